@@ -1,0 +1,120 @@
+"""The in-memory backend: content given in Python, in snapshots that are swapped whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from flask_contentapi.backend import Backend
+from flask_contentapi.errors import Problem
+from flask_contentapi.library import Library, read_library, revise_library
+from flask_contentapi.registry import Registry
+from flask_contentapi.search import words_of
+from flask_contentapi_memory.snapshot import Shelf, Snapshot
+from flask_contentapi_memory.words import WordIndex
+
+__all__ = ["MemoryBackend"]
+
+
+class MemoryBackend(Backend):
+    """Serves records, or instances of the declared classes, from memory.
+
+    Requests read a snapshot that never changes; what changes the content makes a new one beside
+    it and puts it in its place, so that every request sees one state.
+
+    :param content: a list for each section (``sites``, ``pages``, ``images``, ...).
+    """
+
+    def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
+        self._content = content or {}
+        self._changing = threading.Lock()
+        self._registry: Registry | None = None
+        self._snapshot: Snapshot | None = None
+
+    def open(self, registry: Registry) -> None:
+        self._registry = registry
+        self.load(self._content)
+
+    def reader(self) -> nullcontext[Snapshot]:
+        return nullcontext(self.snapshot)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The present state of the content."""
+        if self._snapshot is None:
+            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+        return self._snapshot
+
+    @property
+    def registry(self) -> Registry:
+        """The declared types."""
+        if self._registry is None:
+            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+        return self._registry
+
+    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        library = read_library(content, self.registry)
+        with self._changing:
+            self._snapshot = Snapshot(library, _stamp(library))
+
+    def put(self, endpoint: str, *records: Any) -> None:
+        """Adds objects, or puts them in the place of those with the same ids.
+
+        :param endpoint: where they are served.
+        :param records: records, or instances of the declared classes.
+        :raises ContentError: if the content would not fit together; nothing is changed then.
+        """
+        self._revise(put=[(endpoint, record) for record in records])
+
+    def delete(self, endpoint: str, *ids: int) -> None:
+        """Takes objects away, if they are there.
+
+        :param endpoint: where they are served.
+        :param ids: their ids.
+        :raises ContentError: if the content would not fit together; nothing is changed then.
+        """
+        self._revise(delete=[(endpoint, identity) for identity in ids])
+
+    def _revise(self, **changes: Any) -> None:
+        with self._changing:
+            before = self.snapshot
+            library = revise_library(before.library, self.registry, **changes)
+            words = {
+                name: _revised_words(shelf, library)
+                for name, shelf in before.shelves.items()
+                if "words" in vars(shelf)
+            }
+            self._snapshot = Snapshot(library, _stamp(library), words)
+
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        return self.snapshot.library.dump()
+
+    def check(self) -> Iterable[Problem]:
+        return self.snapshot.library.check()
+
+
+def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
+    """The index of words for objects of which few have changed."""
+    table = library.tables[shelf.endpoint.name]
+    before = {row[0]: row for row in shelf.table.rows}
+    after = {row[0]: row for row in table.rows}
+    type_of = shelf.endpoint.type_of
+    # Rows that did not change are the very same ones.
+    changed = [i for i in before.keys() | after.keys() if before.get(i) is not after.get(i)]
+    return shelf.words.revised(
+        {i: words_of(type_of(before[i][1]), before[i]) for i in changed if i in before},
+        {i: words_of(type_of(after[i][1]), after[i]) for i in changed if i in after},
+    )
+
+
+def _stamp(library: Library) -> str:
+    """A stamp that the same content has everywhere."""
+    digest = blake2b(digest_size=12)
+    for section, record in library.dump():
+        digest.update(orjson.dumps([section, record]))
+    return digest.hexdigest()

@@ -1,0 +1,50 @@
+"""Headless content delivery for Flask: pages, images and documents as a read-only JSON API."""
+
+from flask_contentapi.addresses import PageURLs
+from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.content import (
+    APIField,
+    APIFilter,
+    ChildObject,
+    Document,
+    Entry,
+    Image,
+    Page,
+)
+from flask_contentapi.errors import (
+    BackendUnavailable,
+    ConfigurationError,
+    ContentAPIError,
+    ContentError,
+    DeclarationError,
+    Problem,
+)
+from flask_contentapi.extension import ContentAPI
+from flask_contentapi.fields import Blocks, Children, Related, RichText, Tags
+
+__all__ = [
+    "APIField",
+    "APIFilter",
+    "Backend",
+    "BackendUnavailable",
+    "Blocks",
+    "ChildObject",
+    "Children",
+    "ConfigurationError",
+    "ContentAPI",
+    "ContentAPIError",
+    "ContentError",
+    "DeclarationError",
+    "Document",
+    "Entry",
+    "Image",
+    "Page",
+    "PageURLs",
+    "Problem",
+    "Reader",
+    "Related",
+    "RichText",
+    "Tags",
+]
+
+__version__ = "0.1.0"

@@ -1,0 +1,126 @@
+"""The addresses in answers: of details, of pages on the site, of files (contract, Fields)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from flask_contentapi.sites import Home, Site, Sites
+
+__all__ = ["Addresses", "PageURLs", "quote_slug", "split_path"]
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+
+
+def quote_slug(slug: str) -> str:
+    """A slug as it stands in an address and in ``url_path``."""
+    return quote(slug, safe="")
+
+
+def split_path(html_path: str) -> list[str]:
+    """The slugs of a path, empty ones dropped."""
+    return [part for part in html_path.split("/") if part]
+
+
+class PageURLs:
+    """How the public addresses of pages are made and read; subclass it for another scheme.
+
+    This one has the slugs below the home page, the same for each language. A site with the
+    language in front, for example::
+
+        class LanguageFirst(PageURLs):
+            def build(self, site, locale, path):
+                return super().build(site, locale, f"/{locale}{path}")
+
+            def resolve(self, site, locale, html_path):
+                first, *rest = html_path.strip("/").split("/")
+                return first, "/".join(rest)
+
+        ContentAPI(app, types=[...], page_urls=LanguageFirst())
+    """
+
+    def build(self, site: Site, locale: str | None, path: str) -> str | None:
+        """The address of a page, or None where it has none.
+
+        :param site: the site it is in; its ``address`` is None where no site has a host name.
+        :param locale: the language of its tree.
+        :param path: the slugs below its home page, percent-encoded, ``/`` for the home page.
+        """
+        return None if site.address is None else site.address + path
+
+    def resolve(self, site: Site, locale: str | None, html_path: str) -> tuple[str | None, str]:
+        """The language tree and the slugs below its home page that a path leads to.
+
+        :param site: the site that is asked.
+        :param locale: the ``locale`` parameter, or None.
+        :param html_path: the ``html_path`` parameter as the client gave it, decoded.
+        """
+        return locale, html_path
+
+
+class Addresses:
+    """The addresses for one request.
+
+    :param base: scheme, host and path that everything is under, without a last slash.
+    :param prefix: where the API is mounted below it, without a last slash.
+    :param media: where files are served: a path below the base, or an address of its own.
+    :param sites: all sites.
+    :param site: the site that is asked; its pages' addresses are in it wherever possible.
+    :param hosts: the sites that a later request may be for which names none; None: no site.
+    :param i18n: whether the trees of translated home pages belong to a site.
+    :param page_urls: how the addresses of pages are made.
+    """
+
+    def __init__(
+        self,
+        base: str,
+        prefix: str,
+        media: str,
+        *,
+        sites: Sites,
+        site: Site,
+        hosts: Sequence[Site | None],
+        i18n: bool,
+        page_urls: PageURLs,
+    ) -> None:
+        self._api = base + prefix
+        self._media = media if _ABSOLUTE.match(media) else base + media
+        self._sites = sites
+        self._site = site
+        self._hosts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
+        self._homes = sorted(site.language_trees(i18n), key=lambda home: -len(home.url_path))
+        self._i18n = i18n
+        self._page_urls = page_urls
+
+    def detail_url(self, endpoint: str) -> str:
+        """The address of an endpoint's details, up to the id."""
+        return f"{self._api}/{endpoint}/"
+
+    def site_query(self, url_path: str) -> str:
+        """What a page's detail address needs so that a later request is for the page's site."""
+        for paths in self._hosts:
+            if not url_path.startswith(paths):
+                place = self._locate(url_path)
+                return f"?site={self._sites.name(place[0])}" if place else ""
+        return ""
+
+    def html_url(self, url_path: str) -> str | None:
+        """The public address of a page; None where it is in no site or the site has no host."""
+        place = self._locate(url_path)
+        if place is None:
+            return None
+        site, home = place
+        return self._page_urls.build(site, home.locale, url_path[len(home.url_path) - 1 :])
+
+    def download_url(self, file: str) -> str | None:
+        """The address of a file; None where a record has none."""
+        if not file or _ABSOLUTE.match(file):
+            return file or None
+        return self._media + quote(file.lstrip("/"))
+
+    def _locate(self, url_path: str) -> tuple[Site, Home] | None:
+        for home in self._homes:
+            if url_path.startswith(home.url_path):
+                return self._site, home
+        return self._sites.locate(url_path, self._i18n)

@@ -1,0 +1,330 @@
+"""Query strings to what they ask for (specification, 4.1 and 4.2; contract, Parameters).
+
+Reading is a pure function of the query string, so what was read is kept for the next request
+with the same one; how much is kept is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NoReturn, cast
+from urllib.parse import parse_qsl
+
+import marshmallow as ma
+from marshmallow import fields, validate
+from webargs.core import Parser
+
+from flask_contentapi import kinds, search
+from flask_contentapi.errors import BadRequest
+from flask_contentapi.query import Filter, Order, Relation, Search
+from flask_contentapi.registry import (
+    PARAMETERS,
+    Column,
+    Endpoint,
+    ObjectType,
+    Registry,
+    suggest,
+)
+from flask_contentapi.selection import parse_fields
+from flask_contentapi.serializers import Plan, Planner
+from flask_contentapi.settings import Settings
+
+__all__ = ["Arguments", "ListArguments", "read_query_string"]
+
+#: Bounds on what a client may send, in characters.
+MAX_QUERY_STRING = 16_384
+MAX_VALUE = 4_096
+#: How many different words a search may have.
+MAX_WORDS = 50
+#: How many query strings, and how many selections, are kept read.
+KEPT = 512
+
+#: Parameters whose empty value is as good as none.
+_EMPTY_IS_ABSENT = ("type", "site", "order", "fields", "search_operator")
+_TREE: tuple[Relation, ...] = ("child_of", "descendant_of", "ancestor_of", "translation_of")
+
+Root = Literal["root"]
+
+
+def read_query_string(query_string: bytes) -> dict[str, str]:
+    """The parameters of a query string, the last of repeated ones; ``type`` adds up.
+
+    :raises BadRequest: if it is too long or has a NUL character.
+    """
+    if len(query_string) > MAX_QUERY_STRING:
+        raise BadRequest(f"The query is longer than {MAX_QUERY_STRING} characters.")
+    text = query_string.decode("utf-8", "replace")
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
+        if name == "type" and value and given.get(name):
+            value = f"{given[name]},{value}"
+        given[name] = value
+    for name, value in given.items():
+        if "\0" in name or "\0" in value:
+            raise BadRequest(f"{name} has a NUL character.".replace("\0", "?"))
+        if len(value) > MAX_VALUE and name != "html_path":
+            raise BadRequest(f"{name} is longer than {MAX_VALUE} characters.")
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class ListArguments:
+    """What a list is asked for; what depends on the content is still to be looked up.
+
+    :param plan: how the items are made.
+    :param site: the ``site`` parameter, or "".
+    :param types: as :attr:`Query.types`.
+    :param filters: as :attr:`Query.filters`.
+    :param tree: relations, each with the page that is named: its id, or ``"root"``.
+    :param locale: the ``locale`` parameter, or None.
+    :param search: as :attr:`Query.search`.
+    :param order: as :attr:`Query.order`.
+    :param random: as :attr:`Query.random`.
+    :param limit: as :attr:`Query.limit`.
+    :param offset: as :attr:`Query.offset`.
+    """
+
+    plan: Plan
+    site: str
+    types: frozenset[str] | None
+    filters: tuple[Filter, ...]
+    tree: tuple[tuple[Relation, int | Root], ...]
+    locale: str | None
+    search: Search | None
+    order: tuple[Order, ...]
+    random: bool
+    limit: int
+    offset: int
+
+
+class Arguments:
+    """Reads the query strings of one instance.
+
+    :param registry: the declared types.
+    :param settings: its settings.
+    :param ranks: whether its backend ranks searches.
+    """
+
+    def __init__(self, registry: Registry, settings: Settings, ranks: bool) -> None:
+        self._registry = registry
+        self._planner = Planner(registry, settings.i18n)
+        self._schemas = {
+            declared: _list_schema(declared, settings, ranks)
+            for endpoint in registry.endpoints.values()
+            for declared in {endpoint.base, *endpoint.types.values()}
+        }
+        self._stop_words = settings.stop_words
+        self._parser = _QueryParser()
+        self.list = lru_cache(KEPT)(self._list)
+        self.detail_plan = lru_cache(KEPT)(self._detail_plan)
+
+    def _detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
+        """The plan for one object.
+
+        :param label: of its type.
+        :param selected: the ``fields`` parameter.
+        """
+        declared = self._registry.endpoints[endpoint].type_of(label)
+        return self._planner.plan(declared, "detail", parse_fields(selected))
+
+    def _list(self, name: str, query_string: bytes) -> ListArguments:
+        """What a list of an endpoint is asked for.
+
+        :raises BadRequest: naming what is wrong.
+        """
+        given = read_query_string(query_string)
+        absent = [key for key in _EMPTY_IS_ABSENT if given.get(key) == ""]
+        for key in absent:
+            del given[key]
+        endpoint = self._registry.endpoints[name]
+        named = _named_types(endpoint, given)
+        declared = named[0] if len(named) == 1 else endpoint.base
+        read = self._parser.parse(self._schemas[declared], given)
+        order, random = read["order"]
+        if random and "offset" in given:
+            raise BadRequest("offset cannot be used with order=random.")
+        if "child_of" in read and "descendant_of" in read:
+            raise BadRequest("child_of and descendant_of cannot be used together.")
+        return ListArguments(
+            plan=self._planner.plan(declared, "list", parse_fields(read["fields"])),
+            site=read.get("site", ""),
+            types=_labels(endpoint, named),
+            filters=tuple(read.get("filters", {}).values()),
+            tree=tuple((relation, read[relation]) for relation in _TREE if relation in read),
+            locale=read.get("locale"),
+            search=self._search(read.get("search"), read.get("search_operator")),
+            order=order,
+            random=random,
+            limit=read["limit"],
+            offset=read["offset"],
+        )
+
+    def _search(self, text: str | None, operator: str | None) -> Search | None:
+        if text is None:
+            return None
+        words = search.terms(text, self._stop_words)
+        if len(words) > MAX_WORDS:
+            raise BadRequest(f"search has more than {MAX_WORDS} different words.")
+        return Search(words, operator == "and")
+
+
+def _named_types(endpoint: Endpoint, given: Mapping[str, str]) -> list[ObjectType]:
+    if not _has_types(endpoint) or "type" not in given:
+        return []
+    return list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
+
+
+def _has_types(endpoint: Endpoint) -> bool:
+    return endpoint.tree or len(endpoint.types) > 1
+
+
+def _labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] | None:
+    """The labels that count; None where all do, those that are not declared included."""
+    labels = frozenset(label for declared in named for label in declared.types)
+    return None if not labels or endpoint.base in named else labels
+
+
+# Schemas of the parameters.
+
+
+class _QueryParser(Parser[Mapping[str, str]]):
+    """webargs for parameters that are read from their query string already."""
+
+    DEFAULT_LOCATION = "query"
+    DEFAULT_UNKNOWN_BY_LOCATION = {"query": ma.RAISE}
+
+    def load_querystring(self, req: Mapping[str, str], schema: ma.Schema) -> Mapping[str, str]:
+        return req
+
+    def handle_error(
+        self,
+        error: ma.ValidationError,
+        req: Mapping[str, str],
+        schema: ma.Schema,
+        **_: Any,
+    ) -> NoReturn:
+        """One sentence for all that is wrong; unknown names go first."""
+        wrong: dict[str, list[str]] = cast(dict[str, Any], error.messages)["query"]
+        known = [field.data_key or name for name, field in schema.load_fields.items()]
+        unknown = sorted(name for name in wrong if name not in known)
+        if unknown:
+            hint = suggest(unknown[0], known) or f" Known are {', '.join(sorted(known))}."
+            names = ", ".join(unknown)
+            raise BadRequest(f"Unknown parameter: {names}.{hint}") from error
+        sentences = [f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items())]
+        raise BadRequest("; ".join(sentences) + ".") from error
+
+
+def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Schema:
+    """The parameters of a list of one type, its own filters among them."""
+    endpoint = declared.served_at
+    parameters: dict[str, fields.Field[Any]] = {
+        "limit": _Integer(load_default=settings.default_limit, validate=_at_most(settings)),
+        "offset": _Integer(load_default=0, validate=validate.Range(0, error="must be from 0 on")),
+        "order": _Order(declared, load_default=((), False)),
+        "fields": fields.String(load_default=""),
+        "format": fields.String(validate=validate.OneOf(["json"], error="must be json")),
+        "_": fields.Raw(),
+    }
+    if settings.search_enabled:
+        parameters["search"] = fields.String()
+        parameters["search_operator"] = _Operator(load_default="or" if ranks else "and")
+    if _has_types(endpoint):
+        parameters["type"] = fields.Raw()
+    if endpoint.tree:
+        parameters["site"] = fields.String()
+        parameters.update({name: _PageId() for name in _TREE})
+        if settings.i18n:
+            parameters["locale"] = fields.String()
+        else:
+            del parameters["translation_of"]
+    for name, column in declared.filterable.items():
+        if name not in PARAMETERS:
+            parameters[f"filter {name}"] = _Filter(name, column, "eq")
+    for custom in declared.api_filters:
+        parameters[f"filter {custom.name}"] = _Filter(
+            custom.name, declared.columns[custom.source], custom.operator
+        )
+    schema = ma.Schema.from_dict(parameters, name=f"{declared.label} parameters")
+    return schema(unknown=ma.RAISE)
+
+
+def _at_most(settings: Settings) -> validate.Range:
+    highest = settings.limit_max
+    allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
+    return validate.Range(0, highest, error=f"must be {allowed}")
+
+
+class _Integer(fields.Field[int]):
+    """An integer; huge ones are cut to what every database takes."""
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
+        number: int = _readable(kinds.parse_integer, value)
+        return max(min(number, kinds.INT64[-1]), kinds.INT64[0])
+
+
+class _PageId(fields.Field[Any]):
+    """A page that is named: its id or ``root``."""
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
+        if value == "root":
+            return value
+        page = _readable(kinds.parse_integer, value, "must be the id of a page, or root")
+        if page not in kinds.INT64:
+            raise ma.ValidationError("names no page")
+        return page
+
+
+class _Operator(fields.Field[str]):
+    """``search_operator``, in any case."""
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> str:
+        if value.lower() not in ("and", "or"):
+            raise ma.ValidationError("must be and, or or")
+        return value.lower()
+
+
+class _Order(fields.Field[Any]):
+    """The keys of ``order``, and whether it is ``random``."""
+
+    def __init__(self, declared: ObjectType, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._columns = declared.orderable
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
+        if value == "random":
+            return (), True
+        keys: dict[str, Order] = {}
+        for part in value.split(","):
+            name = part.removeprefix("-")
+            if name not in self._columns:
+                hint = suggest(name, self._columns) or f" There are {', '.join(self._columns)}."
+                raise ma.ValidationError(f"cannot be by {name!r}.{hint}".rstrip("."))
+            # Once a field has been ordered by, ordering by it again changes nothing.
+            keys.setdefault(name, Order(self._columns[name].name, part != name))
+        return tuple(keys.values()), False
+
+
+class _Filter(fields.Field[Any]):
+    """A condition on a stored field."""
+
+    def __init__(self, name: str, column: Column, operator: Any) -> None:
+        super().__init__(data_key=name, attribute=f"filters.{name}")
+        self._column, self._operator = column, operator
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Filter:
+        wanted = _readable(self._column.kind.parse, value)
+        if wanted is kinds.UNMATCHED:
+            return Filter(self._column.name, "in", ())
+        if isinstance(self._column.kind, kinds.Tags):
+            return Filter(self._column.name, "all", wanted)
+        return Filter(self._column.name, self._operator, wanted)
+
+
+def _readable(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ma.ValidationError(wanted or str(error)) from None

@@ -1,0 +1,158 @@
+"""The contract between the core and a storage.
+
+A backend is opened once for an application and gives a :class:`Reader` for each request. What
+can be derived from these few methods is derived in the core; a backend may be slow, but it
+never answers differently. :mod:`flask_contentapi.testing` has the tests to hold it against.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from flask_contentapi.errors import ConfigurationError, Problem
+from flask_contentapi.query import Query, Row, Selected, Viewer
+
+if TYPE_CHECKING:
+    from flask_contentapi.library import Restrictions
+    from flask_contentapi.registry import Registry
+    from flask_contentapi.sites import Sites
+
+__all__ = ["Backend", "Reader"]
+
+#: Content as records: a list for each of ``locales``, ``sites``, ``collections`` and endpoint.
+Records = Mapping[str, Iterable[Any]]
+
+
+class Reader(ABC):
+    """The content as one request sees it; it does not change while the request runs."""
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """A stamp that is another one after every change of the content."""
+
+    @property
+    @abstractmethod
+    def sites(self) -> Sites:
+        """All sites, with their home pages and those pages' translations."""
+
+    @property
+    @abstractmethod
+    def locales(self) -> Sequence[str]:
+        """The codes of all languages."""
+
+    @property
+    @abstractmethod
+    def restrictions(self) -> Restrictions:
+        """All restrictions of pages and collections."""
+
+    @abstractmethod
+    def select(self, query: Query) -> Selected:
+        """The objects that meet a query."""
+
+    @abstractmethod
+    def fetch(
+        self,
+        endpoint: str,
+        ids: Iterable[int],
+        columns: Sequence[str],
+        viewer: Viewer,
+        scope: Sequence[int] | None = None,
+    ) -> Mapping[int, Row]:
+        """Those of some objects that the viewer may see, by id, in one go.
+
+        :param endpoint: which objects.
+        :param ids: their ids, each once, in any order.
+        :param columns: the stored fields wanted in each row, in order.
+        :param viewer: who looks.
+        :param scope: as :attr:`Query.scope`.
+        """
+
+    def get(
+        self,
+        endpoint: str,
+        id: int,
+        columns_of: Callable[[str], Sequence[str]],
+        viewer: Viewer,
+        scope: Sequence[int] | None = None,
+    ) -> tuple[str, Row] | None:
+        """One object with the columns that its own type has; None if it may not be seen.
+
+        :param endpoint: which objects.
+        :param id: its id.
+        :param columns_of: the stored fields wanted, for the label of a type.
+        :param viewer: who looks.
+        :param scope: as :attr:`Query.scope`.
+        :returns: the label of its type, and the row.
+        """
+        found = self.fetch(endpoint, [id], ["type"], viewer, scope)
+        if id not in found:
+            return None
+        label: str = found[id][0]
+        row = self.fetch(endpoint, [id], columns_of(label), viewer, scope).get(id)
+        return None if row is None else (label, row)
+
+    def next_change(self, moment: datetime) -> datetime | None:
+        """The first moment after the given one at which time itself changes what is visible."""
+        raise NotImplementedError
+
+
+class Backend(ABC):
+    """A storage.
+
+    :cvar ranks: whether searches are ordered by relevance; ``search_operator`` is ``or`` then
+        where a client names none (specification, 4.1).
+    """
+
+    ranks: ClassVar[bool] = True
+
+    @classmethod
+    def from_address(cls, address: str, root: Path) -> Backend:
+        """The backend that the setting ``CMSAPI_BACKEND`` describes.
+
+        :param address: what follows the backend's name and a colon, or "".
+        :param root: the folder that relative paths start at.
+        :raises ConfigurationError: if the address cannot be used.
+        """
+        if address:
+            raise ConfigurationError(f"This backend has no address, but got {address!r}.")
+        return cls()
+
+    @abstractmethod
+    def open(self, registry: Registry) -> None:
+        """Makes the backend ready to serve the declared types.
+
+        :raises ConfigurationError: if it cannot be reached or is not set up for them.
+        :raises ContentError: if it brings content that cannot be loaded.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Gives everything back that was opened."""
+
+    @abstractmethod
+    def reader(self) -> AbstractContextManager[Reader]:
+        """The content for one request.
+
+        :raises BackendUnavailable: if the storage does not answer; so may every method of the
+            reader.
+        """
+
+    @abstractmethod
+    def load(self, content: Records) -> None:
+        """Replaces the whole content, or on an error nothing.
+
+        :raises ContentError: with every problem that the records have.
+        """
+
+    @abstractmethod
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        """The whole content as records, each with its section (``"sites"``, ``"pages"``, ...)."""
+
+    def check(self) -> Iterable[Problem]:
+        """What is wrong with the content that is served, or could not be."""
+        return ()

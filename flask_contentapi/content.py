@@ -1,0 +1,270 @@
+"""The classes that a site declares its types with.
+
+A type is a class with marshmallow fields; ``api_fields`` says which of them the API shows, and
+without it nothing of the type's own is shown::
+
+    class BlogPage(Page):
+        published_date = fields.Date()
+        body = RichText()
+        search_fields = ["body"]
+        api_fields = ["published_date", "body"]
+
+An instance is an object given in Python, ``BlogPage(id=1, parent=None, title=..., slug=...)``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from marshmallow import ValidationError, fields
+
+from flask_contentapi.fields import Related, Tags
+from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
+
+__all__ = ["APIField", "APIFilter", "ChildObject", "Document", "Entry", "Image", "Media", "Page"]
+
+#: How ``parent`` and ``alias_of`` are shown (contract, Fields).
+_SUMMARY = "_,id,type,detail_url,html_url,title"
+
+
+def check_slug(slug: str) -> None:
+    """Refuses slugs that no address can lead to."""
+    if not slug or "/" in slug or slug in (".", ".."):
+        raise ValidationError("must be one part of an address, without a slash")
+
+
+def check_restriction(rule: Mapping[str, Any]) -> None:
+    """Refuses restrictions without a type."""
+    if not isinstance(rule.get("type"), str):
+        raise ValidationError('must have a type, as {"type": "login"}')
+
+
+class APIField:
+    """One key of an answer.
+
+    :param name: the key.
+    :param field: the marshmallow field that writes it. It can be left out for a stored field.
+        A ``fields.Function`` computes the value from the object.
+    :param source: the stored field it shows, or a property or method of the class that
+        computes it; without it, what has the key's own name. A stored field shown without a
+        field of its own is the stored field under another name, so it can be filtered and
+        ordered by; all others cannot.
+    :param needs: for computed keys, the stored fields that the computation reads; without it
+        all of them are read from the storage.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        field: fields.Field[Any] | None = None,
+        *,
+        source: str | Source | None = None,
+        needs: Sequence[str] | None = None,
+    ) -> None:
+        self.name = name
+        self.field = field
+        self.source = source
+        self.needs = needs
+
+    def __repr__(self) -> str:
+        return f"APIField({self.name!r})"
+
+
+class APIFilter:
+    """A query parameter of the site's own that compares a stored field.
+
+    :param name: the parameter.
+    :param source: the stored field; it need not be shown.
+    :param operator: ``ge`` (the parameter's value or more), ``gt``, ``le`` or ``lt``.
+    """
+
+    def __init__(self, name: str, source: str, operator: Literal["lt", "le", "gt", "ge"]) -> None:
+        self.name = name
+        self.source = source
+        self.operator = operator
+
+
+class Content:
+    """What all declared classes have in common.
+
+    :cvar app_label: first half of the type's label ``<app_label>.<ModelName>``; without it the
+        name of the module, or of its package for a module named ``models``, ``types`` or
+        ``content``.
+    :cvar api_fields: names of fields to show after the built-in ones, or :class:`APIField`.
+    :cvar search_fields: names of fields to search besides the built-in ones.
+    :cvar meta_fields: built-in keys of ``meta``.
+    :cvar body_fields: built-in keys outside of it.
+    """
+
+    app_label: ClassVar[str]
+    api_fields: ClassVar[Sequence[str | APIField]] = ()
+    search_fields: ClassVar[Sequence[str]] = ()
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
+        APIField("type", fields.String(), source=Type()),
+    )
+    body_fields: ClassVar[Sequence[str | APIField]] = ("id",)
+    built_in_search_fields: ClassVar[Sequence[str]] = ()
+
+    id = fields.Integer(required=True)
+
+    def __init__(self, **values: Any) -> None:
+        unknown = sorted(values.keys() - self.declared_fields().keys())
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}.")
+        self.__dict__.update(values)
+
+    def __repr__(self) -> str:
+        return f"<{self.label()} {self.__dict__.get('id')}>"
+
+    @classmethod
+    def declared_fields(cls) -> dict[str, fields.Field[Any]]:
+        """The stored fields by name: those of the bases first, each in declared order."""
+        found: dict[str, fields.Field[Any]] = {}
+        for base in reversed(cls.__mro__):
+            for name, value in vars(base).items():
+                if isinstance(value, fields.Field):
+                    found[name] = value
+                else:
+                    found.pop(name, None)
+        return found
+
+    @classmethod
+    def label(cls) -> str:
+        """``<app_label>.<ModelName>``."""
+        app_label = getattr(cls, "app_label", None) or _module_label(cls.__module__)
+        return f"{app_label}.{cls.__name__}"
+
+    def to_record(self) -> dict[str, Any]:
+        """The object as a content record."""
+        return {"type": self.label(), **self.__dict__}
+
+
+def _module_label(module: str) -> str:
+    if module == "__main__":
+        return Path(getattr(sys.modules[module], "__file__", None) or "app").stem
+    *packages, last = module.split(".")
+    return packages[-1] if packages and last in ("models", "types", "content") else last
+
+
+class ChildObject(Content):
+    """An object that lives inside another one, declared there with :class:`Children`."""
+
+    def to_record(self) -> dict[str, Any]:
+        """The object as it stands in the list of a content record."""
+        return dict(self.__dict__)
+
+
+class Entry(Content):
+    """An object with an address of its own in the API.
+
+    Subclass it for an endpoint besides pages, images and documents::
+
+        class Person(Entry):
+            endpoint = "people"
+            name = fields.String(required=True)
+            api_fields = ["name"]
+            listing_default_fields = nested_default_fields = [*Entry.listing_default_fields, "name"]
+
+    :cvar endpoint: the last part of the endpoint's address.
+    :cvar listing_default_fields: what an item of a list shows without ``fields``.
+    :cvar nested_default_fields: what an object embedded in another one shows.
+    :cvar detail_only_fields: what only a detail view has.
+    :cvar api_filters: further query parameters of lists, :class:`APIFilter`.
+    :cvar i18n_default_fields: what is shown without ``fields`` only where
+        ``CMS_I18N_ENABLED`` is on.
+    """
+
+    endpoint: ClassVar[str]
+    meta_fields = (
+        *Content.meta_fields,
+        APIField("detail_url", fields.String(), source=DetailURL()),
+    )
+    listing_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
+    nested_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
+    detail_only_fields: ClassVar[Sequence[str]] = ()
+    api_filters: ClassVar[Sequence[APIFilter]] = ()
+    i18n_default_fields: ClassVar[Sequence[str]] = ()
+
+
+class Page(Entry):
+    """The base of all page types (specification, 2.3)."""
+
+    endpoint = "pages"
+    meta_fields = (
+        *Entry.meta_fields,
+        APIField("html_url", fields.String(), source=HTMLURL()),
+        "slug",
+        "show_in_menus",
+        "seo_title",
+        "search_description",
+        "first_published_at",
+        "expires_at",
+        "alias_of",
+        "parent",
+        "locale",
+    )
+    body_fields = ("id", "title")
+    built_in_search_fields = ("title",)
+    listing_default_fields = (
+        *Entry.listing_default_fields,
+        "html_url",
+        "slug",
+        "first_published_at",
+        "title",
+    )
+    nested_default_fields = (*Entry.nested_default_fields, "title")
+    detail_only_fields = ("parent",)
+    i18n_default_fields = ("locale",)
+
+    parent = Related("pages", shown=_SUMMARY, within_site=True)
+    title = fields.String(required=True)
+    slug = fields.String(required=True, validate=check_slug)
+    live = fields.Boolean(load_default=True)
+    first_published_at = fields.DateTime()
+    show_in_menus = fields.Boolean()
+    seo_title = fields.String()
+    search_description = fields.String()
+    go_live_at = fields.DateTime()
+    expires_at = fields.DateTime()
+    locale = fields.String(load_default=None)
+    translation_key = fields.String(load_default=None)
+    alias_of = Related("pages", shown=_SUMMARY)
+    restriction = fields.Dict(validate=check_restriction)
+
+
+class Media(Entry):
+    """What images and documents have in common."""
+
+    meta_fields = (
+        *Entry.meta_fields,
+        "tags",
+        APIField("download_url", fields.String(), source=DownloadURL()),
+    )
+    body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
+    built_in_search_fields = ("title", "tags")
+    listing_default_fields = (*Entry.listing_default_fields, "tags", "download_url", "title")
+    nested_default_fields = (*Entry.nested_default_fields, "download_url", "title")
+
+    title = fields.String(required=True)
+    file = fields.String()
+    tags = Tags()
+    collection = fields.Integer()
+
+
+class Image(Media):
+    """The base of the site's image type (specification, 2.4)."""
+
+    endpoint = "images"
+    body_fields = (*Media.body_fields, "width", "height")
+
+    width = fields.Integer()
+    height = fields.Integer()
+
+
+class Document(Media):
+    """The base of the site's document type (specification, 2.5)."""
+
+    endpoint = "documents"

@@ -1,0 +1,212 @@
+"""The extension: one class that a site registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from flask import Blueprint, Flask, Response, current_app
+from flask.blueprints import BlueprintSetupState
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Rule
+
+from flask_contentapi.addresses import PageURLs
+from flask_contentapi.arguments import Arguments
+from flask_contentapi.backend import Backend
+from flask_contentapi.content import Entry
+from flask_contentapi.errors import BackendUnavailable, ConfigurationError
+from flask_contentapi.registry import Registry
+from flask_contentapi.settings import Settings
+from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
+
+__all__ = ["ContentAPI", "State"]
+
+#: The entry points that backends are found by.
+ENTRY_POINTS = "flask_contentapi.backends"
+
+CanView = Callable[[Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True)
+class State:
+    """What one instance is in one application.
+
+    :param settings: its settings.
+    :param registry: the declared types.
+    :param backend: the storage, opened.
+    :param arguments: reads query strings.
+    :param can_view: the hook that lets requests through restrictions, or None.
+    :param page_urls: how addresses of pages are made.
+    :param clock: gives the time.
+    """
+
+    settings: Settings
+    registry: Registry
+    backend: Backend
+    arguments: Arguments
+    can_view: CanView | None
+    page_urls: PageURLs
+    clock: Callable[[], datetime]
+
+
+class ContentAPI:
+    """Serves a site's content as a JSON API::
+
+        api = ContentAPI(app, types=[HomePage, BlogPage], backend=MemoryBackend(content))
+
+    or, with an application factory, ``api = ContentAPI(types=[...])`` and later
+    ``api.init_app(app)``. What a request to one application sees never depends on another.
+
+    :param app: the application to serve in.
+    :param types: the classes that are declared, subclasses of :class:`Page`, :class:`Image`,
+        :class:`Document` or :class:`Entry`.
+    :param backend: where the content is; without it the setting ``CMSAPI_BACKEND`` says so.
+    :param can_view: the hook that decides about restrictions. It is given a restriction as the
+        record has it and says, in the context of a request, whether that request may pass.
+        Without it nothing restricted is shown.
+    :param page_urls: how the public addresses of pages are made and read.
+    :param name: the name of the instance; each further one in an application needs its own.
+    :param config_prefix: what the keys of its settings start with.
+    :param clock: gives the time, in UTC; for previews and tests.
+    """
+
+    def __init__(
+        self,
+        app: Flask | None = None,
+        *,
+        types: Iterable[type[Entry]] = (),
+        backend: Backend | None = None,
+        can_view: CanView | None = None,
+        page_urls: PageURLs | None = None,
+        name: str = "contentapi",
+        config_prefix: str = "CMSAPI_",
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._types = tuple(types)
+        self._backend = backend
+        self._can_view = can_view
+        self._page_urls = page_urls or PageURLs()
+        self._clock = clock
+        self.name = name
+        self.config_prefix = config_prefix
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask, *, backend: Backend | None = None) -> None:
+        """Serves the content in an application.
+
+        :param backend: as of the class, for this application only.
+        :raises DeclarationError: if a type is declared wrongly.
+        :raises ConfigurationError: if a setting cannot be used.
+        :raises ContentError: if the backend's content cannot be loaded.
+        """
+        instances: dict[str, State] = app.extensions.setdefault("contentapi", {})
+        if self.name in instances:
+            raise ConfigurationError(
+                f"The application has an instance named {self.name!r} already; give this one "
+                "another name, as ContentAPI(name='intranet', config_prefix='INTRANET_')."
+            )
+        settings = Settings.from_config(app.config, self.config_prefix)
+        registry = Registry(self._types)
+        storage = backend or self._backend or self._configured_backend(app)
+        storage.open(registry)
+        state = State(
+            settings,
+            registry,
+            storage,
+            Arguments(registry, settings, storage.ranks),
+            self._can_view,
+            self._page_urls,
+            self._clock,
+        )
+        instances[self.name] = state
+        app.register_blueprint(self._blueprint(state))
+
+    @property
+    def state(self) -> State:
+        """What the instance is in the current application.
+
+        :raises RuntimeError: if it was not initialised there.
+        """
+        state = current_app.extensions.get("contentapi", {}).get(self.name)
+        if state is None:
+            raise RuntimeError(
+                f"The current application has no ContentAPI named {self.name!r}; call init_app."
+            )
+        return state  # type: ignore[no-any-return]
+
+    @property
+    def backend(self) -> Backend:
+        """The storage in the current application."""
+        return self.state.backend
+
+    def _configured_backend(self, app: Flask) -> Backend:
+        key = f"{self.config_prefix}BACKEND"
+        value = app.config.get(key, "memory")
+        if isinstance(value, Backend):
+            return value
+        if not isinstance(value, str):
+            raise ConfigurationError(f"{key} is {value!r}; it must be a text or a Backend.")
+        name, _, address = value.partition(":")
+        found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+        if name not in found:
+            known = ", ".join(sorted(found))
+            raise ConfigurationError(
+                f"{key} is {value!r}, but there is no backend {name!r}. Installed are {known}."
+            )
+        try:
+            backend_class = found[name].load()
+        except ImportError as error:
+            raise ConfigurationError(
+                f"{key} is {value!r}, but what that backend needs is not installed: {error}."
+            ) from error
+        backend: Backend = backend_class.from_address(address, Path(app.root_path))
+        return backend
+
+    def _blueprint(self, state: State) -> Blueprint:
+        blueprint = Blueprint(
+            self.name, __name__, url_prefix=state.settings.url_prefix, cli_group=self.name
+        )
+        blueprint.register_error_handler(HTTPException, _http_error)
+        blueprint.register_error_handler(BackendUnavailable, _unavailable)
+        for name, endpoint in state.registry.endpoints.items():
+            for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
+                view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
+                view_function = view.as_view(view_name, state, endpoint)
+                blueprint.record(_any_method(f"/{name}/{rule}", view_name, view_function))
+        unknown = UnknownView.as_view("unknown", state, state.registry.endpoints["pages"])
+        for rule in ("/", "/<path:path>"):
+            blueprint.record(_any_method(rule, "unknown", unknown))
+        return blueprint
+
+
+def _any_method(
+    rule: str, view_name: str, view_function: Callable[..., Any]
+) -> Callable[[BlueprintSetupState], None]:
+    """Adds a rule that holds for every method, which ``add_url_rule`` has no way to say."""
+
+    def add(setup: BlueprintSetupState) -> None:
+        endpoint = f"{setup.name_prefix}.{setup.name}.{view_name}".lstrip(".")
+        setup.app.url_map.add(Rule(f"{setup.url_prefix}{rule}", endpoint=endpoint))
+        setup.app.view_functions[endpoint] = view_function
+
+    return add
+
+
+def _http_error(error: HTTPException) -> Response:
+    response = json_response({"message": error.description}, error.code or 500)
+    for name, value in error.get_headers():
+        if name.lower() != "content-type":
+            response.headers[name] = value
+    return response
+
+
+def _unavailable(error: BackendUnavailable) -> Response:
+    current_app.logger.error("The content cannot be read: %s", error)
+    response = json_response({"message": "The content cannot be read now; try again later."}, 503)
+    response.headers["Retry-After"] = str(error.retry_after)
+    return response

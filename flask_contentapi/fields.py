@@ -1,0 +1,167 @@
+"""The fields that types are declared with, next to marshmallow's own.
+
+Every marshmallow field can be declared. What it stores follows from its class
+(:func:`kind_of`); how it is answered is the field's own doing, with two exceptions that the
+contract makes for the plain classes: instants end in ``Z`` and decimals are strings
+(:func:`answer_field`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from decimal import Context as DecimalContext
+from typing import TYPE_CHECKING, Any
+
+from marshmallow import fields
+
+from flask_contentapi import kinds
+
+if TYPE_CHECKING:
+    from flask_contentapi.content import ChildObject, Entry
+
+__all__ = ["Blocks", "Children", "Related", "RichText", "Tags", "answer_field", "kind_of"]
+
+
+class Related(fields.Integer):
+    """A relation to one object of an endpoint; a record holds its id or null.
+
+    :param endpoint: the other's endpoint (``"pages"``, ``"images"``, ``"documents"`` or one of
+        the site's own) or a class that is served there.
+    :param shown: the ``fields`` text that the embedded object is always shown with; without it
+        clients choose the fields in brackets.
+    :param within_site: show the other only if it is a page of the site that is asked.
+    :param kwargs: as of every marshmallow field.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | type[Entry],
+        *,
+        shown: str | None = None,
+        within_site: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.endpoint = endpoint
+        self.shown = shown
+        self.within_site = within_site
+
+
+class Children(fields.Field[list[Any]]):
+    """Objects that live and die with the page; a record holds a list of them.
+
+    :param child: their class.
+    :param kwargs: as of every marshmallow field.
+    """
+
+    def __init__(self, child: type[ChildObject], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.child = child
+
+
+class Tags(fields.List[str]):
+    """A set of tags; a record holds a list of texts, answers have them in code point order."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(fields.String(), **kwargs)
+
+
+class RichText(fields.String):
+    """HTML; it is given back as it is and searched without its markup."""
+
+
+#: Makes the JSON that a block is answered with from the JSON it is stored as.
+Representation = Callable[[Any], Any]
+
+
+class Blocks(fields.Raw):
+    """A list of blocks, ``{"type": ..., "value": ..., "id": ...}``, given back as they are.
+
+    :param representations: for a block type a marshmallow field that its value is answered with
+        (:class:`Related` embeds the object, null where it may not be seen) or a function from
+        the stored value to the answered one; it holds at any depth.
+    :param kwargs: as of every marshmallow field.
+    """
+
+    def __init__(
+        self,
+        representations: Mapping[str, fields.Field[Any] | Representation] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.representations = dict(representations or {})
+
+
+class Instant(fields.DateTime):
+    """ISO 8601 in UTC with ``Z``, microseconds only where there are some (contract, Fields)."""
+
+    def _serialize(self, value: datetime | None, attr: str | None, obj: Any, **_: Any) -> Any:
+        if value is None:
+            return None
+        aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return aware.isoformat().replace("+00:00", "Z")
+
+
+class DecimalText(fields.Decimal):
+    """A decimal as a string with all its digits (contract, Fields)."""
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **_: Any) -> Any:
+        if value is None:
+            return None
+        number = self.num_type(str(value))
+        if not number.is_finite():
+            return None
+        if self.places is not None:
+            exact = DecimalContext(prec=2 * kinds.DECIMAL_DIGITS + abs(number.adjusted()))
+            number = number.quantize(self.places, rounding=self.rounding, context=exact)
+        return format(number, "f")
+
+
+def _enum_kind(field: fields.Enum[Any]) -> kinds.Kind:
+    return kinds.Json() if field.by_value else kinds.Text()
+
+
+def _decimal_kind(field: fields.Decimal) -> kinds.Kind:
+    places = field.places.as_tuple().exponent if field.places is not None else None
+    return kinds.Decimal(None if places is None else -int(places))
+
+
+# The first class that a field is an instance of decides.
+_KINDS: tuple[tuple[type[fields.Field[Any]], Callable[[Any], kinds.Kind]], ...] = (
+    (Related, lambda field: kinds.Relation()),
+    (Children, lambda field: kinds.Children()),
+    (Tags, lambda field: kinds.Tags()),
+    (Blocks, lambda field: kinds.Blocks()),
+    (fields.Boolean, lambda field: kinds.Boolean()),
+    (fields.Integer, lambda field: kinds.Integer()),
+    (fields.Float, lambda field: kinds.Float()),
+    (fields.Decimal, _decimal_kind),
+    (fields.Date, lambda field: kinds.Date()),
+    (fields.Time, lambda field: kinds.Time()),
+    (fields.DateTime, lambda field: kinds.DateTime()),
+    (fields.String, lambda field: kinds.Text()),
+    (fields.UUID, lambda field: kinds.Text()),
+    (fields.IP, lambda field: kinds.Text()),
+    (fields.IPInterface, lambda field: kinds.Text()),
+    (fields.Enum, _enum_kind),
+)
+
+
+def kind_of(field: fields.Field[Any]) -> kinds.Kind:
+    """The kind of value that a declared field stores; JSON for classes not known here."""
+    for field_class, make in _KINDS:
+        if isinstance(field, field_class):
+            return make(field)
+    return kinds.Json()
+
+
+def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
+    """The field that answers are made with, from the one that is declared."""
+    if type(field) is fields.DateTime and field.format in (None, "iso", "iso8601"):
+        return Instant()
+    if type(field) is fields.Decimal:
+        places = _decimal_kind(field).places  # type: ignore[attr-defined]
+        return DecimalText(places, field.rounding)
+    return copy.copy(field)

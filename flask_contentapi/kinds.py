@@ -1,0 +1,383 @@
+"""The kinds of value that a stored field can hold.
+
+A kind reads a value from a content record, writes it back, and reads it from a query string.
+Stored values have one Python form each, whatever the backend, so that equality and order are
+the same everywhere: :class:`str`, :class:`int`, :class:`float`, :class:`bool`,
+:class:`~decimal.Decimal`, :class:`~datetime.date`, :class:`~datetime.time`, an aware
+:class:`~datetime.datetime` in UTC, and for what is neither filtered nor ordered lists and JSON.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal as PythonDecimal
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+#: What :meth:`Kind.parse` gives for a number that no stored value can equal.
+UNMATCHED: Final = object()
+
+INT64: Final = range(-(2**63), 2**63)
+#: Digits of a decimal before and after its point that every backend can store exactly.
+DECIMAL_DIGITS: Final = 30
+#: How deep a JSON value may be nested.
+JSON_DEPTH: Final = 64
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+_DATE_ONLY = re.compile(_DATE)
+_TIME_ONLY = re.compile(_TIME)
+# The "+" of an offset arrives as a space where a client did not escape it.
+_INSTANT = re.compile(rf"({_DATE})([Tt ]({_TIME}))?([Zz]|[ +-][0-9]{{2}}(:?[0-9]{{2}})?)?")
+
+
+class Kind:
+    """One kind of stored value.
+
+    :cvar name: its name in error messages and for backends that choose a column type by it.
+    :cvar filterable: whether a query string may ask for an exact value.
+    :cvar orderable: whether a list may be ordered by it.
+    """
+
+    name: str
+    filterable = True
+    orderable = True
+
+    def empty(self) -> Any:
+        """The stored value where a record leaves the field out."""
+        return None
+
+    def read(self, value: Any) -> Any:
+        """The stored value of a record's value (not None).
+
+        :raises ValueError: with what would be right, if the value does not fit.
+        """
+        raise NotImplementedError
+
+    def write(self, value: Any) -> Any:
+        """A stored value as JSON for a content record."""
+        return value
+
+    def parse(self, text: str) -> Any:
+        """The stored value that a query string asks for, or :data:`UNMATCHED`.
+
+        :raises ValueError: with what would be right, if the text cannot be read.
+        """
+        raise NotImplementedError
+
+
+class Text(Kind):
+    name = "text"
+
+    def empty(self) -> str:
+        return ""
+
+    def read(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError("must be text")
+        return check_text(value)
+
+    def parse(self, text: str) -> str:
+        return text
+
+
+class Integer(Kind):
+    name = "integer"
+
+    def read(self, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError("must be an integer")
+        if value not in INT64:
+            raise ValueError("must be an integer of at most 64 bits")
+        return int(value)
+
+    def parse(self, text: str) -> Any:
+        number = parse_integer(text)
+        return number if number in INT64 else UNMATCHED
+
+
+class Float(Kind):
+    name = "float"
+
+    def read(self, value: Any) -> float | None:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise ValueError("must be a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            raise ValueError("must be a number that fits 64 bits") from None
+        # JSON has no NaN and no infinity; minus zero is not told from zero by every database.
+        return number + 0.0 if math.isfinite(number) else None
+
+    def parse(self, text: str) -> float:
+        number = float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
+        if not math.isfinite(number):
+            raise ValueError("must be a finite number, such as 7.5")
+        return number
+
+
+class Decimal(Kind):
+    """Exact decimals, with a fixed number of places or as many as the value needs."""
+
+    name = "decimal"
+
+    def __init__(self, places: int | None = None) -> None:
+        self.places = places
+
+    def read(self, value: Any) -> PythonDecimal:
+        if isinstance(value, bool) or not isinstance(value, int | float | str | PythonDecimal):
+            raise ValueError("must be a decimal number")
+        text = str(value).strip()
+        if not _NUMBER.fullmatch(text):
+            raise ValueError('must be a decimal number, such as "4.50"')
+        number = self._canonical(PythonDecimal(text))
+        if number is None:
+            raise ValueError(f"must be a decimal with at most {self._limit()}")
+        return number
+
+    def _limit(self) -> str:
+        places = DECIMAL_DIGITS if self.places is None else self.places
+        return f"{DECIMAL_DIGITS} digits before the point and {places} after it"
+
+    def _canonical(self, number: PythonDecimal) -> PythonDecimal | None:
+        """The number with its places; None where it has more digits than can be stored."""
+        sign, digits, exponent = number.as_tuple()
+        assert isinstance(exponent, int)
+        while len(digits) > 1 and digits[-1] == 0:
+            digits, exponent = digits[:-1], exponent + 1
+        if not any(digits):
+            sign, digits, exponent = 0, (0,), 0
+        places = DECIMAL_DIGITS if self.places is None else self.places
+        if -exponent > places or len(digits) + exponent > DECIMAL_DIGITS:
+            return None
+        wanted = min(exponent, 0) if self.places is None else -self.places
+        digits += (0,) * max(exponent - wanted, 0)
+        return PythonDecimal((sign, digits, min(wanted, exponent)))
+
+    def write(self, value: Any) -> Any:
+        return format(value, "f")
+
+    def parse(self, text: str) -> Any:
+        if not _NUMBER.fullmatch(text.strip()):
+            raise ValueError("must be a decimal number, such as 4.50")
+        number = self._canonical(PythonDecimal(text.strip()))
+        return UNMATCHED if number is None else number
+
+
+class Boolean(Kind):
+    name = "boolean"
+    _values = {"true": True, "1": True, "false": False, "0": False}
+
+    def empty(self) -> bool:
+        return False
+
+    def read(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError("must be true or false")
+        return value
+
+    def parse(self, text: str) -> bool:
+        try:
+            return self._values[text]
+        except KeyError:
+            raise ValueError("must be true, false, 1 or 0") from None
+
+
+class Date(Kind):
+    name = "date"
+
+    def read(self, value: Any) -> date:
+        if isinstance(value, date) and not isinstance(value, datetime):
+            return value
+        return self.parse(_require_text(value, "a date, such as 2026-01-15"))
+
+    def write(self, value: Any) -> Any:
+        return value.isoformat()
+
+    def parse(self, text: str) -> date:
+        if _DATE_ONLY.fullmatch(text):
+            return _made(date.fromisoformat, text, "a date of the calendar")
+        raise ValueError("must be a date, such as 2026-01-15")
+
+
+class Time(Kind):
+    name = "time"
+
+    def read(self, value: Any) -> time:
+        if isinstance(value, time) and value.tzinfo is None:
+            return value
+        return self.parse(_require_text(value, "a time of day, such as 18:30:00"))
+
+    def write(self, value: Any) -> Any:
+        return value.isoformat()
+
+    def parse(self, text: str) -> time:
+        if _TIME_ONLY.fullmatch(text):
+            return _made(time.fromisoformat, text, "a time of the day")
+        raise ValueError("must be a time of day, such as 18:30:00")
+
+
+class DateTime(Kind):
+    """Instants; where no offset is given, UTC."""
+
+    name = "datetime"
+
+    def read(self, value: Any) -> datetime:
+        if isinstance(value, datetime):
+            return _made(_utc, value, "an instant of the years 1 to 9999")
+        return self.parse(_require_text(value, "an instant, such as 2026-01-15T08:00:00Z"))
+
+    def write(self, value: Any) -> Any:
+        return value.isoformat().replace("+00:00", "Z")
+
+    def parse(self, text: str) -> datetime:
+        match = _INSTANT.fullmatch(text)
+        if not match or (match[6] and not match[2]):
+            raise ValueError("must be an instant, such as 2026-01-15T08:00:00Z")
+        offset = (match[6] or "Z").upper().replace(" ", "+")
+        instant = f"{match[1]}T{match[3] or '00:00'}{offset}"
+        return _made(lambda iso: _utc(datetime.fromisoformat(iso)), instant, "an instant")
+
+
+class Relation(Integer):
+    """The id of one object of another endpoint."""
+
+    name = "relation"
+
+    def read(self, value: Any) -> int:
+        try:
+            return super().read(value)
+        except ValueError:
+            raise ValueError("must be the id of an object, or null") from None
+
+
+class Tags(Kind):
+    """A set of tags, kept as a tuple in code point order."""
+
+    name = "tags"
+    orderable = False
+
+    def empty(self) -> tuple[str, ...]:
+        return ()
+
+    def read(self, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
+            raise ValueError("must be a list of texts")
+        return tuple(sorted({check_text(tag) for tag in value}))
+
+    def write(self, value: Any) -> Any:
+        return list(value)
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(text.split(",")))
+
+
+class Json(Kind):
+    """Any JSON value, given back as it is."""
+
+    name = "json"
+    filterable = False
+    orderable = False
+
+    def read(self, value: Any) -> Any:
+        return read_json(value)
+
+
+class Blocks(Json):
+    """A JSON list of blocks."""
+
+    name = "blocks"
+
+    def empty(self) -> list[Any]:
+        return []
+
+    def read(self, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            raise ValueError("must be a list of blocks")
+        return read_json(value)
+
+
+class Children(Kind):
+    """Objects that live inside another one, a tuple of rows; their type reads them."""
+
+    name = "children"
+    filterable = False
+    orderable = False
+
+    def empty(self) -> tuple[Any, ...]:
+        return ()
+
+
+def parse_integer(text: str) -> int:
+    """An integer as clients write it, spaces around it ignored; huge ones are cut to 20 digits.
+
+    :raises ValueError: with what would be right.
+    """
+    digits = text.strip(" ")
+    if not _INTEGER.fullmatch(digits):
+        raise ValueError("must be an integer")
+    sign = -1 if digits.startswith("-") else 1
+    digits = digits.lstrip("+-").lstrip("0")
+    # Converting thousands of digits is slow, and refused by Python from 4,300 on.
+    return sign * (int(digits or "0") if len(digits) <= 20 else 10**20)
+
+
+def check_text(value: str) -> str:
+    """The text itself.
+
+    :raises ValueError: if a database or UTF-8 could not carry it.
+    """
+    if "\0" in value:
+        raise ValueError("must be text without NUL characters")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("must be text without half surrogate pairs") from None
+    return value
+
+
+def read_json(value: Any, depth: int = JSON_DEPTH) -> Any:
+    """A copy of a JSON value.
+
+    :raises ValueError: if it is none, is nested too deeply or has a number that JSON loses.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return check_text(value)
+    if isinstance(value, int):
+        return Integer().read(value)
+    if isinstance(value, float):
+        return Float().read(value)
+    if depth == 0:
+        raise ValueError(f"must be JSON nested at most {JSON_DEPTH} deep")
+    if isinstance(value, list | tuple):
+        return [read_json(entry, depth - 1) for entry in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {check_text(key): read_json(entry, depth - 1) for key, entry in value.items()}
+    raise ValueError("must be JSON")
+
+
+def _utc(value: datetime) -> datetime:
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _require_text(value: Any, wanted: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be {wanted}")
+    return value
+
+
+def _made(make: Callable[[Any], T], value: Any, wanted: str) -> T:
+    """What ``make`` makes of the value, its error in our words."""
+    try:
+        return make(value)
+    except (ValueError, OverflowError):
+        raise ValueError(f"must be {wanted}") from None

@@ -1,0 +1,201 @@
+"""Single content records: read into rows, and written (contract, Content records)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from marshmallow import ValidationError, fields, validate
+
+from flask_contentapi.content import Content, check_restriction
+from flask_contentapi.errors import Problem
+from flask_contentapi.fields import kind_of
+from flask_contentapi.query import Row
+from flask_contentapi.registry import Column, Endpoint, Registry, suggest
+
+__all__ = ["Place", "RecordReader", "write_record"]
+
+
+def _check_hostname(hostname: str) -> None:
+    if not hostname or "/" in hostname or hostname != hostname.strip():
+        raise ValidationError("must be a host name, without scheme, port and path")
+
+
+def _columns(**declared: fields.Field[Any]) -> dict[str, Column]:
+    return {name: Column(name, kind_of(field), field) for name, field in declared.items()}
+
+
+_SITE = _columns(
+    hostname=fields.String(required=True, validate=_check_hostname),
+    port=fields.Integer(load_default=80, validate=validate.Range(1, 65535)),
+    site_name=fields.String(),
+    root_page=fields.Integer(required=True),
+    is_default=fields.Boolean(),
+)
+_COLLECTION = _columns(
+    id=fields.Integer(required=True),
+    name=fields.String(),
+    parent=fields.Integer(),
+    restriction=fields.Dict(validate=check_restriction),
+)
+
+
+class Place(NamedTuple):
+    """Where a record stands.
+
+    :param section: the list it is in, as ``pages``.
+    :param number: its place in the list, from 0 on.
+    :param name: what it is known by, with the section.
+    """
+
+    section: str
+    number: int
+    name: str
+
+
+class RecordReader:
+    """Reads records one by one; what is wrong is gathered in :attr:`problems`.
+
+    :param registry: the declared types.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._child_ids: defaultdict[str, set[int]] = defaultdict(set)
+        self.problems: list[Problem] = []
+
+    def note(self, place: Place, key: str, message: str) -> None:
+        """Gathers a problem; the key is "" where the whole record is meant."""
+        self.problems.append(Problem(place.name, key, message, place.section, place.number))
+
+    def entry(self, section: str, index: int, record: Any) -> tuple[Row, dict[str, Any]] | None:
+        """One object of an endpoint.
+
+        :returns: the columns of its type, and what a record of an undeclared type has besides;
+            None if there is a problem.
+        """
+        before = len(self.problems)
+        endpoint = self._registry.endpoints[section]
+        values, place = self._open(section, index, record)
+        label = self._label(place, endpoint, values.pop("type", None))
+        read = self._read(place, endpoint.type_of(label).columns, values)
+        if label in endpoint.types:
+            self._refuse(place, values, endpoint.types[label].columns)
+        if len(self.problems) > before:
+            return None
+        return (read[0], label, *read[1:]), values
+
+    def site(self, index: int, record: Any) -> dict[str, Any] | None:
+        """One site with all its keys, the host name in lower case; None if there is a problem."""
+        site = self._whole("sites", index, record, _SITE)
+        return site and {**site, "hostname": site["hostname"].lower()}
+
+    def collection(self, index: int, record: Any) -> dict[str, Any] | None:
+        """One collection with all its keys; None if there is a problem."""
+        return self._whole("collections", index, record, _COLLECTION)
+
+    def _whole(
+        self, section: str, index: int, record: Any, columns: Mapping[str, Column]
+    ) -> dict[str, Any] | None:
+        before = len(self.problems)
+        values, place = self._open(section, index, record)
+        read = self._read(place, columns, values)
+        self._refuse(place, values, columns)
+        return dict(zip(columns, read, strict=True)) if len(self.problems) == before else None
+
+    def _open(self, section: str, index: int, record: Any) -> tuple[dict[str, Any], Place]:
+        if isinstance(record, Content):
+            values = record.to_record()
+        elif isinstance(record, Mapping):
+            values = dict(record)
+        else:
+            self.note(Place(section, index, f"{section}[{index}]"), "", "must be an object")
+            values = {}
+        name = values.get("id", values.get("hostname"))
+        known_by = f"{section}[{index}]" if name is None else f"{section} {name}"
+        return values, Place(section, index, known_by)
+
+    def _label(self, place: Place, endpoint: Endpoint, label: Any) -> str:
+        """The label of a record's type; it can be left out where there is only one."""
+        if label is None and len(endpoint.types) == 1:
+            return next(iter(endpoint.types))
+        if not isinstance(label, str) or not label:
+            known = ", ".join(endpoint.types)
+            self.note(place, "type", f"must be the label of a type; there are {known}")
+            return ""
+        others = self._registry.endpoints.values()
+        if label not in endpoint.types and any(label in other.types for other in others):
+            self.note(place, "type", f"{label} is no type of {endpoint.name}")
+        return label
+
+    def _read(
+        self, place: Place, columns: Mapping[str, Column], values: dict[str, Any]
+    ) -> list[Any]:
+        """Takes the columns out of a record's values."""
+        read = []
+        for name, column in columns.items():
+            try:
+                read.append(self._stored(place, column, values.pop(name, None)))
+            except ValueError as error:
+                read.append(None)
+                self.note(place, name, str(error))
+        return read
+
+    def _stored(self, place: Place, column: Column, value: Any) -> Any:
+        if column.child is None or value is None:
+            return column.read(value)
+        if not isinstance(value, list | tuple):
+            raise ValueError("must be a list of objects")
+        return tuple(
+            self._child(place, column, number, child) for number, child in enumerate(value)
+        )
+
+    def _child(self, place: Place, column: Column, number: int, record: Any) -> Row:
+        child = column.child
+        assert child is not None
+        values, _ = self._open(place.section, place.number, record)
+        inner = place._replace(name=f"{place.name}, {column.name}[{number}]")
+        read = self._read(inner, child.columns, values)
+        self._refuse(inner, values, child.columns)
+        if read[0] in self._child_ids[child.label]:
+            self.note(inner, "id", f"{read[0]} is the id of another {child.label} already")
+        self._child_ids[child.label].add(read[0])
+        return tuple(read)
+
+    def _refuse(self, place: Place, rest: Mapping[str, Any], known: Iterable[str]) -> None:
+        """Notes keys that mean nothing."""
+        for name in rest:
+            self.note(place, str(name), f"there is no such field.{suggest(str(name), known)}")
+
+
+def write_record(
+    endpoint: Endpoint, row: Row, extras: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A row as a record, without what a record may leave out.
+
+    :param endpoint: where the object is served.
+    :param row: the columns of its type.
+    :param extras: what a record of an undeclared type has besides.
+    """
+    identity, *columns = endpoint.type_of(row[1]).columns.values()
+    return {
+        identity.name: row[0],
+        "type": row[1],
+        **dict(_written(columns, row[2:])),
+        **(extras or {}),
+    }
+
+
+def _written(columns: Iterable[Column], values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    for column, value in zip(columns, values, strict=True):
+        if column.field.required or value != column.default():
+            yield column.name, _record_value(column, value)
+
+
+def _record_value(column: Column, value: Any) -> Any:
+    if value is None:
+        return None
+    if column.child is not None:
+        return [dict(_written(column.child.columns.values(), entry)) for entry in value]
+    return column.kind.write(value)

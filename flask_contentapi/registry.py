@@ -1,0 +1,552 @@
+"""The declared types: by endpoint and label, with what each stores, shows and searches.
+
+Everything is checked once, when the registry is made; a mistake is a
+:class:`~flask_contentapi.errors.DeclarationError` that names class and attribute.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from marshmallow import ValidationError, fields, missing
+
+from flask_contentapi import kinds
+from flask_contentapi.content import (
+    APIField,
+    APIFilter,
+    ChildObject,
+    Content,
+    Document,
+    Entry,
+    Image,
+    Page,
+)
+from flask_contentapi.errors import BadRequest, DeclarationError
+from flask_contentapi.fields import Blocks, Children, Related, answer_field, kind_of
+from flask_contentapi.selection import Selection, parse_fields
+from flask_contentapi.sources import Computed, Source, Stored, attribute
+
+__all__ = ["Column", "Endpoint", "Export", "ObjectType", "Registry", "suggest"]
+
+_log = logging.getLogger("flask_contentapi")
+
+#: Names that a type cannot give to a field: keys of records and of answers, and derived columns.
+RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split())
+#: What can be searched.
+_SEARCHABLE = (kinds.Text, kinds.Tags, kinds.Json, kinds.Children)
+#: Query parameters; a shown field of that name could not be filtered by.
+PARAMETERS = frozenset(
+    "limit offset order search search_operator fields type child_of ancestor_of descendant_of "
+    "site locale translation_of format html_path _".split()
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A stored field.
+
+    :param name: its name in the class and in records.
+    :param kind: what it stores.
+    :param field: the declared field.
+    :param target: for relations, what they point to.
+    :param child: for child objects, their type.
+    """
+
+    name: str
+    kind: kinds.Kind
+    field: fields.Field[Any]
+    target: ObjectType | None = None
+    child: ObjectType | None = None
+
+    @property
+    def within_site(self) -> bool:
+        """Whether what a relation points to is shown only in the asked site."""
+        return isinstance(self.field, Related) and self.field.within_site
+
+    def default(self) -> Any:
+        """The stored value where a record has none (contract, Records).
+
+        :raises ValueError: if the field is required.
+        """
+        if self.field.required:
+            raise ValueError("is missing")
+        default = self.field.load_default
+        if default is missing:
+            return self.kind.empty()
+        value = default() if callable(default) else default
+        return None if value is None else self.kind.read(value)
+
+    def read(self, value: Any) -> Any:
+        """The stored value of a record's value.
+
+        :raises ValueError: with what would be right, if the value does not fit.
+        """
+        if value is None:
+            return self.default()
+        stored = self.kind.read(value)
+        try:
+            if self.is_plain:
+                for validator in self.field.validators:
+                    validator(stored)
+            else:
+                self.field.deserialize(value)
+        except ValidationError as error:
+            raise ValueError(_sentence(error.messages)) from None
+        return stored
+
+    def to_python(self, stored: Any) -> Any:
+        """A stored value as the field makes it available to Python."""
+        return stored if self.is_plain or stored is None else self.field.deserialize(stored)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether a stored value is what the field has in Python, so that it only validates."""
+        if isinstance(self.kind, kinds.Text | kinds.Json):
+            standard = type(self.field).__module__ in (fields.__name__, Blocks.__module__)
+            return standard and isinstance(self.field, fields.String | fields.Raw)
+        return True
+
+
+def _sentence(messages: Any) -> str:
+    """Messages of a validator as one text."""
+    if isinstance(messages, dict):
+        return "; ".join(f"{name}: {_sentence(text)}" for name, text in messages.items())
+    if isinstance(messages, list):
+        return " ".join(map(_sentence, messages))
+    return str(messages)
+
+
+@dataclass(frozen=True)
+class Export:
+    """A key of an answer.
+
+    :param name: the key.
+    :param field: the marshmallow field that writes it.
+    :param source: where its value comes from; None for relations, children and blocks with
+        representations, which are made of other objects.
+    :param column: the stored field shown, or None for what is computed or written differently.
+    :param in_meta: whether it stands in ``meta``.
+    :param shown: for a relation that is always shown in one form, that form.
+    """
+
+    name: str
+    field: fields.Field[Any]
+    source: Source | None
+    column: Column | None
+    in_meta: bool
+    shown: Selection | None = None
+
+    @property
+    def nested(self) -> ObjectType | None:
+        """The type of the objects shown in it, which brackets choose the fields of."""
+        if self.column is None or self.source is not None or self.shown is not None:
+            return None
+        return self.column.target or self.column.child
+
+
+@dataclass(eq=False)
+class ObjectType:
+    """A declared type.
+
+    :param label: ``<app_label>.<ModelName>``.
+    :param content_class: its class.
+    :param endpoint: where it is served; None for child objects.
+    :param columns: its stored fields by name, those of its bases first.
+    :param exports: its keys by name, in the order of answers.
+    :param searched: the columns that are searched, the title apart.
+    """
+
+    label: str
+    content_class: type[Content]
+    endpoint: Endpoint | None
+    columns: dict[str, Column] = field(default_factory=dict)
+    exports: dict[str, Export] = field(default_factory=dict)
+    searched: tuple[Column, ...] = ()
+
+    @property
+    def served_at(self) -> Endpoint:
+        """Its endpoint; child objects have none and are never asked."""
+        assert self.endpoint is not None
+        return self.endpoint
+
+    @cached_property
+    def detail_only(self) -> frozenset[str]:
+        """Keys that only a detail view has."""
+        return frozenset(getattr(self.content_class, "detail_only_fields", ()))
+
+    @cached_property
+    def filterable(self) -> dict[str, Column]:
+        """The stored fields that lists can be filtered by, by key."""
+        return {
+            name: export.column
+            for name, export in self.exports.items()
+            if export.column and export.column.kind.filterable and name not in self.detail_only
+        }
+
+    @cached_property
+    def orderable(self) -> dict[str, Column]:
+        """The stored fields that lists can be ordered by, by key."""
+        return {name: column for name, column in self.filterable.items() if column.kind.orderable}
+
+    @property
+    def api_filters(self) -> Sequence[APIFilter]:
+        """Its further query parameters."""
+        return getattr(self.content_class, "api_filters", ())
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The labels of the type and of all derived from it."""
+        return frozenset(
+            label
+            for label, other in self.served_at.types.items()
+            if issubclass(other.content_class, self.content_class)
+        )
+
+    @cached_property
+    def column_names(self) -> tuple[str, ...]:
+        """What its rows hold: ``id``, ``type`` except for child objects, and the stored fields."""
+        first, *rest = self.columns
+        return (first, "type", *rest) if self.endpoint else (first, *rest)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each column stands in its rows."""
+        return {name: place for place, name in enumerate(self.column_names)}
+
+
+@dataclass(eq=False)
+class Endpoint:
+    """One kind of object with an address in the API.
+
+    :param name: the last part of the address, and the key of the records.
+    :param base: the type that all others of the endpoint derive from.
+    :param types: all types by label.
+    :param tree: whether the objects are pages of a tree.
+    :param collections: whether they lie in collections, which can be restricted.
+    """
+
+    name: str
+    base: ObjectType = field(init=False)
+    types: dict[str, ObjectType] = field(default_factory=dict)
+    tree: bool = False
+    collections: bool = False
+    _undeclared: set[str] = field(default_factory=set)
+
+    def type_of(self, label: str) -> ObjectType:
+        """The type of a record; the base for labels that are not declared, which is logged."""
+        found = self.types.get(label)
+        if found is None and label not in self._undeclared:
+            self._undeclared.add(label)
+            _log.warning("%s has objects of the type %r, which is not declared.", self.name, label)
+        return found or self.base
+
+    def named(self, text: str) -> ObjectType:
+        """The type that a part of the ``type`` parameter names.
+
+        :raises BadRequest: if there is none.
+        """
+        app_label, _, model_name = text.partition(".")
+        found = self._by_name.get((app_label, model_name.lower()))
+        if found is None:
+            raise BadRequest(f"There is no type {text!r}.{suggest(text, self.types)}")
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], ObjectType]:
+        names = {}
+        for label, declared in self.types.items():
+            app_label, _, model_name = label.partition(".")
+            names[app_label, model_name.lower()] = declared
+        return names
+
+
+class Registry:
+    """All declared types.
+
+    :param types: the site's classes; page, image and document types that it does not bring are
+        the package's own.
+    :raises DeclarationError: for the first mistake found.
+    """
+
+    def __init__(self, types: Iterable[type[Entry]]) -> None:
+        self.endpoints: dict[str, Endpoint] = {}
+        self._children: dict[type[ChildObject], ObjectType] = {}
+        for content_class in self._with_defaults(list(types)):
+            self._add(content_class)
+        for endpoint in self.endpoints.values():
+            self._find_base(endpoint)
+        self._fill(declared for end in self.endpoints.values() for declared in end.types.values())
+        self._fill(end.base for end in self.endpoints.values() if end.base.label not in end.types)
+
+    @staticmethod
+    def _with_defaults(types: list[type[Entry]]) -> list[type[Entry]]:
+        for content_class in types:
+            if not (isinstance(content_class, type) and issubclass(content_class, Entry)):
+                raise DeclarationError(
+                    f"types has {content_class!r}, which is not a subclass of Page, Image, "
+                    "Document or Entry."
+                )
+        own = (Page, Image, Document)
+        return [*types, *(base for base in own if not any(issubclass(t, base) for t in types))]
+
+    def _add(self, content_class: type[Entry]) -> None:
+        name = getattr(content_class, "endpoint", None)
+        if not isinstance(name, str) or not name.isidentifier():
+            raise DeclarationError(
+                f"{content_class.__name__}.endpoint is {name!r}; it must be a name, as 'people'."
+            )
+        endpoint = self.endpoints.get(name) or Endpoint(
+            name,
+            tree=issubclass(content_class, Page),
+            collections=issubclass(content_class, Image | Document),
+        )
+        self.endpoints[name] = endpoint
+        label = content_class.label()
+        taken = {known.lower() for end in self.endpoints.values() for known in end.types}
+        if label.lower() in taken:
+            raise DeclarationError(
+                f"{content_class.__name__} has the label {label}, which another type has already; "
+                "give one of them another app_label."
+            )
+        endpoint.types[label] = ObjectType(label, content_class, endpoint)
+
+    def _find_base(self, endpoint: Endpoint) -> None:
+        """The declared type that all others derive from, else the nearest class that they share."""
+        classes = [declared.content_class for declared in endpoint.types.values()]
+        shared = next(
+            base
+            for base in classes[0].__mro__
+            if all(issubclass(content_class, base) for content_class in classes)
+        )
+        if not (issubclass(shared, Entry) and getattr(shared, "endpoint", None) == endpoint.name):
+            raise DeclarationError(
+                f"{' and '.join(c.__name__ for c in classes)} are all served at "
+                f"{endpoint.name!r} but share no base class with that endpoint."
+            )
+        by_class = {declared.content_class: declared for declared in endpoint.types.values()}
+        endpoint.base = by_class.get(shared) or ObjectType(shared.label(), shared, endpoint)
+
+    def _fill(self, types: Iterable[ObjectType]) -> None:
+        filled = list(types)
+        for declared in filled:
+            declared.columns = self._columns(declared)
+        for declared in [*filled, *self._children.values()]:
+            declared.exports = self._exports(declared)
+            declared.searched = tuple(self._searched(declared))
+
+    # Stored fields.
+
+    def _columns(self, declared: ObjectType) -> dict[str, Column]:
+        return {
+            name: self._column(declared, name, field)
+            for name, field in declared.content_class.declared_fields().items()
+        }
+
+    def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
+        built_in = _built_in(declared.content_class).get(name)
+        if name in RESERVED:
+            raise _mistake(declared, name, "is a name that the API uses itself; take another")
+        if built_in is not None and type(kind_of(field)) is not type(kind_of(built_in)):
+            raise _mistake(
+                declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
+            )
+        if field.data_key is not None or field.attribute is not None:
+            raise _mistake(
+                declared,
+                name,
+                "has a data_key or an attribute; to show it under another name, put "
+                f"APIField('<name>', source='{name}') into api_fields",
+            )
+        if isinstance(field, fields.Function | fields.Method | fields.Constant):
+            raise _mistake(declared, name, "stores nothing; put it into an APIField of api_fields")
+        target = self._target(declared, name, field) if isinstance(field, Related) else None
+        child = self._child(declared, name, field) if isinstance(field, Children) else None
+        if isinstance(field, Blocks):
+            for block, representation in field.representations.items():
+                if isinstance(representation, Related):
+                    self._target(declared, f"{name}[{block!r}]", representation)
+        return Column(name, kind_of(field), field, target, child)
+
+    def _target(self, declared: ObjectType, name: str, field: Related) -> ObjectType:
+        wanted = field.endpoint
+        endpoint = wanted if isinstance(wanted, str) else getattr(wanted, "endpoint", None)
+        if endpoint not in self.endpoints:
+            raise _mistake(
+                declared,
+                name,
+                f"is a relation to {wanted!r}, which is not served; there are "
+                + ", ".join(sorted(self.endpoints)),
+            )
+        return self.endpoints[endpoint].base
+
+    def target(self, field: Related) -> ObjectType:
+        """What a relation of the declared types points to."""
+        wanted = field.endpoint
+        return self.endpoints[wanted if isinstance(wanted, str) else wanted.endpoint].base
+
+    def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
+        child = field.child
+        if not (isinstance(child, type) and issubclass(child, ChildObject)):
+            raise _mistake(declared, name, "must be given a subclass of ChildObject")
+        if issubclass(declared.content_class, ChildObject):
+            raise _mistake(declared, name, "nests child objects, which have none themselves")
+        if child not in self._children:
+            label = child.label()
+            if any(label == known.label for known in self._children.values()):
+                raise _mistake(declared, name, f"has children of a second type labelled {label}")
+            self._children[child] = ObjectType(label, child, None)
+            self._children[child].columns = self._columns(self._children[child])
+            self._refuse_tags(self._children[child])
+        return self._children[child]
+
+    @staticmethod
+    def _refuse_tags(child: ObjectType) -> None:
+        for column in child.columns.values():
+            if isinstance(column.kind, kinds.Tags):
+                raise _mistake(child, column.name, "are tags, which child objects have none of")
+
+    # Keys of answers.
+
+    def _exports(self, declared: ObjectType) -> dict[str, Export]:
+        content_class = declared.content_class
+        listed: list[tuple[str | APIField, bool]] = [
+            *((entry, True) for entry in content_class.meta_fields),
+            *((entry, False) for entry in content_class.body_fields),
+            *((entry, False) for entry in content_class.api_fields),
+        ]
+        exports: dict[str, Export] = {}
+        for entry, in_meta in listed:
+            export = self._export(declared, entry, in_meta)
+            if export.name in exports or not export.name.isidentifier() or export.name == "meta":
+                raise _mistake(
+                    declared, "api_fields", f"has {export.name!r}, which the API shows already"
+                )
+            exports[export.name] = export
+        self._check_names(declared, exports)
+        return exports
+
+    def _check_names(self, declared: ObjectType, exports: dict[str, Export]) -> None:
+        for name, export in exports.items():
+            if name in PARAMETERS and not export.in_meta and export.column is not None:
+                raise _mistake(
+                    declared,
+                    "api_fields",
+                    f"shows {name!r}, which is a query parameter; show it under another name, as "
+                    f"APIField('<name>', source={export.column.name!r})",
+                )
+        for custom in declared.api_filters:
+            self._check_filter(declared, custom)
+        for listing in ("listing_default_fields", "nested_default_fields", "detail_only_fields"):
+            for name in getattr(declared.content_class, listing, ()):
+                if name not in exports:
+                    raise _mistake(declared, listing, f"has {name!r}, which is not shown")
+
+    @staticmethod
+    def _check_filter(declared: ObjectType, custom: APIFilter) -> None:
+        column = declared.columns.get(custom.source)
+        if column is None or not column.kind.orderable:
+            what = f"compares {custom.source!r}, which is no single stored value"
+            raise _mistake(declared, "api_filters", what, suggest(custom.source, declared.columns))
+        if custom.name in PARAMETERS or custom.name in declared.exports:
+            what = f"has {custom.name!r}, which is a parameter already"
+            raise _mistake(declared, "api_filters", what)
+        if custom.operator not in ("lt", "le", "gt", "ge"):
+            what = f"has {custom.name!r} with the operator {custom.operator!r}"
+            raise _mistake(declared, "api_filters", what, " There are lt, le, gt and ge.")
+
+    def _export(self, declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
+        given = entry if isinstance(entry, APIField) else APIField(entry)
+        if isinstance(given.source, Source):
+            assert given.field is not None
+            return Export(given.name, given.field, given.source, None, in_meta)
+        source = given.source or given.name
+        column = declared.columns.get(source)
+        if given.needs is not None:
+            self._check_needs(declared, given)
+        if given.field is None:
+            if column is None:
+                raise self._unknown(declared, source)
+            return self._stored(given.name, column, in_meta)
+        if column is not None:
+            return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
+        field, compute = self._computation(declared, given, source)
+        return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
+
+    def _computation(
+        self, declared: ObjectType, given: APIField, source: str
+    ) -> tuple[fields.Field[Any], Callable[[Any], Any]]:
+        """The field that writes a computed key, and what computes it."""
+        field = given.field
+        assert field is not None
+        if isinstance(field, fields.Function):
+            return fields.Raw(), cast(Callable[[Any], Any], field.serialize_func)
+        if isinstance(field, fields.Constant):
+            return field, lambda instance: field.constant
+        if isinstance(field, fields.Method):
+            what = f"has {given.name!r} as a Method, which looks for it on a schema; "
+            raise _mistake(
+                declared, "api_fields", what + "give another field, and the method as its source"
+            )
+        if not hasattr(declared.content_class, source):
+            raise self._unknown(declared, source)
+        return answer_field(field), attribute(source)
+
+    @staticmethod
+    def _stored(name: str, column: Column, in_meta: bool) -> Export:
+        field, shown = column.field, None
+        if isinstance(field, Related) and field.shown is not None:
+            shown = parse_fields(field.shown)
+        composed = column.target or column.child or getattr(field, "representations", None)
+        source = None if composed else Stored(column.name)
+        return Export(name, answer_field(field), source, column, in_meta, shown)
+
+    @staticmethod
+    def _unknown(declared: ObjectType, name: object) -> DeclarationError:
+        return _mistake(
+            declared,
+            "api_fields",
+            f"has {name!r}, which is no field, property or method of the class",
+            suggest(str(name), declared.columns),
+        )
+
+    @staticmethod
+    def _check_needs(declared: ObjectType, given: APIField) -> None:
+        for name in given.needs or ():
+            if name not in declared.columns:
+                what = f"has {given.name!r}, which needs {name!r}: there is no such field"
+                raise _mistake(declared, "api_fields", what, suggest(name, declared.columns))
+
+    # Search.
+
+    def _searched(self, declared: ObjectType) -> Iterable[Column]:
+        names = [*declared.content_class.built_in_search_fields]
+        names += [name for name in declared.content_class.search_fields if name not in names]
+        for name in names:
+            column = declared.columns.get(name)
+            if column is None or not isinstance(column.kind, _SEARCHABLE):
+                raise _mistake(
+                    declared, "search_fields", f"has {name!r}, which is no field that holds text"
+                )
+            if name != "title":
+                yield column
+
+
+def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
+    """The stored fields that the package's own base of a class has."""
+    own = [base for base in content_class.__mro__ if base.__module__ == Content.__module__]
+    return cast(type[Content], own[0]).declared_fields()
+
+
+def _mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> DeclarationError:
+    return DeclarationError(f"{declared.content_class.__name__}.{attribute} {what}.{hint}")
+
+
+def suggest(wrong: str, known: Iterable[str]) -> str:
+    """A sentence with names that are close to a wrong one, or ""."""
+    close = difflib.get_close_matches(wrong, list(known), n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

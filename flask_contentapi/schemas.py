@@ -1,0 +1,74 @@
+"""The marshmallow schema of each type: the definition of what its answers are.
+
+The schemas are generated once. Answers are made by plans that are compiled from them
+(:mod:`flask_contentapi.serializers`); dumping a :class:`~flask_contentapi.serializers.Item`
+gives the same, slowly, and tests hold one against the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import Schema, fields
+
+from flask_contentapi.registry import Export, ObjectType
+from flask_contentapi.selection import Selection
+
+__all__ = ["AnswerSchema", "Schemas"]
+
+
+class AnswerSchema(Schema):
+    """Base of the generated schemas; what they dump knows its values by their keys."""
+
+    def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
+        return obj.value(attr)
+
+
+class _Meta(fields.Nested):
+    """``meta``: further keys of the same object."""
+
+    def get_value(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        return obj
+
+
+class Schemas:
+    """The schema of each type, made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[ObjectType, type[AnswerSchema]] = {}
+
+    def of(self, declared: ObjectType) -> type[AnswerSchema]:
+        """The schema of all that a type shows."""
+        if declared not in self._made:
+            self._made[declared] = self._make(declared)
+        return self._made[declared]
+
+    def _make(self, declared: ObjectType) -> type[AnswerSchema]:
+        written = {name: self._field(export) for name, export in declared.exports.items()}
+        in_meta = {
+            name: written.pop(name) for name in list(written) if declared.exports[name].in_meta
+        }
+        meta = AnswerSchema.from_dict(in_meta, name=f"{declared.label} meta")
+        identity = {"id": written.pop("id"), "meta": _Meta(meta)}
+        return _generated({**identity, **written}, declared.label)
+
+    def _field(self, export: Export) -> fields.Field[Any]:
+        column = export.column
+        if column is None or export.source is not None:
+            return export.field
+        if column.target is not None:
+            return fields.Nested(self._embedded(column.target, export.shown))
+        if column.child is not None:
+            return fields.List(fields.Nested(self.of(column.child)))
+        return fields.Raw()
+
+    def _embedded(self, target: ObjectType, shown: Selection | None) -> Any:
+        # A function, because types may point to each other in a circle.
+        if shown is None:
+            return lambda: self.of(target)
+        only = [f"meta.{name}" if target.exports[name].in_meta else name for name in shown.added]
+        return lambda: self.of(target)(only=only)
+
+
+def _generated(declared: dict[str, fields.Field[Any]], label: str) -> type[AnswerSchema]:
+    return AnswerSchema.from_dict(declared, name=label)  # type: ignore[return-value]

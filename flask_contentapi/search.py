@@ -1,0 +1,116 @@
+"""Text to words, the same way for content, for queries and for every backend.
+
+A word is a run of letters and digits after NFKD normalisation, with combining marks dropped,
+lower-cased (contract, Parameters, search).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flask_contentapi import kinds
+from flask_contentapi.fields import RichText
+from flask_contentapi.query import Row
+from flask_contentapi.registry import Column, ObjectType
+
+#: Words that a query leaves out; setting ``CMSAPI_STOP_WORDS``.
+STOP_WORDS = frozenset(
+    (
+        "a an and are as at be but by for if in into is it no not of on or such that the their "
+        "then there these they this to was will with"
+    ).split()
+)
+#: What one occurrence of a word in the title weighs against one elsewhere.
+TITLE_WEIGHT = 8
+
+# Letters and digits, without the underscore that "\w" has.
+_WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+# Markup inside a word does not end it, all other markup does.
+_INLINE = re.compile(
+    r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|small|span|strong|sub|sup"
+    r"|u|var|wbr)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>|<![^<>]*>", re.DOTALL)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in order.
+
+    >>> words("Éclairs, 12_knots")
+    ['eclairs', '12', 'knots']
+    """
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    # Lower-casing can make new combining marks, as of a dotted capital I.
+    return _WORD.findall(_without_marks(_without_marks(text).lower()))
+
+
+def _without_marks(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in decomposed if unicodedata.category(char)[0] != "M")
+
+
+def plain_text(markup: str) -> str:
+    """Rich text without its markup, entities decoded.
+
+    >>> plain_text("<p>c<b>af</b>&eacute;</p><p>bar</p>")
+    ' café  bar '
+    """
+    return html.unescape(_MARKUP.sub(" ", _INLINE.sub("", markup)))
+
+
+def terms(query: str, stop_words: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
+    """The different words that a query asks for; stop words only where nothing else is left."""
+    found = tuple(dict.fromkeys(words(query)))
+    return tuple(word for word in found if word not in stop_words) or found
+
+
+def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
+    """The words that an object is found by, each with its weight for the ranking.
+
+    :param row: the columns of its type, :attr:`ObjectType.column_names`.
+    """
+    weights: Counter[str] = Counter()
+    places = declared.places
+    for column in declared.searched:
+        for text in _texts(column, row[places[column.name]]):
+            weights.update(words(text))
+    if "title" in places:
+        for word in words(row[places["title"]]):
+            weights[word] += TITLE_WEIGHT
+    return weights
+
+
+def _texts(column: Column, value: Any) -> Iterator[str]:
+    """The texts in a stored value."""
+    if isinstance(column.field, RichText):
+        yield plain_text(value or "")
+    elif column.child is not None:
+        places = column.child.places
+        for entry in value:
+            for inner in column.child.searched:
+                yield from _texts(inner, entry[places[inner.name]])
+    elif isinstance(column.kind, kinds.Blocks):
+        yield from map(plain_text, _json_texts(value))
+    else:
+        yield from _json_texts(value)
+
+
+def _json_texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value; of a block only those of its value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        is_block = value.keys() >= {"type", "value"}
+        for entry in [value["value"]] if is_block else value.values():
+            yield from _json_texts(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _json_texts(entry)

@@ -1,0 +1,124 @@
+"""The ``fields`` parameter: its text to a tree (specification, 4.3; contract, Fields)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from flask_contentapi.errors import BadRequest
+
+#: How deep brackets may be nested.
+MAX_DEPTH = 10
+
+_TOKEN = re.compile(r"\w+|[*(),-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one level of ``fields`` asks for.
+
+    :param base: ``"*"`` (all fields), ``"_"`` (none of the default fields) or "" (the defaults).
+    :param added: names to add, each with the selection in its brackets, if it has some.
+    :param removed: names to take away.
+    """
+
+    base: str = ""
+    added: Mapping[str, Selection | None] = field(default_factory=lambda: MappingProxyType({}))
+    removed: frozenset[str] = frozenset()
+
+
+DEFAULT = Selection()
+
+
+def parse_fields(text: str) -> Selection:
+    """Reads the value of ``fields``; the last mention of a name wins.
+
+    >>> parse_fields("*,-body").removed
+    frozenset({'body'})
+    >>> parse_fields("feed_image(_,width)").added["feed_image"].base
+    '_'
+
+    :raises BadRequest: where the text does not follow the grammar, saying where and why.
+    """
+    if not text:
+        return DEFAULT
+    reader = _Reader(text)
+    selection = reader.level(MAX_DEPTH)
+    if reader.ahead:
+        raise reader.error(f"{reader.ahead!r} is not expected here")
+    return selection
+
+
+class _Reader:
+    """Walks over the tokens of the text; ``ahead`` is the next one, "" at the end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._end = 0
+        self.ahead = ""
+        self._advance()
+
+    def error(self, why: str) -> BadRequest:
+        start = self._end - len(self.ahead)
+        return BadRequest(f"fields cannot be read at character {start + 1}: {why}.")
+
+    def _advance(self) -> str:
+        """Takes the token ahead; the next one becomes the one ahead ("" at the end)."""
+        taken = self.ahead
+        match = _TOKEN.match(self._text, self._end)
+        if not match and self._end < len(self._text):
+            wrong = self._text[self._end]
+            self.ahead = ""
+            raise self.error(f"{wrong!r} has no meaning in it")
+        self.ahead = match[0] if match else ""
+        self._end += len(self.ahead)
+        return taken
+
+    def level(self, depth: int) -> Selection:
+        """``entry {"," entry}``, until a bracket closes or the text ends."""
+        base = ""
+        added: dict[str, Selection | None] = {}
+        removed: set[str] = set()
+        first = True
+        while first or self.ahead == ",":
+            if not first:
+                self._advance()
+            minus = bool(self.ahead == "-" and self._advance())
+            name = self._name()
+            if name in ("*", "_"):
+                if minus or not first:
+                    raise self.error(f"{name!r} stands first or not at all, without a minus")
+                base = name
+            elif minus:
+                self._refuse(base == "_", "after '_' there is nothing to take away")
+                added.pop(name, None)
+                removed.add(name)
+            else:
+                inner = self._brackets(depth)
+                self._refuse(base == "*" and inner is None, f"'*' brings {name!r} already")
+                removed.discard(name)
+                added[name] = inner
+            self._refuse(self.ahead == "(", "brackets follow a name that is asked for")
+            first = False
+        return Selection(base, MappingProxyType(added), frozenset(removed))
+
+    def _refuse(self, wrong: bool, why: str) -> None:
+        if wrong:
+            raise self.error(why)
+
+    def _name(self) -> str:
+        if self.ahead == "" or self.ahead in "(),-":
+            raise self.error("a name is missing")
+        return self._advance()
+
+    def _brackets(self, depth: int) -> Selection | None:
+        if self.ahead != "(":
+            return None
+        self._refuse(depth == 0, f"brackets are nested more than {MAX_DEPTH} deep")
+        self._advance()
+        inner = self.level(depth - 1)
+        self._refuse(self.ahead != ")", "a bracket is not closed")
+        self._advance()
+        return inner

@@ -1,0 +1,324 @@
+"""Rows to the JSON of answers, by plans compiled from schema and selection.
+
+A plan knows which columns and which related objects it needs, and binds to one request to
+become a function from a row to a dictionary. A value goes through its marshmallow field unless
+the field is one of the plain ones, whose stored values orjson writes the very same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast
+
+from marshmallow import fields
+
+from flask_contentapi import kinds
+from flask_contentapi.backend import Reader
+from flask_contentapi.content import Entry
+from flask_contentapi.errors import BadRequest
+from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags
+from flask_contentapi.query import Row, Viewer
+from flask_contentapi.registry import Column, Export, ObjectType, Registry, suggest
+from flask_contentapi.selection import DEFAULT, Selection
+from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup
+
+__all__ = ["Item", "Plan", "Planner", "View"]
+
+View = Literal["list", "detail", "nested"]
+Chosen = list[tuple[Export, Selection]]
+
+
+class Key(NamedTuple):
+    """One key of a plan.
+
+    :param export: what it shows.
+    :param value: gives the value as the schema takes it.
+    :param written: gives the value as JSON has it.
+    """
+
+    export: Export
+    value: Bind
+    written: Bind
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the rows of one type become answers.
+
+    :param layout: the columns and lookups needed.
+    :param keys: in the order of answers.
+    """
+
+    layout: Layout
+    keys: tuple[Key, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that rows need to have."""
+        return tuple(self.layout.columns)
+
+    def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
+        """The function from a row to its answer, for one request."""
+        body = [(k.export.name, k.written(context)) for k in self.keys if not k.export.in_meta]
+        meta = [(k.export.name, k.written(context)) for k in self.keys if k.export.in_meta]
+        if meta:
+            place = 1 if body and body[0][0] == "id" else 0
+            body.insert(place, ("meta", lambda row: {name: get(row) for name, get in meta}))
+        return lambda row: {name: get(row) for name, get in body}
+
+    def look_up(
+        self, rows: Sequence[Row], reader: Reader, viewer: Viewer, scope: Sequence[int] | None
+    ) -> list[Mapping[int, Row]]:
+        """Fetches what the rows point to, and what that points to; one fetch a relation."""
+        related: list[Mapping[int, Row]] = []
+        for lookup in self.layout.lookups:
+            pointed = (i for row in lookup.origin(rows, related) for i in lookup.ids(row))
+            ids = {i for i in pointed if i is not None}
+            within = scope if lookup.within_site else None
+            related.append(
+                reader.fetch(lookup.endpoint, ids, lookup.layout.columns, viewer, within)
+                if ids
+                else {}
+            )
+        return related
+
+
+class Item:
+    """An object as its schema dumps it."""
+
+    def __init__(self, plan: Plan, row: Row, context: Context) -> None:
+        self._plan, self._row, self._context = plan, row, context
+
+    def value(self, name: str) -> Any:
+        """The value of a key, before its field writes it."""
+        key = next(key for key in self._plan.keys if key.export.name == name)
+        return key.value(self._context)(self._row)
+
+
+class Planner:
+    """Makes plans for one registry.
+
+    :param registry: the declared types.
+    :param i18n: whether internationalisation is on.
+    """
+
+    def __init__(self, registry: Registry, i18n: bool) -> None:
+        self._registry = registry
+        self._i18n = i18n
+
+    def plan(self, declared: ObjectType, view: View, selection: Selection = DEFAULT) -> Plan:
+        """The plan for a type and what a client selects of it.
+
+        :raises BadRequest: if the selection names what the type does not show.
+        """
+        return self._plan(Layout(declared), self._choose(declared, view, selection))
+
+    # Choosing keys (specification, 4.3; contract, Fields).
+
+    def _choose(self, declared: ObjectType, view: View, selection: Selection) -> Chosen:
+        hidden = frozenset() if view == "detail" else declared.detail_only
+        available = {n: e for n, e in declared.exports.items() if n not in hidden}
+        self._check(declared, available, selection)
+        if selection.base == "*":
+            names = set(available)
+        else:
+            names = set() if selection.base == "_" else set(self._defaults(declared, view))
+        names = (names | selection.added.keys()) - selection.removed
+        return [
+            (export, selection.added.get(name) or DEFAULT)
+            for name, export in available.items()
+            if name in names
+        ]
+
+    @staticmethod
+    def _check(declared: ObjectType, available: Mapping[str, Export], selection: Selection) -> None:
+        unknown = sorted((selection.added.keys() | selection.removed) - available.keys())
+        if unknown:
+            hint = suggest(unknown[0], available) or f" There are {', '.join(available)}."
+            raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
+        for name, inner in selection.added.items():
+            if inner is not None and available[name].nested is None:
+                raise BadRequest(f"{name} has no fields of its own to be chosen in brackets.")
+
+    def _defaults(self, declared: ObjectType, view: View) -> Iterable[str]:
+        content_class = declared.content_class
+        if not issubclass(content_class, Entry):
+            return declared.exports
+        languages = content_class.i18n_default_fields
+        if view == "detail":
+            return declared.exports.keys() - (() if self._i18n else languages)
+        if view == "nested":
+            return content_class.nested_default_fields
+        return (*content_class.listing_default_fields, *(languages if self._i18n else ()))
+
+    # Compiling.
+
+    def _plan(self, layout: Layout, chosen: Chosen) -> Plan:
+        return Plan(layout, tuple(self._key(layout, *choice) for choice in chosen))
+
+    def _key(self, layout: Layout, export: Export, selection: Selection) -> Key:
+        if export.source is not None:
+            value = export.source.compile(layout)
+            return Key(export, value, _written(export, value, export.source.kind(layout)))
+        column = export.column
+        assert column is not None
+        if column.target is not None:
+            lookup = layout.related(column.name, column.target, column.within_site)
+            return self._embedded(export, layout.column(column.name), lookup, selection)
+        if column.child is not None:
+            return self._children(export, layout, column, selection)
+        value = self._blocks(layout, column)
+        return Key(export, value, value)
+
+    def _nested(self, layout: Layout, export: Export, selection: Selection) -> Plan:
+        chosen = self._choose(layout.type, "nested", export.shown or selection)
+        return self._plan(layout, chosen)
+
+    def _embedded(self, export: Export, place: int, lookup: Lookup, selection: Selection) -> Key:
+        plan = self._nested(lookup.layout, export, selection)
+
+        def written(context: Context) -> Getter:
+            return _found(context.related[lookup.slot], place, plan.bind(context))
+
+        def value(context: Context) -> Getter:
+            found = context.related[lookup.slot]
+            return _found(found, place, lambda row: Item(plan, row, context))
+
+        return Key(export, value, written)
+
+    def _children(
+        self, export: Export, layout: Layout, column: Column, selection: Selection
+    ) -> Key:
+        assert column.child is not None
+        place = layout.column(column.name)
+        plan = self._nested(layout.children(column.name, column.child), export, selection)
+
+        def written(context: Context) -> Getter:
+            return _each(place, plan.bind(context))
+
+        def value(context: Context) -> Getter:
+            return _each(place, lambda row: Item(plan, row, context))
+
+        return Key(export, value, written)
+
+    def _blocks(self, layout: Layout, column: Column) -> Bind:
+        """Blocks, each with the representation of its type."""
+        assert isinstance(column.field, Blocks)
+        place = layout.column(column.name)
+        represented = [
+            (name, self._represented(layout, place, name, representation))
+            for name, representation in column.field.representations.items()
+        ]
+
+        def bind(context: Context) -> Getter:
+            represent = {name: get(context) for name, get in represented}
+            return lambda row: _represent(row[place], represent)
+
+        return bind
+
+    def _represented(
+        self, layout: Layout, place: int, block: str, representation: Any
+    ) -> Callable[[Context], Callable[[Any], Any]]:
+        if not isinstance(representation, Related):
+            return lambda context: _standalone(representation)
+        target = self._registry.target(representation)
+        lookup = layout.lookup(target, lambda row: _block_ids(row[place], block))
+        plan = self._plan(lookup.layout, self._choose(target, "nested", DEFAULT))
+
+        def bind(context: Context) -> Callable[[Any], Any]:
+            found, build = context.related[lookup.slot], plan.bind(context)
+            return lambda value: build(found[value]) if _is_id(value) and value in found else None
+
+        return bind
+
+
+def _found(found: Mapping[int, Row], place: int, build: Callable[[Row], Any]) -> Getter:
+    return lambda row: build(found[row[place]]) if row[place] in found else None
+
+
+def _each(place: int, build: Callable[[Row], Any]) -> Getter:
+    return lambda row: [build(entry) for entry in row[place]]
+
+
+# Writing values.
+
+#: What orjson writes just as marshmallow does: by kind, the classes of fields that add nothing.
+_PLAIN: dict[type[kinds.Kind], tuple[type[fields.Field[Any]], ...]] = {
+    kinds.Text: (fields.String, fields.Url, fields.Email, RichText),
+    kinds.Integer: (fields.Integer,),
+    kinds.Boolean: (fields.Boolean,),
+    kinds.Float: (fields.Float,),
+    kinds.Date: (fields.Date,),
+    kinds.Time: (fields.Time,),
+    kinds.DateTime: (Instant,),
+    kinds.Tags: (Tags,),
+    kinds.Json: (fields.Raw,),
+    kinds.Blocks: (Blocks,),
+}
+
+
+def _is_plain(kind: kinds.Kind | None, field: fields.Field[Any]) -> bool:
+    """Whether values of the kind can go to orjson without the field."""
+    formatted = getattr(field, "format", None) not in (None, "iso") or getattr(
+        field, "as_string", False
+    )
+    return kind is not None and type(field) in _PLAIN.get(type(kind), ()) and not formatted
+
+
+def _written(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
+    """Puts the field of a key behind its value, unless it would change nothing."""
+    if _is_plain(kind, export.field):
+        return value
+
+    def bind(context: Context) -> Getter:
+        get, write = value(context), _standalone(export.field)
+        return lambda row: write(get(row))
+
+    return bind
+
+
+def _standalone(field: Any) -> Callable[[Any], Any]:
+    """The function from a value to what a field writes; functions are taken as they are."""
+    if not isinstance(field, fields.Field):
+        return cast(Callable[[Any], Any], field)
+    return lambda value: field.serialize("", value, accessor=_itself)
+
+
+def _itself(value: Any, *_: Any) -> Any:
+    return value
+
+
+# Blocks.
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and "value" in value and isinstance(value.get("type"), str)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _block_ids(value: Any, block: str) -> Iterator[int]:
+    """The ids in all blocks of one type, at any depth."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from _block_ids(entry, block)
+    elif isinstance(value, dict):
+        if _is_block(value) and value["type"] == block and _is_id(value["value"]):
+            yield value["value"]
+        for entry in value.values():
+            yield from _block_ids(entry, block)
+
+
+def _represent(value: Any, represent: Mapping[str, Callable[[Any], Any]]) -> Any:
+    """A stored value with its blocks as they are answered; inner blocks first."""
+    if isinstance(value, list):
+        return [_represent(entry, represent) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    answered = {key: _represent(entry, represent) for key, entry in value.items()}
+    if _is_block(value) and value["type"] in represent:
+        answered["value"] = represent[value["type"]](answered["value"])
+    return answered

@@ -1,0 +1,116 @@
+"""The settings of one instance, read from the application's configuration and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.search import STOP_WORDS, words
+
+__all__ = ["Settings"]
+
+_DEFAULT_LIMIT = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings (contract, Settings)."""
+
+    url_prefix: str = "/api/v2"
+    base_url: str | None = None
+    media_url: str = "/media/"
+    limit_max: int | None = 20
+    search_enabled: bool = True
+    i18n: bool = False
+    stop_words: frozenset[str] = STOP_WORDS
+
+    @property
+    def default_limit(self) -> int:
+        """The limit of a list whose client names none."""
+        return _DEFAULT_LIMIT if self.limit_max is None else min(_DEFAULT_LIMIT, self.limit_max)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], prefix: str) -> Settings:
+        """The settings of an application.
+
+        :param config: its configuration.
+        :param prefix: what the keys of this instance start with.
+        :raises ConfigurationError: naming the key and what it may be.
+        """
+        read = _Reader(config, prefix)
+        return cls(
+            read("URL_PREFIX", cls.url_prefix, _url_prefix),
+            read("BASE_URL", None, _base_url),
+            read("MEDIA_URL", cls.media_url, _media_url),
+            read("LIMIT_MAX", cls.limit_max, _limit_max),
+            read("SEARCH_ENABLED", True, _boolean),
+            read("I18N_ENABLED", read.shared("CMS_I18N_ENABLED", False), _boolean),
+            read("STOP_WORDS", STOP_WORDS, _stop_words),
+        )
+
+
+class _Reader:
+    def __init__(self, config: Mapping[str, Any], prefix: str) -> None:
+        self._config, self._prefix = config, prefix
+
+    def __call__(self, name: str, default: Any, check: Callable[[Any], Any]) -> Any:
+        key = self._prefix + name
+        try:
+            return check(self._config.get(key, default))
+        except ValueError as error:
+            value = self._config[key]
+            raise ConfigurationError(f"{key} is {value!r}; it must be {error}.") from None
+
+    def shared(self, key: str, default: Any) -> Any:
+        """A setting that all instances have in common."""
+        value = self._config.get(key, default)
+        if not isinstance(value, bool):
+            raise ConfigurationError(f"{key} is {value!r}; it must be True or False.")
+        return value
+
+
+def _url_prefix(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith("/") or "<" in value:
+        raise ValueError("a path that starts with a slash, such as '/api/v2'")
+    return value.rstrip("/")
+
+
+def _base_url(value: Any) -> str | None:
+    if value is None:
+        return None
+    parts = urlsplit(value) if isinstance(value, str) else None
+    if not parts or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("None or an address, such as 'https://example.org'")
+    if parts.query or parts.fragment:
+        raise ValueError("an address without a query")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def _media_url(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith(("/", "http://", "https://")):
+        raise ValueError("a path or an address, such as '/media/'")
+    return value.rstrip("/") + "/"
+
+
+def _limit_max(value: Any) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ValueError("a number from 1 on, or None for no maximum")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("True or False")
+    return value
+
+
+def _stop_words(value: Any) -> frozenset[str]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError("a list of words")
+    given = list(value)
+    if not all(isinstance(word, str) for word in given):
+        raise ValueError("a list of words")
+    return frozenset(word for text in given for word in words(text))

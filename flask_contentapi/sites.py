@@ -1,0 +1,147 @@
+"""The sites of the content: which one answers to a host, and which one a page belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from flask_contentapi.errors import BadRequest, NotFound
+
+__all__ = ["Home", "Site", "Sites"]
+
+_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
+
+
+class Home(NamedTuple):
+    """A home page: the site's own, or a translation of it.
+
+    :param page: its id.
+    :param locale: the language of its tree.
+    :param url_path: the slugs down to it, percent-encoded, as ``/home/``.
+    """
+
+    page: int
+    locale: str | None
+    url_path: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """One site.
+
+    :param hostname: in lower case; "" for the unnamed site of content without sites.
+    :param port: the port it is reached at.
+    :param site_name: its name, for people.
+    :param is_default: whether it answers where no other does.
+    :param homes: its home page, then that page's translations; empty where there is no page.
+    """
+
+    hostname: str
+    port: int = 80
+    site_name: str = ""
+    is_default: bool = False
+    homes: tuple[Home, ...] = ()
+
+    @cached_property
+    def address(self) -> str | None:
+        """Scheme, host and port of its pages' addresses; None for the unnamed site."""
+        if not self.hostname:
+            return None
+        if self.port == 443:
+            return f"https://{self.hostname}"
+        return f"http://{self.hostname}" + ("" if self.port == 80 else f":{self.port}")
+
+    def language_trees(self, i18n: bool) -> tuple[Home, ...]:
+        """The home pages whose trees belong to it, translations only with i18n."""
+        return self.homes if i18n else self.homes[:1]
+
+    def scope(self, i18n: bool) -> tuple[int, ...] | None:
+        """The ids of those home pages; None where all pages are in the site."""
+        if not self.hostname:
+            return None
+        return tuple(home.page for home in self.language_trees(i18n))
+
+    def paths(self, i18n: bool) -> tuple[str, ...]:
+        """What the ``url_path`` of each of its pages starts with one of."""
+        if not self.hostname:
+            return ("/",)
+        return tuple(home.url_path for home in self.language_trees(i18n))
+
+
+class Sites:
+    """All sites; content without any has one without a name, whose home is the first root page.
+
+    :param sites: in the order of the records.
+    :param first_root: the home pages of the unnamed site.
+    """
+
+    def __init__(self, sites: Iterable[Site], first_root: tuple[Home, ...] = ()) -> None:
+        self._sites = tuple(sites) or (Site("", is_default=True, homes=first_root),)
+        self._by_address = {(site.hostname, site.port): site for site in self._sites}
+        self._shared = Counter(site.hostname for site in self._sites)
+        self._default = next((site for site in self._sites if site.is_default), None)
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self._sites)
+
+    def _of_host(self, hostname: str) -> Site | None:
+        """The site of a host name that only one site has."""
+        if self._shared[hostname] != 1:
+            return None
+        return next(site for site in self._sites if site.hostname == hostname)
+
+    def answering(self, hostname: str, port: int) -> Site | None:
+        """The site that a request to a host is for; None if there is not even a default site.
+
+        :param hostname: in lower case.
+        """
+        return self._by_address.get((hostname, port)) or self._of_host(hostname) or self._default
+
+    def named(self, text: str) -> Site:
+        """The site that the ``site`` parameter names.
+
+        :param text: ``hostname`` or ``hostname:port``, in any case.
+        :raises BadRequest: if it is neither, or fits several sites.
+        :raises NotFound: if it fits none.
+        """
+        match = _HOST.fullmatch(text.lower())
+        if not match:
+            raise BadRequest("site must be <hostname> or <hostname>:<port>.")
+        hostname, port = match.groups()
+        if port is None and self._shared[hostname] > 1:
+            raise BadRequest(f"Several sites are at {hostname}: add the port, as {hostname}:80.")
+        if port is None:
+            site = self._of_host(hostname)
+        else:
+            site = self._by_address.get((hostname, int(port)))
+        if site is None:
+            raise NotFound(f"There is no site {text!r}.")
+        return site
+
+    def name(self, site: Site) -> str:
+        """What names the site in a ``site`` parameter, with the port only where it is needed."""
+        shared = self._shared[site.hostname] > 1
+        return f"{site.hostname}:{site.port}" if shared else site.hostname
+
+    def locate(self, url_path: str, i18n: bool) -> tuple[Site, Home] | None:
+        """The site and the home page that a page is under: the deepest, then the default site.
+
+        :param url_path: the page's slugs, as :attr:`Home.url_path`.
+        """
+        return next(
+            (place for place in self._trees[i18n] if url_path.startswith(place[1].url_path)), None
+        )
+
+    @cached_property
+    def _trees(self) -> dict[bool, list[tuple[Site, Home]]]:
+        places = {
+            i18n: [(site, home) for site in self._sites for home in site.language_trees(i18n)]
+            for i18n in (False, True)
+        }
+        for found in places.values():
+            found.sort(key=lambda place: (-len(place[1].url_path), not place[0].is_default))
+        return places

@@ -1,0 +1,294 @@
+"""Where the values of an answer come from.
+
+A source is compiled for a :class:`Layout`, the columns that a query will have to ask for; that
+gives a function which, bound to the :class:`Context` of one request, takes a row to a value.
+How the value is then written is the business of a marshmallow field.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from flask_contentapi import kinds
+from flask_contentapi.query import Row
+
+if TYPE_CHECKING:
+    from flask_contentapi.addresses import Addresses
+    from flask_contentapi.registry import ObjectType
+
+__all__ = [
+    "HTMLURL",
+    "Bind",
+    "Computed",
+    "Context",
+    "DetailURL",
+    "DownloadURL",
+    "Getter",
+    "Layout",
+    "Lookup",
+    "Source",
+    "Stored",
+    "Type",
+    "attribute",
+]
+
+Getter = Callable[[Row], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What one request adds to the rows.
+
+    :param addresses: its addresses.
+    :param related: for each :class:`Lookup` the rows it found, by id.
+    """
+
+    addresses: Addresses
+    related: Sequence[Mapping[int, Row]]
+
+
+Bind = Callable[[Context], Getter]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Objects that rows point to, to be fetched in one go.
+
+    :param endpoint: where they are served.
+    :param within_site: whether only pages of the asked site count.
+    :param slot: its place in :attr:`Context.related`.
+    :param origin: the rows that point, given what earlier lookups found.
+    :param ids: what one of those rows points to.
+    :param layout: the columns wanted of them.
+    """
+
+    endpoint: str
+    within_site: bool
+    slot: int
+    origin: Callable[[Sequence[Row], Sequence[Mapping[int, Row]]], Iterable[Row]]
+    ids: Callable[[Row], Iterable[int | None]]
+    layout: Layout
+
+
+@dataclass(slots=True)
+class Layout:
+    """The columns that the rows of one type will have, and the lookups that start at them.
+
+    :param type: the type.
+    :param columns: their names; more are added while sources are compiled.
+    :param lookups: all lookups of the plan that is being compiled, in the order they are made.
+    :param origin: how the rows are reached from the rows of the list.
+    """
+
+    type: ObjectType
+    columns: list[str] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
+    origin: Callable[[Sequence[Row], Sequence[Mapping[int, Row]]], Iterable[Row]] = (
+        lambda rows, related: rows
+    )
+
+    def column(self, name: str) -> int:
+        """The place of a column in the rows."""
+        if name not in self.columns:
+            self.columns.append(name)
+        return self.columns.index(name)
+
+    def related(self, column: str, target: ObjectType, within_site: bool = False) -> Lookup:
+        """The lookup of what a relation points to."""
+        place = self.column(column)
+        return self.lookup(target, lambda row: (row[place],), within_site)
+
+    def lookup(
+        self,
+        target: ObjectType,
+        ids: Callable[[Row], Iterable[int | None]],
+        within_site: bool = False,
+    ) -> Lookup:
+        """A further lookup, of all that the rows of this layout point to."""
+        slot = len(self.lookups)
+        found = Layout(
+            target, lookups=self.lookups, origin=lambda rows, related: related[slot].values()
+        )
+        lookup = Lookup(target.served_at.name, within_site, slot, self.origin, ids, found)
+        self.lookups.append(lookup)
+        return lookup
+
+    def children(self, column: str, child: ObjectType) -> Layout:
+        """The layout of the objects in a column of children: all that they store."""
+        place = self.column(column)
+        origin = self.origin
+        return Layout(
+            child,
+            list(child.columns),
+            self.lookups,
+            lambda rows, related: (entry for row in origin(rows, related) for entry in row[place]),
+        )
+
+
+class Source(ABC):
+    """Where one value comes from."""
+
+    @abstractmethod
+    def compile(self, layout: Layout) -> Bind:
+        """Asks the layout for what is needed; gives the function from context to getter."""
+
+    def kind(self, layout: Layout) -> kinds.Kind | None:
+        """What the values are; None where they can be anything."""
+        return kinds.Text()
+
+
+class Stored(Source):
+    """A stored field, as it is."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+    def compile(self, layout: Layout) -> Bind:
+        column = layout.type.columns[self.column]
+        place = layout.column(self.column)
+        get = itemgetter(place) if column.is_plain else lambda row: column.to_python(row[place])
+        return lambda context: get
+
+    def kind(self, layout: Layout) -> kinds.Kind | None:
+        column = layout.type.columns[self.column]
+        return column.kind if column.is_plain else None
+
+
+class Type(Source):
+    """The label of an object's type; None where it is not declared (contract, Records)."""
+
+    def compile(self, layout: Layout) -> Bind:
+        if layout.type.endpoint is None:
+            label = layout.type.label
+            return lambda context: lambda row: label
+        place = layout.column("type")
+        declared = {label: label for label in layout.type.endpoint.types}
+        return lambda context: lambda row: declared.get(row[place])
+
+
+class DetailURL(Source):
+    """The address of an object's detail view, with its site where it needs one."""
+
+    def compile(self, layout: Layout) -> Bind:
+        endpoint = layout.type.served_at
+        place = layout.column("id")
+        if not endpoint.tree:
+            return lambda context: _numbered(context.addresses.detail_url(endpoint.name), place)
+        path = layout.column("url_path")
+        return lambda context: _numbered_page(
+            context.addresses.detail_url(endpoint.name), place, context.addresses.site_query, path
+        )
+
+
+def _numbered(start: str, place: int) -> Getter:
+    return lambda row: f"{start}{row[place]}/"
+
+
+def _numbered_page(start: str, place: int, query: Callable[[str], str], path: int) -> Getter:
+    return lambda row: f"{start}{row[place]}/{query(row[path])}"
+
+
+class HTMLURL(Source):
+    """The public address of a page."""
+
+    def compile(self, layout: Layout) -> Bind:
+        place = layout.column("url_path")
+        return lambda context: _applied(context.addresses.html_url, place)
+
+
+class DownloadURL(Source):
+    """The address of a file."""
+
+    def compile(self, layout: Layout) -> Bind:
+        place = layout.column("file")
+        return lambda context: _applied(context.addresses.download_url, place)
+
+
+def _applied(function: Callable[[Any], Any], place: int) -> Getter:
+    return lambda row: function(row[place])
+
+
+class Computed(Source):
+    """What the site's code makes of an object.
+
+    The object it sees has the stored fields that are needed: texts, numbers, dates as Python
+    has them, tags as a tuple, child objects as instances, relations as ids, those to something
+    hidden as None.
+
+    :param compute: the code, given an instance of the site's class.
+    :param needs: the stored fields it reads; None: all of them.
+    """
+
+    def __init__(self, compute: Callable[[Any], Any], needs: Sequence[str] | None = None) -> None:
+        self.compute = compute
+        self.needs = needs
+
+    def compile(self, layout: Layout) -> Bind:
+        build = _builder(layout, self.needs)
+        compute = self.compute
+
+        def bind(context: Context) -> Getter:
+            instance = build(context)
+            return lambda row: compute(instance(row))
+
+        return bind
+
+    def kind(self, layout: Layout) -> kinds.Kind | None:
+        return None
+
+
+def attribute(name: str) -> Callable[[Any], Any]:
+    """What reads a property, or calls a method, of an object."""
+
+    def read(instance: Any) -> Any:
+        value = getattr(instance, name)
+        return value() if callable(value) else value
+
+    return read
+
+
+def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
+    """Makes instances of the layout's class from its rows."""
+    names = layout.type.columns if needs is None else needs
+    attributes = [(name, _attribute(layout, name)) for name in names]
+    content_class = layout.type.content_class
+
+    def bind(context: Context) -> Getter:
+        getters = [(name, get(context)) for name, get in attributes]
+
+        def build(row: Row) -> Any:
+            instance = object.__new__(content_class)
+            instance.__dict__.update({name: get(row) for name, get in getters})
+            return instance
+
+        return build
+
+    return bind
+
+
+def _attribute(layout: Layout, name: str) -> Bind:
+    column = layout.type.columns[name]
+    place = layout.column(name)
+    if column.target is not None:
+        slot = layout.related(name, column.target, column.within_site).slot
+        return lambda context: _known(context.related[slot], place)
+    if column.child is not None:
+        build = _builder(layout.children(name, column.child))
+        return lambda context: _each(build(context), place)
+    if isinstance(column.kind, kinds.Json):
+        # It is shared with the backend, so the site's code gets a copy.
+        return lambda context: lambda row: column.to_python(copy.deepcopy(row[place]))
+    return Stored(name).compile(layout)
+
+
+def _known(found: Mapping[int, Row], place: int) -> Getter:
+    return lambda row: row[place] if row[place] in found else None
+
+
+def _each(build: Getter, place: int) -> Getter:
+    return lambda row: [build(entry) for entry in row[place]]

@@ -1,0 +1,316 @@
+"""The views: list, detail and find of each endpoint, and what answers everything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import orjson
+from flask import Response, redirect, request
+from flask.typing import ResponseReturnValue
+from flask.views import View
+from werkzeug.exceptions import MethodNotAllowed
+
+from flask_contentapi import kinds
+from flask_contentapi.addresses import Addresses, quote_slug, split_path
+from flask_contentapi.arguments import ListArguments, read_query_string
+from flask_contentapi.backend import Reader
+from flask_contentapi.errors import BadRequest, NotFound
+from flask_contentapi.library import Restriction
+from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
+from flask_contentapi.registry import Endpoint
+from flask_contentapi.serializers import Plan
+from flask_contentapi.sites import Home, Site
+from flask_contentapi.sources import Context
+
+if TYPE_CHECKING:
+    from flask_contentapi.extension import State
+
+__all__ = ["DetailView", "FindView", "ListView", "UnknownView", "json_response"]
+
+_METHODS = ("GET", "HEAD", "OPTIONS")
+_ID = re.compile(r"0*[0-9]{1,19}")
+#: Parameters of ``find/`` that are used up by it (contract, Parameters).
+_FINDING = ("html_path", "id")
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """An answer in JSON; instants end in ``Z``."""
+    body = orjson.dumps(value, option=orjson.OPT_UTC_Z)
+    return Response(body, status, mimetype="application/json")
+
+
+class Visit:
+    """One request: which site it is for, and what its sender may see.
+
+    :param state: the instance that is asked.
+    :param endpoint: the endpoint that is asked.
+    :param reader: the content.
+    :param site: the ``site`` parameter, or "".
+    :raises NotFound: if there is no such site.
+    :raises BadRequest: if the parameter names no single site.
+    """
+
+    def __init__(self, state: State, endpoint: Endpoint, reader: Reader, site: str) -> None:
+        self._state = state
+        self._reader = reader
+        self._here = reader.sites.answering(*_host_and_port(request.host, request.scheme))
+        found = reader.sites.named(site) if site else self._here
+        if found is None and endpoint.tree:
+            raise NotFound(f"No site answers to {request.host}.")
+        self.site = found or Site("", homes=())
+        self.scope = self.site.scope(state.settings.i18n) if endpoint.tree else None
+
+    @cached_property
+    def viewer(self) -> Viewer:
+        """Who looks, and when."""
+        moment = self._state.clock()
+        can_view = self._state.can_view
+        if can_view is None:
+            return Viewer(moment)
+        restrictions = self._reader.restrictions
+        return Viewer(
+            moment, _open(restrictions.pages, can_view), _open(restrictions.collections, can_view)
+        )
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        """The addresses for the answer."""
+        settings, sites = self._state.settings, self._reader.sites
+        hosts = [self._here]
+        base = settings.base_url
+        if base is None:
+            base = f"{request.scheme}://{request.host.lower()}{request.root_path}"
+        else:
+            parts = urlsplit(base)
+            hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))
+        return Addresses(
+            base,
+            settings.url_prefix,
+            settings.media_url,
+            sites=sites,
+            site=self.site,
+            hosts=hosts,
+            i18n=settings.i18n,
+            page_urls=self._state.page_urls,
+        )
+
+    def answer(self, plan: Plan, rows: list[Row]) -> list[dict[str, Any]]:
+        """Rows as they are answered."""
+        related = plan.look_up(rows, self._reader, self.viewer, self.scope)
+        build = plan.bind(Context(self.addresses, related))
+        return [build(row) for row in rows]
+
+    def tree_of(self, locale: str | None) -> Home:
+        """The home page whose tree a path starts in.
+
+        :raises NotFound: if the site has no tree in that language.
+        """
+        for home in self.site.homes:
+            if locale is None or home.locale == locale:
+                return home
+        raise NotFound(f"The site has no pages in {locale!r}.")
+
+
+def _host_and_port(host: str, scheme: str) -> tuple[str, int]:
+    name, colon, port = host.lower().rpartition(":")
+    if colon and port.isdecimal() and not name.endswith(":"):
+        return name, int(port)
+    return host.lower(), 443 if scheme == "https" else 80
+
+
+def _open(
+    restrictions: Mapping[int, Restriction], can_view: Callable[[Mapping[str, Any]], bool]
+) -> frozenset[int]:
+    """The restricted pages or collections that the hook lets the request into."""
+    passed = {identity for identity, own in restrictions.items() if can_view(own.rule)}
+    opened = set()
+    for identity in passed:
+        chain: int | None = identity
+        while chain in passed:
+            chain = restrictions[chain].within
+        if chain is None:
+            opened.add(identity)
+    return frozenset(opened)
+
+
+class EndpointView(View):
+    """Base of the views. Their rules are for every method, so that every answer is ours."""
+
+    init_every_request = False
+
+    def __init__(self, state: State, endpoint: Endpoint) -> None:
+        self.state = state
+        self.endpoint = endpoint
+
+    def dispatch_request(self, **parts: str) -> ResponseReturnValue:
+        """Answers GET and HEAD by :meth:`get`."""
+        if request.method in ("GET", "HEAD"):
+            return self.get(**parts)
+        if request.method == "OPTIONS":
+            return Response(headers={"Allow": ", ".join(_METHODS)})
+        raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
+
+    def get(self, **parts: str) -> ResponseReturnValue:
+        """The answer.
+
+        :param parts: the variable parts of the address.
+        """
+        raise NotImplementedError
+
+    def visit(self, reader: Reader, site: str) -> Visit:
+        """The request as the content of its site sees it."""
+        return Visit(self.state, self.endpoint, reader, site)
+
+
+class ListView(EndpointView):
+    """A list (specification, 2.1, 4.1 and 4.2)."""
+
+    def get(self, **parts: str) -> ResponseReturnValue:
+        with self.state.backend.reader() as reader:
+            arguments = self._arguments(reader)
+            visit = self.visit(reader, arguments.site)
+            selected = reader.select(self._query(arguments, visit, reader))
+            if selected.unseen:
+                named = ", ".join(map(str, selected.unseen))
+                raise BadRequest(f"The query names a page that is not there: {named}.")
+            items = visit.answer(arguments.plan, list(selected.rows))
+        return json_response({"meta": {"total_count": selected.total}, "items": items})
+
+    def _arguments(self, reader: Reader) -> ListArguments:
+        try:
+            return self.state.arguments.list(self.endpoint.name, request.query_string)
+        except BadRequest:
+            if self.endpoint.tree:
+                # A site that is not there goes first (contract, Errors).
+                self.visit(reader, read_query_string(request.query_string).get("site", ""))
+            raise
+
+    def _query(self, arguments: ListArguments, visit: Visit, reader: Reader) -> Query:
+        filters = arguments.filters
+        if arguments.locale is not None:
+            _check_locale(arguments.locale, reader)
+            filters += (Filter("locale", "eq", arguments.locale),)
+        search = arguments.search
+        if search is not None and not search.words:
+            filters += (Filter("id", "in", ()),)
+            search = None
+        return Query(
+            self.endpoint.name,
+            arguments.plan.columns,
+            visit.viewer,
+            scope=visit.scope,
+            types=arguments.types,
+            filters=filters,
+            tree=self._tree(arguments, visit),
+            search=search,
+            order=arguments.order,
+            random=arguments.random,
+            limit=arguments.limit,
+            offset=arguments.offset,
+        )
+
+    @staticmethod
+    def _tree(arguments: ListArguments, visit: Visit) -> tuple[Tree, ...]:
+        named = []
+        for relation, page in arguments.tree:
+            if page == "root":
+                if not visit.site.homes:
+                    raise BadRequest(f"{relation} names root, but the site has no home page.")
+                page = visit.site.homes[0].page
+            named.append(Tree(relation, page))
+        return tuple(named)
+
+
+class DetailView(EndpointView):
+    """One object (specification, 4)."""
+
+    def get(self, **parts: str) -> ResponseReturnValue:
+        given = read_query_string(request.query_string)
+        selected = given.get("fields", "")
+        plans: dict[str, Plan] = {}
+
+        def columns_of(label: str) -> tuple[str, ...]:
+            plans[label] = self.state.arguments.detail_plan(self.endpoint.name, label, selected)
+            return plans[label].columns
+
+        with self.state.backend.reader() as reader:
+            visit = self.visit(reader, given.get("site", "") if self.endpoint.tree else "")
+            found = reader.get(
+                self.endpoint.name, _identity(parts["id"]), columns_of, visit.viewer, visit.scope
+            )
+            if found is None:
+                raise _nothing(self.endpoint)
+            label, row = found
+            (item,) = visit.answer(plans[label], [row])
+        return json_response(item)
+
+
+class FindView(EndpointView):
+    """From a path or an id to the detail view (specification, 4)."""
+
+    def get(self, **parts: str) -> ResponseReturnValue:
+        given = read_query_string(request.query_string)
+        with self.state.backend.reader() as reader:
+            visit = self.visit(reader, given.get("site", "") if self.endpoint.tree else "")
+            query = self._query(given, visit, reader)
+            rows = reader.select(query).rows
+            if not rows:
+                raise _nothing(self.endpoint)
+            address = visit.addresses.detail_url(self.endpoint.name)
+        pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
+        kept = urlencode([(name, value) for name, value in pairs if name not in _FINDING])
+        return redirect(f"{address}{rows[0][0]}/{'?' if kept else ''}{kept}", 302)
+
+    def _query(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Query:
+        if self.endpoint.tree and "html_path" in given:
+            wanted = Filter("url_path", "eq", self._url_path(given, visit, reader))
+        else:
+            wanted = Filter("id", "eq", _identity(given.get("id", "").strip(" ")))
+        return Query(
+            self.endpoint.name,
+            ("id",),
+            visit.viewer,
+            scope=visit.scope,
+            filters=(wanted,),
+            limit=1,
+            count=False,
+        )
+
+    def _url_path(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> str:
+        locale = given.get("locale") if self.state.settings.i18n else None
+        if locale is not None:
+            _check_locale(locale, reader)
+        locale, path = self.state.page_urls.resolve(visit.site, locale, given["html_path"])
+        home = visit.tree_of(locale)
+        return home.url_path + "".join(f"{quote_slug(part)}/" for part in split_path(path))
+
+
+class UnknownView(EndpointView):
+    """Whatever else is asked under the prefix."""
+
+    def dispatch_request(self, **parts: str) -> ResponseReturnValue:
+        raise NotFound("There is nothing at this address.")
+
+
+def _identity(text: str) -> int:
+    """An id in an address.
+
+    :raises NotFound: if it is none.
+    """
+    if not _ID.fullmatch(text) or int(text) not in kinds.INT64:
+        raise NotFound("An object is named by its id, a number.")
+    return int(text)
+
+
+def _nothing(endpoint: Endpoint) -> NotFound:
+    return NotFound(f"Nothing like this is to be seen in {endpoint.name}.")
+
+
+def _check_locale(locale: str, reader: Reader) -> None:
+    if locale not in reader.locales:
+        known = ", ".join(reader.locales)
+        raise NotFound(f"There is no language {locale!r}. There are {known}.")
