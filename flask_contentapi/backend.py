@@ -124,15 +124,22 @@ class Backend(ABC):
         return cls()
 
     @abstractmethod
-    def open(self, registry: Registry) -> None:
+    def open(self, registry: Registry, *, debug: bool = False) -> None:
         """Makes the backend ready to serve the declared types.
 
+        :param debug: whether the site is being developed, so that convenience goes before speed.
         :raises ConfigurationError: if it cannot be reached or is not set up for them.
         :raises ContentError: if it brings content that cannot be loaded.
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to give back
         """Gives everything back that was opened."""
+
+    def reload(self) -> None:  # noqa: B027 - most read their storage for each request anyway
+        """Makes this process and others read the storage anew, where they keep what they read.
+
+        :raises ContentError: if the content cannot be loaded; what was served is served on.
+        """
 
     @abstractmethod
     def reader(self) -> AbstractContextManager[Reader]:

@@ -53,7 +53,7 @@ class APIField:
         field of its own is the stored field under another name, so it can be filtered and
         ordered by; all others cannot.
     :param needs: for computed keys, the stored fields that the computation reads; without it
-        all of them are read from the storage.
+        all of them but ``parent`` and ``alias_of`` are read from the storage.
     """
 
     def __init__(

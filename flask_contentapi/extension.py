@@ -113,7 +113,7 @@ class ContentAPI:
         settings = Settings.from_config(app.config, self.config_prefix)
         registry = Registry(self._types)
         storage = backend or self._backend or self._configured_backend(app)
-        storage.open(registry)
+        storage.open(registry, debug=app.debug)
         state = State(
             settings,
             registry,
@@ -198,7 +198,7 @@ def _any_method(
 
 
 def _http_error(error: HTTPException) -> Response:
-    response = json_response({"message": error.description}, error.code or 500)
+    response = json_response({"message": error.description or error.name}, error.code or 500)
     for name, value in error.get_headers():
         if name.lower() != "content-type":
             response.headers[name] = value

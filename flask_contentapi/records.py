@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ from flask_contentapi.query import Row
 from flask_contentapi.registry import Column, Endpoint, Registry, suggest
 
 __all__ = ["Place", "RecordReader", "write_record"]
+
+
+_log = logging.getLogger("flask_contentapi")
 
 
 def _check_hostname(hostname: str) -> None:
@@ -63,6 +67,7 @@ class RecordReader:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._child_ids: defaultdict[str, set[int]] = defaultdict(set)
+        self._undeclared: set[str] = set()
         self.problems: list[Problem] = []
 
     def note(self, place: Place, key: str, message: str) -> None:
@@ -82,6 +87,9 @@ class RecordReader:
         read = self._read(place, endpoint.type_of(label).columns, values)
         if label in endpoint.types:
             self._refuse(place, values, endpoint.types[label].columns)
+        elif label not in self._undeclared:
+            self._undeclared.add(label)
+            _log.warning("%s: the type %r is not declared.", place.name, label)
         if len(self.problems) > before:
             return None
         return (read[0], label, *read[1:]), values

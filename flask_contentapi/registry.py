@@ -7,7 +7,6 @@ Everything is checked once, when the registry is made; a mistake is a
 from __future__ import annotations
 
 import difflib
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,8 +31,6 @@ from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
 
 __all__ = ["Column", "Endpoint", "Export", "ObjectType", "Registry", "suggest"]
-
-_log = logging.getLogger("flask_contentapi")
 
 #: Names that a type cannot give to a field: keys of records and of answers, and derived columns.
 RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split())
@@ -214,6 +211,15 @@ class ObjectType:
         return (first, "type", *rest) if self.endpoint else (first, *rest)
 
     @cached_property
+    def plain_columns(self) -> tuple[str, ...]:
+        """Its stored fields, but for relations that are always shown in one form."""
+        return tuple(
+            name
+            for name, column in self.columns.items()
+            if not (isinstance(column.field, Related) and column.field.shown)
+        )
+
+    @cached_property
     def places(self) -> dict[str, int]:
         """Where each column stands in its rows."""
         return {name: place for place, name in enumerate(self.column_names)}
@@ -235,15 +241,10 @@ class Endpoint:
     types: dict[str, ObjectType] = field(default_factory=dict)
     tree: bool = False
     collections: bool = False
-    _undeclared: set[str] = field(default_factory=set)
 
     def type_of(self, label: str) -> ObjectType:
-        """The type of a record; the base for labels that are not declared, which is logged."""
-        found = self.types.get(label)
-        if found is None and label not in self._undeclared:
-            self._undeclared.add(label)
-            _log.warning("%s has objects of the type %r, which is not declared.", self.name, label)
-        return found or self.base
+        """The type with a label; for labels that are not declared, the base."""
+        return self.types.get(label, self.base)
 
     def named(self, text: str) -> ObjectType:
         """The type that a part of the ``type`` parameter names.
@@ -316,11 +317,14 @@ class Registry:
         endpoint.types[label] = ObjectType(label, content_class, endpoint)
 
     def _find_base(self, endpoint: Endpoint) -> None:
-        """The declared type that all others derive from, else the nearest class that they share."""
+        """The nearest class that all types share; of pages the package's own.
+
+        A page type's own fields are shown only to who selects the type (specification, 2.3).
+        """
         classes = [declared.content_class for declared in endpoint.types.values()]
-        shared = next(
+        shared: type[Content] = next(
             base
-            for base in classes[0].__mro__
+            for base in (Page,) * endpoint.tree + classes[0].__mro__
             if all(issubclass(content_class, base) for content_class in classes)
         )
         if not (issubclass(shared, Entry) and getattr(shared, "endpoint", None) == endpoint.name):

@@ -221,7 +221,7 @@ class Computed(Source):
     hidden as None.
 
     :param compute: the code, given an instance of the site's class.
-    :param needs: the stored fields it reads; None: all of them.
+    :param needs: the stored fields it reads; None: all but ``parent`` and ``alias_of``.
     """
 
     def __init__(self, compute: Callable[[Any], Any], needs: Sequence[str] | None = None) -> None:
@@ -254,7 +254,7 @@ def attribute(name: str) -> Callable[[Any], Any]:
 
 def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
     """Makes instances of the layout's class from its rows."""
-    names = layout.type.columns if needs is None else needs
+    names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
     content_class = layout.type.content_class
 

@@ -36,7 +36,7 @@ class MemoryBackend(Backend):
         self._registry: Registry | None = None
         self._snapshot: Snapshot | None = None
 
-    def open(self, registry: Registry) -> None:
+    def open(self, registry: Registry, *, debug: bool = False) -> None:
         self._registry = registry
         self.load(self._content)
 

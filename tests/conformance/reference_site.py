@@ -21,6 +21,7 @@ from flask_contentapi import (
     RichText,
     Tags,
 )
+from tests.stores import fresh_address
 
 
 class Page(contentapi.Page):
@@ -175,7 +176,7 @@ def create_app(content: Mapping[str, Any], backend: str, config: Mapping[str, An
     :param config: configuration of the application.
     """
     app = Flask(__name__)
-    app.config.update(CMSAPI_BACKEND=backend, **config)
+    app.config.update(CMSAPI_BACKEND=fresh_address(backend), **config)
     api = ContentAPI(app, types=TYPES)
     with app.app_context():
         api.backend.load(content)
