@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from flask_contentapi.registry import Registry
     from flask_contentapi.sites import Sites
 
-__all__ = ["Backend", "Reader"]
+__all__ = ["Backend", "Reader", "find_backend", "installed_backends"]
+
+#: The entry points that backends are found by.
+ENTRY_POINTS = "flask_contentapi.backends"
 
 #: Content as records: a list for each of ``locales``, ``sites``, ``collections`` and endpoint.
 Records = Mapping[str, Iterable[Any]]
@@ -107,9 +111,11 @@ class Backend(ABC):
 
     :cvar ranks: whether searches are ordered by relevance; ``search_operator`` is ``or`` then
         where a client names none (specification, 4.1).
+    :cvar persistent: whether what is loaded outlives the process.
     """
 
     ranks: ClassVar[bool] = True
+    persistent: ClassVar[bool] = True
 
     @classmethod
     def from_address(cls, address: str, root: Path) -> Backend:
@@ -163,3 +169,29 @@ class Backend(ABC):
     def check(self) -> Iterable[Problem]:
         """What is wrong with the content that is served, or could not be."""
         return ()
+
+
+def installed_backends() -> dict[str, EntryPoint]:
+    """The backends that can be named, by name."""
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+def find_backend(text: str, root: Path) -> Backend:
+    """The backend that a setting or a command names.
+
+    :param text: its name, and after a colon its address if it has one.
+    :param root: the folder that relative paths start at.
+    :raises ConfigurationError: if there is none, or it cannot be used.
+    """
+    name, _, address = text.partition(":")
+    found = installed_backends()
+    if name not in found:
+        known = ", ".join(sorted(found))
+        raise ConfigurationError(f"There is no backend {name!r}; installed are {known}.")
+    try:
+        backend_class: type[Backend] = found[name].load()
+    except ImportError as error:
+        raise ConfigurationError(
+            f"What the backend {name!r} needs is not installed: {error}."
+        ) from error
+    return backend_class.from_address(address, root)

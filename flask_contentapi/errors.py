@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import click
 from werkzeug.exceptions import BadRequest, NotFound
 
 __all__ = [
@@ -29,8 +30,8 @@ __all__ = [
 ]
 
 
-class ContentAPIError(Exception):
-    """Root of the errors that are not a client's doing."""
+class ContentAPIError(click.ClickException):
+    """Root of the errors that are not a client's doing; commands show them as a sentence."""
 
 
 class DeclarationError(ContentAPIError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from werkzeug.routing import Rule
 
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.arguments import Arguments
-from flask_contentapi.backend import Backend
+from flask_contentapi.backend import Backend, find_backend
+from flask_contentapi.cli import COMMANDS
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError
 from flask_contentapi.registry import Registry
@@ -24,9 +24,6 @@ from flask_contentapi.settings import Settings
 from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
 
 __all__ = ["ContentAPI", "State"]
-
-#: The entry points that backends are found by.
-ENTRY_POINTS = "flask_contentapi.backends"
 
 CanView = Callable[[Mapping[str, Any]], bool]
 
@@ -151,26 +148,14 @@ class ContentAPI:
             return value
         if not isinstance(value, str):
             raise ConfigurationError(f"{key} is {value!r}; it must be a text or a Backend.")
-        name, _, address = value.partition(":")
-        found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-        if name not in found:
-            known = ", ".join(sorted(found))
-            raise ConfigurationError(
-                f"{key} is {value!r}, but there is no backend {name!r}. Installed are {known}."
-            )
-        try:
-            backend_class = found[name].load()
-        except ImportError as error:
-            raise ConfigurationError(
-                f"{key} is {value!r}, but what that backend needs is not installed: {error}."
-            ) from error
-        backend: Backend = backend_class.from_address(address, Path(app.root_path))
-        return backend
+        return find_backend(value, Path(app.root_path))
 
     def _blueprint(self, state: State) -> Blueprint:
         blueprint = Blueprint(
             self.name, __name__, url_prefix=state.settings.url_prefix, cli_group=self.name
         )
+        for command in COMMANDS:
+            blueprint.cli.add_command(command)
         blueprint.register_error_handler(HTTPException, _http_error)
         blueprint.register_error_handler(BackendUnavailable, _unavailable)
         for name, endpoint in state.registry.endpoints.items():

@@ -38,38 +38,42 @@ class Settings:
 
         :param config: its configuration.
         :param prefix: what the keys of this instance start with.
-        :raises ConfigurationError: naming the key and what it may be.
+        :raises ConfigurationError: naming each wrong key and what it may be.
         """
-        read = _Reader(config, prefix)
-        return cls(
-            read("URL_PREFIX", cls.url_prefix, _url_prefix),
-            read("BASE_URL", None, _base_url),
-            read("MEDIA_URL", cls.media_url, _media_url),
-            read("LIMIT_MAX", cls.limit_max, _limit_max),
-            read("SEARCH_ENABLED", True, _boolean),
-            read("I18N_ENABLED", read.shared("CMS_I18N_ENABLED", False), _boolean),
-            read("STOP_WORDS", STOP_WORDS, _stop_words),
+        read = _Reader(config)
+        settings = cls(
+            read(f"{prefix}URL_PREFIX", cls.url_prefix, _url_prefix),
+            read(f"{prefix}BASE_URL", cls.base_url, _base_url),
+            read(f"{prefix}MEDIA_URL", cls.media_url, _media_url),
+            read(f"{prefix}LIMIT_MAX", cls.limit_max, _limit_max),
+            read(f"{prefix}SEARCH_ENABLED", cls.search_enabled, _boolean),
+            read(_i18n_key(config, prefix), cls.i18n, _boolean),
+            read(f"{prefix}STOP_WORDS", cls.stop_words, _stop_words),
         )
+        if read.problems:
+            raise ConfigurationError("\n".join(read.problems))
+        return settings
 
 
 class _Reader:
-    def __init__(self, config: Mapping[str, Any], prefix: str) -> None:
-        self._config, self._prefix = config, prefix
+    """Reads keys of a configuration; what is wrong is gathered."""
 
-    def __call__(self, name: str, default: Any, check: Callable[[Any], Any]) -> Any:
-        key = self._prefix + name
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
+        self.problems: list[str] = []
+
+    def __call__(self, key: str, default: Any, check: Callable[[Any], Any]) -> Any:
         try:
             return check(self._config.get(key, default))
         except ValueError as error:
-            value = self._config[key]
-            raise ConfigurationError(f"{key} is {value!r}; it must be {error}.") from None
+            self.problems.append(f"{key} is {self._config[key]!r}; it must be {error}.")
+            return default
 
-    def shared(self, key: str, default: Any) -> Any:
-        """A setting that all instances have in common."""
-        value = self._config.get(key, default)
-        if not isinstance(value, bool):
-            raise ConfigurationError(f"{key} is {value!r}; it must be True or False.")
-        return value
+
+def _i18n_key(config: Mapping[str, Any], prefix: str) -> str:
+    """The key of a setting of the whole site that an instance may have for itself."""
+    own = f"{prefix}I18N_ENABLED"
+    return own if own in config else "CMS_I18N_ENABLED"
 
 
 def _url_prefix(value: Any) -> str:

@@ -30,6 +30,8 @@ class MemoryBackend(Backend):
     :param content: a list for each section (``sites``, ``pages``, ``images``, ...).
     """
 
+    persistent = False
+
     def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
         self._content = content or {}
         self._changing = threading.Lock()

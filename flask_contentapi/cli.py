@@ -1,0 +1,234 @@
+"""The commands under ``flask contentapi``."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from functools import wraps
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+import orjson
+from flask import current_app
+from flask.cli import with_appcontext
+
+from flask_contentapi.backend import Backend, find_backend, installed_backends
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.registry import ObjectType
+
+if TYPE_CHECKING:
+    from flask_contentapi.extension import State
+
+__all__ = ["COMMANDS"]
+
+Record = tuple[str, Any]
+
+
+def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives the command the state of the instance whose group it was called in."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        parent = click.get_current_context().parent
+        command(current_app.extensions["contentapi"][parent and parent.info_name], **options)
+
+    return with_appcontext(run)
+
+
+@click.command()
+@_pass_state
+def types(state: State) -> None:
+    """Show the declared types, what they store and what the API shows of it."""
+    for endpoint in state.registry.endpoints.values():
+        click.secho(f"{state.settings.url_prefix}/{endpoint.name}/", bold=True)
+        for declared in endpoint.types.values():
+            click.echo(f"  {declared.label}")
+            for line in (*_stored(declared), *_computed(declared)):
+                click.echo(f"    {line}")
+
+
+def _stored(declared: ObjectType) -> Iterator[str]:
+    shown = {export.column.name: name for name, export in declared.exports.items() if export.column}
+    searched = {*declared.content_class.built_in_search_fields}
+    searched |= {column.name for column in declared.searched}
+    for name, column in declared.columns.items():
+        notes = [column.target.served_at.name] if column.target else []
+        notes += [column.child.label] if column.child else []
+        notes += ["not shown"] if name not in shown else []
+        notes += [f"shown as {shown[name]}"] if shown.get(name, name) != name else []
+        notes += ["searched"] if name in searched else []
+        yield f"{name:24}{column.kind.name:12}{', '.join(notes)}".rstrip()
+
+
+def _computed(declared: ObjectType) -> Iterator[str]:
+    for name, export in declared.exports.items():
+        if export.column is None and not export.in_meta:
+            yield f"{name:24}computed"
+
+
+@click.command()
+@_pass_state
+def check(state: State) -> None:
+    """Look for everything that is wrong with the content.
+
+    The exit status is 1 if there is something. What is wrong with the declared types or the
+    configuration is said by every command.
+    """
+    problems = list(state.backend.check())
+    for problem in problems:
+        click.echo(str(problem))
+    if problems:
+        click.echo(f"{len(problems)} problem{'s' * (len(problems) > 1)} found.")
+        sys.exit(1)
+    click.echo("Everything is in order.")
+
+
+@click.command()
+@click.argument("target", default="-")
+@_pass_state
+def dump(state: State, target: str) -> None:
+    """Write the whole content to TARGET.
+
+    TARGET is a file whose name ends in .json or .jsonl (a record a line, for much content), a
+    backend, such as jsonfiles:content, or - for the standard output.
+    """
+    if _is_backend(target):
+        with closing(_open(state, target)) as other:
+            other.load(_Sections(state.backend.dump))
+    elif target == "-":
+        _write(state.backend.dump(), sys.stdout, lines=False)
+    else:
+        # What was there stays until all is written.
+        beside = Path(f"{target}.part")
+        with open(beside, "w", encoding="utf-8") as stream:
+            _write(_counted(state.backend.dump()), stream, lines=target.endswith(".jsonl"))
+        os.replace(beside, target)
+
+
+@click.command()
+@click.argument("source")
+@_pass_state
+def load(state: State, source: str) -> None:
+    """Replace the whole content by that of SOURCE, or on an error nothing.
+
+    SOURCE is a file that dump has written, another backend, such as jsonfiles:content, or - for
+    the standard input.
+    """
+    if not state.backend.persistent:
+        raise ConfigurationError(
+            "The configured backend keeps nothing when this command ends; give the content to "
+            "it in Python, or configure another one."
+        )
+    if _is_backend(source):
+        with closing(_open(state, source)) as other:
+            state.backend.load(_Sections(other.dump))
+    elif source.endswith(".jsonl"):
+        state.backend.load(_Sections(lambda: _read_lines(source)))
+    else:
+        state.backend.load(_read_json(source))
+
+
+@click.command()
+@_pass_state
+def reload(state: State) -> None:
+    """Make all processes of the site read their content anew, where they keep it."""
+    state.backend.reload()
+
+
+COMMANDS = (types, check, dump, load, reload)
+
+
+def _is_backend(text: str) -> bool:
+    return text.partition(":")[0] in installed_backends()
+
+
+def _open(state: State, address: str) -> Backend:
+    """Another backend than the configured one, for the same types."""
+    backend = find_backend(address, Path(current_app.root_path))
+    if not backend.persistent:
+        raise ConfigurationError(f"{address} keeps nothing; name a file or another backend.")
+    backend.open(state.registry)
+    return backend
+
+
+class _Sections(Mapping[str, Iterable[Any]]):
+    """Records by section, read anew for each, so that they need not be in memory at once.
+
+    :param read: gives all records, each with its section.
+    """
+
+    def __init__(self, read: Callable[[], Iterable[Record]]) -> None:
+        self._read = read
+        self._counts = Counter(section for section, _ in read())
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __getitem__(self, section: str) -> Iterator[Any]:
+        if section not in self._counts:
+            raise KeyError(section)
+        return self._shown(section)
+
+    def _shown(self, section: str) -> Iterator[Any]:
+        found = (record for name, record in self._read() if name == section)
+        length = self._counts[section]
+        with click.progressbar(found, length, label=section, file=sys.stderr) as records:
+            yield from records
+
+
+def _counted(records: Iterable[Record]) -> Iterator[Record]:
+    """The records, with a count of them on the terminal."""
+    with click.progressbar(records, label="records", show_pos=True, file=sys.stderr) as counted:
+        yield from counted
+
+
+def _write(records: Iterable[Record], stream: TextIO, *, lines: bool) -> None:
+    """Writes records, each on a line of its own."""
+    if lines:
+        stream.writelines(f"{_json([section, record])}\n" for section, record in records)
+        return
+    start = "{"
+    for section, group in groupby(records, key=itemgetter(0)):
+        stream.write(f"{start}\n{_json(section)}: [\n")
+        stream.write(",\n".join(_json(record) for _, record in group))
+        stream.write("\n]")
+        start = ","
+    stream.write("\n}\n" if start == "," else "{}\n")
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _read_json(source: str) -> dict[str, Any]:
+    """The content in a JSON file, or on the standard input."""
+    try:
+        with click.open_file(source, encoding="utf-8") as stream:
+            content = json.load(stream)
+    except ValueError as error:
+        raise click.FileError(source, f"it is no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise click.FileError(source, "it must hold an object with a list for each section")
+    return content
+
+
+def _read_lines(source: str) -> Iterator[Record]:
+    """The records in a file of JSON lines."""
+    with click.open_file(source, encoding="utf-8") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                section, record = json.loads(line)
+            except (ValueError, TypeError):
+                message = f"line {number} must be a section and a record, in JSON"
+                raise click.FileError(source, message) from None
+            yield section, record
