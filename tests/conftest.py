@@ -9,18 +9,29 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from hypothesis import HealthCheck, settings
 
 from flask_contentapi import ContentAPI, Entry
+from tests.api import API
 from tests.conformance.reference_site import TYPES
 from tests.stores import BACKENDS, fresh_address
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
+# How much generated content and how many generated requests are tried: "--hypothesis-profile=ci"
+# tries more. Loading content takes its time, so there is no limit on a single example's.
+_GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("default", _GENERATED, max_examples=30)
+settings.register_profile("ci", _GENERATED, max_examples=600)
+settings.load_profile("default")
+
 #: Makes an application that serves some content, from a fresh store of the test's backend.
 MakeApp = Callable[..., Flask]
+#: The same, asked for its API.
+MakeAPI = Callable[..., API]
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BACKENDS, scope="session")
 def backend(request: pytest.FixtureRequest) -> str:
     """The name of a backend."""
     name: str = request.param
@@ -35,7 +46,7 @@ def reference_content() -> Mapping[str, Any]:
     return content
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_app(backend: str) -> MakeApp:
     """Makes an application; without types it has those of the reference site."""
 
@@ -55,7 +66,23 @@ def make_app(backend: str) -> MakeApp:
     return make
 
 
+@pytest.fixture(scope="session")
+def make_api(make_app: MakeApp) -> MakeAPI:
+    """Makes an application as ``make_app`` does, and asks it."""
+
+    def make(content: Mapping[str, Any] | None = None, /, **options: Any) -> API:
+        return API(make_app(content, **options))
+
+    return make
+
+
 @pytest.fixture
 def app(make_app: MakeApp, reference_content: Mapping[str, Any]) -> Flask:
     """The reference site."""
     return make_app(reference_content)
+
+
+@pytest.fixture(scope="session")
+def reference(make_app: MakeApp, reference_content: Mapping[str, Any]) -> API:
+    """The API of the reference site, which no test changes."""
+    return API(make_app(reference_content))

@@ -1,0 +1,77 @@
+"""Asking an application's API, in as few words as a test needs."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Flask
+from werkzeug.test import TestResponse
+
+PREFIX = "/api/v2"
+
+
+class API:
+    """The API of an application, asked from one host.
+
+    :param app: the application.
+    :param prefix: where its API is mounted.
+    :param host: the host name, with its port where that matters.
+    """
+
+    def __init__(self, app: Flask, prefix: str = PREFIX, host: str = "localhost") -> None:
+        self.app, self.prefix, self.host = app, prefix, host
+        self._client = app.test_client(use_cookies=False)
+
+    def at(self, host: str) -> API:
+        """The same API, asked at another host."""
+        return API(self.app, self.prefix, host)
+
+    def get(self, path: str, **options: Any) -> TestResponse:
+        """The answer to a path below the prefix.
+
+        :param options: as of the test client; ``method`` for other methods.
+        """
+        return self._client.open(
+            f"{self.prefix}/{path}", **{"base_url": f"http://{self.host}/", **options}
+        )
+
+    def follow(self, address: str) -> TestResponse:
+        """The answer to an absolute address, at the host that it names."""
+        parts = urlsplit(address)
+        return self._client.open(
+            f"{parts.path}?{parts.query}", base_url=f"{parts.scheme}://{parts.netloc}/"
+        )
+
+    def status(self, path: str) -> int:
+        """The status of an answer."""
+        return self.get(path).status_code
+
+    def json(self, path: str, **options: Any) -> Any:
+        """The body of an answer, which is a success."""
+        response = self.get(path, **options)
+        assert response.status_code == 200, response.text
+        return response.get_json()
+
+    def items(self, path: str, **options: Any) -> list[dict[str, Any]]:
+        """The items of a list."""
+        found: list[dict[str, Any]] = self.json(path, **options)["items"]
+        return found
+
+    def ids(self, path: str, **options: Any) -> list[int]:
+        """The ids of the items of a list, in order."""
+        return [item["id"] for item in self.items(path, **options)]
+
+    def total(self, path: str, **options: Any) -> int:
+        """How many objects a list counts."""
+        count: int = self.json(path, **options)["meta"]["total_count"]
+        return count
+
+    def refusal(self, path: str, status: int = 400) -> str:
+        """The message of an answer, which is an error of the given status."""
+        response = self.get(path)
+        assert response.status_code == status, response.text
+        body = response.get_json()
+        assert body.keys() == {"message"}
+        message: str = body["message"]
+        return message

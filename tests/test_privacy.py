@@ -1,0 +1,289 @@
+"""What may not be seen is seen nowhere (contract, Who sees what)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.samples import blog, document, image, page, private, site
+
+#: All that is hidden has this in its title, slug and file.
+HIDDEN = "hidden"
+
+
+def hidden(make: Any, id: int, parent: int | None = None, **values: Any) -> dict[str, Any]:
+    """A record with the mark, from one of the functions that make records."""
+    marked = {"title": f"{HIDDEN} {id}", **values}
+    if make in (page, blog):
+        return make(id, parent, **{"slug": f"{HIDDEN}-{id}", **marked})
+    return make(id, **{"file": f"{HIDDEN}-{id}.x", **marked})
+
+
+CONTENT = {
+    "sites": [site(1)],
+    "collections": [
+        {"id": 1, "name": "staff", "restriction": private()},
+        {"id": 2, "name": "drawings", "parent": 1},
+        {"id": 3, "name": "old drawings", "parent": 2},
+        {"id": 4, "name": "everybody"},
+    ],
+    "images": [
+        image(1, collection=4, tags=["storm"]),
+        hidden(image, 2, collection=3, tags=["storm"]),
+        hidden(image, 3, collection=1),
+    ],
+    "documents": [
+        document(1, collection=4, tags=["storm"]),
+        hidden(document, 2, collection=3, tags=["storm"]),
+    ],
+    "pages": [
+        page(1, type="home.HomePage", translation_key="home"),
+        blog(
+            2,
+            1,
+            feed_image=2,
+            alias_of=20,
+            translation_key="two",
+            authors=[{"id": 1, "name": "Ada", "portrait": 3}],
+            related_links=[
+                {"id": 1, "title": "kept", "link_page": 30, "link_document": 2},
+                {"id": 2, "title": "below", "link_page": 31},
+                {"id": 3, "title": "seen", "link_page": 3, "link_document": 1},
+            ],
+        ),
+        blog(3, 1, feed_image=1, alias_of=2, related_links=[{"id": 4, "link_page": 2}]),
+        page(4, 1, banner=2, body=[{"type": "text", "value": "storm"}]),
+        # Its slug is in the address of the page below it, which is shown.
+        hidden(page, 20, 1, slug="draft", live=False, translation_key="two"),
+        page(21, 20, alias_of=31),
+        hidden(page, 30, 1, restriction=private()),
+        hidden(blog, 31, 30, feed_image=1, alias_of=3, translation_key="two"),
+        hidden(page, 32, 31),
+        hidden(page, 40, 1, go_live_at="2026-06-02T00:00:00Z"),
+        hidden(page, 41, 1, expires_at="2026-06-01T00:00:00Z"),
+    ],
+}
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def api(make_api: MakeAPI) -> API:
+    return make_api(CONTENT, clock=lambda: NOW)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "pages/",
+        "pages/?fields=*",
+        "pages/?fields=alias_of",
+        "pages/?type=blog.BlogPage&fields=*",
+        "pages/?type=blog.BlogPage&fields=feed_image(*)",
+        "pages/?type=blog.BlogPage&fields=authors(portrait(*)),related_links(link_page(*))",
+        "pages/?type=blog.BlogPage&fields=related_links(link_page(alias_of),link_document(*))",
+        "pages/?type=standard.StandardPage&fields=banner(*)",
+        "pages/?search=hidden+page+storm+image",
+        "pages/?order=-title",
+        "pages/?order=random",
+        "pages/?descendant_of=1&fields=*",
+        "pages/?child_of=1&fields=*",
+        "pages/?ancestor_of=21&fields=*",
+        "pages/2/",
+        "pages/2/?fields=*",
+        "pages/2/?fields=feed_image(*),authors(*),related_links(*)",
+        "pages/3/?fields=related_links(link_page(*))",
+        "pages/4/?fields=banner(*)",
+        "pages/21/?fields=*",
+        "images/?fields=*",
+        "images/?search=hidden+storm",
+        "images/?tags=storm&fields=*",
+        "documents/?fields=*",
+        "documents/?search=hidden+storm",
+        "documents/?order=-id",
+    ],
+)
+def test_nothing_hidden_is_named(api: API, path: str) -> None:
+    response = api.get(path)
+    assert response.status_code == 200
+    assert HIDDEN not in response.text
+
+
+def test_relations_to_something_hidden_are_null(api: API) -> None:
+    item = api.json("pages/2/?fields=*")
+    assert item["feed_image"] is None
+    assert item["meta"]["alias_of"] is None
+    assert api.json("pages/4/?fields=banner(*)")["banner"] is None
+
+
+def test_child_entries_keep_their_other_fields(api: API) -> None:
+    item = api.json("pages/2/?fields=related_links(_,id,title,link_page(_,id),link_document(_,id))")
+    assert item["related_links"] == [
+        {"id": 1, "title": "kept", "link_page": None, "link_document": None},
+        {"id": 2, "title": "below", "link_page": None, "link_document": None},
+        {"id": 3, "title": "seen", "link_page": {"id": 3}, "link_document": {"id": 1}},
+    ]
+
+
+def test_what_a_visible_relation_points_to_is_hidden_all_the_same(api: API) -> None:
+    item = api.json("pages/3/?fields=related_links(link_page(_,id,alias_of))")
+    assert item["related_links"][0]["link_page"] == {"id": 2, "meta": {"alias_of": None}}
+
+
+def test_a_page_below_a_draft_is_shown_without_its_parent(api: API) -> None:
+    assert 21 in api.ids("pages/")
+    assert api.json("pages/21/")["meta"]["parent"] is None
+
+
+@pytest.mark.parametrize("id", [20, 30, 31, 32, 40, 41])
+def test_hidden_pages_are_as_if_not_there(api: API, id: int) -> None:
+    missing = api.get("pages/999/")
+    assert api.get(f"pages/{id}/").data == missing.data
+    assert api.get(f"pages/find/?id={id}").data == api.get("pages/find/?id=999").data
+    assert api.total(f"pages/?id={id}") == 0
+
+
+@pytest.mark.parametrize("endpoint", ["images", "documents"])
+def test_collections_below_a_private_one_are_private(api: API, endpoint: str) -> None:
+    assert api.ids(f"{endpoint}/") == [1]
+    assert api.total(f"{endpoint}/") == 1
+    assert api.status(f"{endpoint}/2/") == 404
+    assert api.status(f"{endpoint}/find/?id=2") == 404
+    assert api.total(f"{endpoint}/?search=hidden") == 0
+    assert api.total(f"{endpoint}/?tags=storm") == 1
+    assert api.total(f"{endpoint}/?id=2") == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/draft/",
+        f"/{HIDDEN}-30/",
+        f"/{HIDDEN}-30/{HIDDEN}-31/",
+        f"/{HIDDEN}-30/{HIDDEN}-31/{HIDDEN}-32/",
+        f"/{HIDDEN}-40/",
+        f"/{HIDDEN}-41/",
+    ],
+)
+def test_hidden_pages_are_not_found_by_their_path(api: API, path: str) -> None:
+    assert api.status(f"pages/find/?html_path={path}") == 404
+
+
+@pytest.mark.parametrize("relation", ["child_of", "descendant_of", "ancestor_of"])
+@pytest.mark.parametrize("id", [20, 30, 31, 32, 40, 41])
+def test_hidden_pages_cannot_be_named_in_parameters(api: API, relation: str, id: int) -> None:
+    said, of_missing = (api.refusal(f"pages/?{relation}={n}") for n in (id, 999))
+    assert said.replace(str(id), "999") == of_missing
+
+
+def test_hidden_translations_are_neither_named_nor_listed(make_api: MakeAPI) -> None:
+    api = make_api(CONTENT, clock=lambda: NOW, config={"CMS_I18N_ENABLED": True})
+    assert api.ids("pages/?translation_of=2") == []
+    assert api.status("pages/?translation_of=31") == 400
+
+
+def test_hidden_ancestors_are_left_out(api: API) -> None:
+    assert api.ids("pages/?ancestor_of=21") == [1]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["type=blog.BlogPage&feed_image=2", "type=standard.StandardPage&banner=2", "alias_of=20"],
+)
+def test_filters_do_not_know_hidden_targets(api: API, query: str) -> None:
+    assert api.total(f"pages/?{query}") == 0
+
+
+def test_order_takes_a_hidden_target_for_a_missing_one(api: API) -> None:
+    # Page 2 points to image 2, which is hidden, page 3 to image 1.
+    assert api.ids("pages/?type=blog.BlogPage&order=feed_image") == [2, 3]
+    assert api.ids("pages/?type=blog.BlogPage&order=-feed_image") == [3, 2]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "private_note=x",
+        "type=blog.BlogPage&private_note=x",
+        "type=blog.BlogPage&order=private_note",
+        "type=blog.BlogPage&fields=private_note",
+        "type=blog.BlogPage&feed_image__file=x",
+        "feed_image__file=x",
+        "type=blog.BlogPage&authors__secret=x",
+        "type=blog.BlogPage&authors.secret=x",
+        "type=blog.BlogPage&authors=x",
+        "type=blog.BlogPage&fields=authors(secret)",
+        "type=blog.BlogPage&fields=feed_image(internal_note)",
+        "fields=__dict__",
+        "fields=__class__",
+        "order=__class__",
+        "__class__=x",
+        "live=true",
+        "order=live",
+        "restriction=x",
+        "translation_key=two",
+        "url_path=/p1/",
+        "order=url_path",
+        "go_live_at=2026-06-02",
+        "collection=1",
+        "type=blog.BlogPage&shout=PAGE 2",
+        "type=blog.BlogPage&order=shout",
+        "type=blog.BlogPage&published_date_display=01 June 2026",
+    ],
+)
+def test_what_is_not_exported_cannot_be_guessed(api: API, query: str) -> None:
+    assert api.status(f"pages/?{query}") == 400
+
+
+@pytest.mark.parametrize("query", ["internal_note=x", "order=internal_note", "file=1.png"])
+def test_hidden_columns_of_images_cannot_be_guessed(api: API, query: str) -> None:
+    assert api.status(f"images/?{query}") == 400
+
+
+class Clock:
+    """A clock that tests put forward."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def test_pages_appear_and_go_with_the_time(make_api: MakeAPI) -> None:
+    clock = Clock()
+    windows: list[Mapping[str, Any]] = [
+        {"go_live_at": "2026-06-01T00:00:01Z", "expires_at": "2026-06-01T00:00:03Z"},
+        {"go_live_at": "2026-06-01T00:00:02Z"},
+        {"expires_at": "2026-06-01T02:00:02+02:00"},
+    ]
+    pages = [page(10 + n, 1, **window) for n, window in enumerate(windows)]
+    api = make_api({"sites": [site(1)], "pages": [page(1), *pages]}, clock=clock)
+    seen = []
+    for second in range(5):
+        clock.now = NOW + timedelta(seconds=second)
+        seen.append(api.ids("pages/?child_of=1"))
+        assert api.total("pages/?child_of=1") == len(seen[-1])
+    assert seen == [[12], [10, 12], [10, 11], [11], [11]]
+
+
+def test_a_page_expires_in_every_surface(make_api: MakeAPI) -> None:
+    clock = Clock()
+    pages = [
+        page(1),
+        page(2, 1, expires_at="2026-06-01T00:00:01Z"),
+        blog(3, 1, related_links=[{"id": 1, "link_page": 2}]),
+    ]
+    api = make_api({"sites": [site(1)], "pages": pages}, clock=clock)
+    surfaces = ["pages/2/", "pages/?child_of=2", "pages/find/?html_path=/p2/", "pages/find/?id=2"]
+    link = "pages/3/?fields=related_links(_,link_page(_,id))"
+    assert [api.status(path) for path in surfaces] == [200, 200, 302, 302]
+    assert api.json(link)["related_links"] == [{"link_page": {"id": 2}}]
+    clock.now += timedelta(seconds=1)
+    assert [api.status(path) for path in surfaces] == [404, 400, 404, 404]
+    assert api.json(link)["related_links"] == [{"link_page": None}]
+    assert api.total("pages/?search=page") == 2
