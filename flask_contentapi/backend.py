@@ -71,8 +71,9 @@ class Reader(ABC):
         """Those of some objects that the viewer may see, by id, in one go.
 
         :param endpoint: which objects.
-        :param ids: their ids, each once, in any order.
-        :param columns: the stored fields wanted in each row, in order.
+        :param ids: their ids, each once, in any order, as many as there are.
+        :param columns: the stored fields wanted in each row, in order, as :attr:`Query.columns`;
+            every type of the endpoint has them or, for a single id, the type of that object.
         :param viewer: who looks.
         :param scope: as :attr:`Query.scope`.
         """
@@ -101,9 +102,13 @@ class Reader(ABC):
         row = self.fetch(endpoint, [id], columns_of(label), viewer, scope).get(id)
         return None if row is None else (label, row)
 
+    @abstractmethod
     def next_change(self, moment: datetime) -> datetime | None:
-        """The first moment after the given one at which time itself changes what is visible."""
-        raise NotImplementedError
+        """The first moment after the given one at which time itself changes what is visible.
+
+        It may be one at which nothing changes for the viewer, but none may be left out. None
+        where nothing changes any more.
+        """
 
 
 class Backend(ABC):
@@ -166,9 +171,13 @@ class Backend(ABC):
     def dump(self) -> Iterator[tuple[str, Any]]:
         """The whole content as records, each with its section (``"sites"``, ``"pages"``, ...)."""
 
+    @abstractmethod
     def check(self) -> Iterable[Problem]:
-        """What is wrong with the content that is served, or could not be."""
-        return ()
+        """What is wrong with the content that is served, or could not be.
+
+        At least undeclared types and relations to nothing, as
+        :meth:`flask_contentapi.library.Library.check` finds them.
+        """
 
 
 def installed_backends() -> dict[str, EntryPoint]:

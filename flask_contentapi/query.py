@@ -17,7 +17,8 @@ Row = tuple[Any, ...]
 class Viewer:
     """Who looks, and when: what the visible part of the content depends on.
 
-    :param moment: now, in UTC; the time windows of pages are held against it.
+    :param moment: now, in UTC. Of the pages those are shown that are live and have
+        ``go_live_at <= moment < expires_at``; an end of that window that is missing is open.
     :param pages: the restricted pages that are open to the viewer, each with all above it.
     :param collections: the same for the collections of images and documents.
     """
@@ -30,10 +31,13 @@ class Viewer:
 class Filter(NamedTuple):
     """One condition on a column.
 
-    :param column: the stored field.
+    A relation to what the viewer may not see counts as missing.
+
+    :param column: the stored field, or for pages ``url_path``, which is only compared by ``eq``.
     :param operator: ``eq`` (an exact value), ``in`` (one of several, maybe of none),
         ``lt le gt ge`` (missing values never match) or ``all`` (tags: every one of them).
-    :param value: a stored value as :mod:`flask_contentapi.kinds` has it, or a tuple of them.
+    :param value: a stored value as :mod:`flask_contentapi.kinds` has it, never None, or a tuple
+        of them.
     """
 
     column: str
@@ -44,7 +48,8 @@ class Filter(NamedTuple):
 class Order(NamedTuple):
     """One key of the order.
 
-    :param column: the stored field.
+    :param column: the stored field. Texts are in the order of their code points; a relation
+        to what the viewer may not see counts as missing.
     :param descending: largest first. Missing values come first ascending and last descending.
     """
 
@@ -83,16 +88,22 @@ class Search:
 class Query:
     """One list.
 
+    Columns are named that every type of the endpoint has or, where ``types`` are given, each of
+    those.
+
     :param endpoint: which objects (``"pages"``, ``"images"``, ...).
-    :param columns: the stored fields wanted in each row, in order.
+    :param columns: the stored fields wanted in each row, in order; besides them ``type`` (the
+        label) and for pages ``url_path`` (the slugs down to it, percent-encoded, ``/home/log/``).
     :param viewer: who looks.
     :param scope: ids of home pages; only they and the pages below them count. None: all.
-    :param types: labels of types, derived types included. None: all.
+    :param types: labels of types; the types derived from them are named as well. None: all,
+        with the objects whose type is not declared.
     :param filters: conditions, all to be met.
     :param tree: conditions on places in the tree, all to be met.
     :param search: words to be found, or None.
-    :param order: keys; ties end in id order. Empty: by relevance for a search, else the
-        default order (tree order for pages, id order for the rest), which ends its ties too.
+    :param order: keys; ties end in id order. Empty: by relevance for a search, where the
+        backend ranks, else the default order (tree order for pages, id order for the rest),
+        which ends its ties too.
     :param random: random order instead.
     :param limit: how many rows at most; None: all.
     :param offset: how many rows to leave out before.
@@ -118,7 +129,8 @@ class Selected(NamedTuple):
     """What a query found.
 
     :param rows: the rows asked for, in order.
-    :param total: how many objects match, whatever limit and offset; 0 if it was not asked for.
+    :param total: how many objects match, whatever limit and offset; any number if it was not
+        asked for.
     :param unseen: pages named in the query that may not be seen; then there are no rows.
     """
 
