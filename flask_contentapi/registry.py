@@ -346,10 +346,13 @@ class Registry:
     # Stored fields.
 
     def _columns(self, declared: ObjectType) -> dict[str, Column]:
-        return {
-            name: self._column(declared, name, field)
-            for name, field in declared.content_class.declared_fields().items()
-        }
+        """The columns of a type; those of its endpoint's base stand first, whatever it mixes in."""
+        own = declared.content_class.declared_fields()
+        common = declared.endpoint.base.content_class if declared.endpoint else ChildObject
+        names = dict.fromkeys(("id", *common.declared_fields(), *own))
+        for name in names.keys() - own.keys():
+            raise _mistake(declared, name, "is no field any more, but every type has to have it")
+        return {name: self._column(declared, name, own[name]) for name in names}
 
     def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
         built_in = _built_in(declared.content_class).get(name)
