@@ -58,8 +58,8 @@ def read_query_string(query_string: bytes) -> dict[str, str]:
     text = query_string.decode("utf-8", "replace")
     given: dict[str, str] = {}
     for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
-        if name == "type" and value and given.get(name):
-            value = f"{given[name]},{value}"
+        if name == "type" and given.get(name):
+            value = f"{given[name]},{value}" if value else given[name]
         given[name] = value
     for name, value in given.items():
         if "\0" in name or "\0" in value:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["DetailView", "FindView", "ListView", "UnknownView", "json_response"]
 
 _METHODS = ("GET", "HEAD", "OPTIONS")
-_ID = re.compile(r"0*[0-9]{1,19}")
+_ID = re.compile(r"[0-9]+")
 #: Parameters of ``find/`` that are used up by it (contract, Parameters).
 _FINDING = ("html_path", "id")
 
@@ -301,9 +301,10 @@ def _identity(text: str) -> int:
 
     :raises NotFound: if it is none.
     """
-    if not _ID.fullmatch(text) or int(text) not in kinds.INT64:
+    identity = kinds.parse_integer(text) if _ID.fullmatch(text) else -1
+    if identity < 0 or identity not in kinds.INT64:
         raise NotFound("An object is named by its id, a number.")
-    return int(text)
+    return identity
 
 
 def _nothing(endpoint: Endpoint) -> NotFound:

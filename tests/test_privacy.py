@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,18 +10,16 @@ import pytest
 
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.samples import blog, document, image, page, private, site
+from tests.samples import Record, blog, document, image, page, private, site
 
 #: All that is hidden has this in its title, slug and file.
 HIDDEN = "hidden"
 
 
-def hidden(make: Any, id: int, parent: int | None = None, **values: Any) -> dict[str, Any]:
+def hidden(make: Callable[..., Record], id: int, *parent: int, **values: Any) -> Record:
     """A record with the mark, from one of the functions that make records."""
-    marked = {"title": f"{HIDDEN} {id}", **values}
-    if make in (page, blog):
-        return make(id, parent, **{"slug": f"{HIDDEN}-{id}", **marked})
-    return make(id, **{"file": f"{HIDDEN}-{id}.x", **marked})
+    address = {"slug": f"{HIDDEN}-{id}"} if parent else {"file": f"{HIDDEN}-{id}.x"}
+    return make(id, *parent, **{"title": f"{HIDDEN} {id}", **address, **values})
 
 
 CONTENT = {

@@ -1,0 +1,403 @@
+"""Query parameters: what is understood, what is refused, and that nothing is dropped."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.samples import blog, page, site
+
+HUGE = [2**31, 2**63 - 1, 2**63, 2**64, 10**20, 10**400]
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("slug_contains=x", "slug_contains"),
+        ("decendant_of=3", "decendant_of"),
+        ("Title=x", "Title"),
+        ("title =x", "title "),
+        ("title[]=x", "title[]"),
+        ("limit__gt=3", "limit__gt"),
+        ("=x", "Unknown parameter: "),
+        ("html_path=/", "html_path"),
+        ("parent=3", "parent"),
+        ("locale=fr", "locale"),
+        ("translation_of=3", "translation_of"),
+        ("published_date=2026-01-15", "published_date"),
+        ("type=blog.BlogPage,home.HomePage&intro=x", "intro"),
+        ("shout=A", "shout"),
+    ],
+)
+def test_unknown_parameters_are_refused_by_name(reference: API, query: str, name: str) -> None:
+    assert name in reference.refusal(f"pages/?{query}")
+
+
+@pytest.mark.parametrize("query", ["type=media.Picture", "child_of=2", "site=localhost"])
+def test_images_have_no_parameters_of_pages(reference: API, query: str) -> None:
+    assert query.partition("=")[0] in reference.refusal(f"images/?{query}")
+
+
+def test_a_near_miss_is_suggested(reference: API) -> None:
+    assert "descendant_of" in reference.refusal("pages/?decendant_of=3")
+    assert "'title'" in reference.refusal("pages/?order=tilte")
+    assert "blog.BlogPage" in reference.refusal("pages/?type=blog.BlogPgae")
+
+
+def test_every_wrong_value_is_named_at_once(reference: API) -> None:
+    message = reference.refusal("pages/?limit=x&offset=y&show_in_menus=z")
+    assert all(name in message for name in ("limit", "offset", "show_in_menus"))
+
+
+def test_the_last_of_repeated_parameters_wins(reference: API) -> None:
+    assert len(reference.items("pages/?limit=2&limit=3")) == 3
+    assert reference.ids("pages/?id=2&id=3") == [3]
+    assert reference.ids("pages/?limit=abc&limit=1") == [2]
+    assert reference.status("pages/?limit=1&limit=abc") == 400
+
+
+def test_repeated_types_add_up(reference: API) -> None:
+    together = reference.ids("pages/?type=home.HomePage,events.EventPage")
+    assert together == reference.ids("pages/?type=home.HomePage&type=&type=events.EventPage")
+    assert len(together) == 5
+
+
+def test_what_browsers_and_clients_add_is_ignored(reference: API) -> None:
+    plain = reference.get("pages/").data
+    assert reference.get("pages/?_=1700000000&format=json").data == plain
+    assert reference.get("pages/?&&").data == plain
+
+
+@pytest.mark.parametrize("name", ["type", "site", "order", "fields", "search_operator"])
+def test_some_parameters_may_be_empty(reference: API, name: str) -> None:
+    assert reference.get(f"pages/?{name}=").data == reference.get("pages/").data
+
+
+@pytest.mark.parametrize("name", ["limit", "offset", "id", "child_of", "show_in_menus", "format"])
+def test_others_may_not_be_empty(reference: API, name: str) -> None:
+    assert name in reference.refusal(f"pages/?{name}=")
+
+
+# Numbers.
+
+
+@pytest.mark.parametrize("number", HUGE)
+def test_huge_offsets_are_past_the_end(reference: API, number: int) -> None:
+    body = reference.json(f"pages/?offset={number}")
+    assert (body["items"], body["meta"]["total_count"]) == ([], 37)
+
+
+@pytest.mark.parametrize("number", [*HUGE, *(-number for number in HUGE)])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "pages/?id={}",
+        "pages/?alias_of={}",
+        "pages/?type=blog.BlogPage&feed_image={}",
+        "pages/?type=blog.BlogPage&rating={}",
+        "pages/?type=events.EventPage&capacity={}",
+        "images/?width={}",
+    ],
+)
+def test_no_stored_number_equals_a_huge_one(reference: API, query: str, number: int) -> None:
+    assert reference.total(query.format(number)) == 0
+
+
+@pytest.mark.parametrize("number", HUGE)
+@pytest.mark.parametrize(
+    "path", ["pages/{}/", "images/{}/", "documents/{}/", "pages/find/?id={}", "images/find/?id={}"]
+)
+def test_nothing_has_a_huge_id(reference: API, path: str, number: int) -> None:
+    assert "message" in reference.get(path.format(number)).get_json()
+    assert reference.status(path.format(number)) == 404
+
+
+@pytest.mark.parametrize("number", HUGE)
+@pytest.mark.parametrize("name", ["child_of", "descendant_of", "ancestor_of", "limit"])
+def test_huge_numbers_name_no_page_and_no_limit(reference: API, name: str, number: int) -> None:
+    assert reference.status(f"pages/?{name}={number}") == 400
+
+
+def test_zeros_in_front_change_nothing(reference: API) -> None:
+    zeros = "0" * 4000
+    assert reference.ids(f"pages/?id={zeros}3&limit={zeros}1") == [3]
+    assert reference.json(f"pages/{zeros}0000003/")["id"] == 3
+    assert reference.status(f"pages/{zeros * 2}3/") == 200
+
+
+@pytest.mark.parametrize(
+    "text", ["-1", "1.0", "1e1", "0x1", "1_0", "٣", "１", "½", "--1", "NaN", "1 0"]
+)
+@pytest.mark.parametrize("name", ["limit", "offset"])
+def test_only_whole_numbers_from_0_page(reference: API, name: str, text: str) -> None:
+    assert name in reference.refusal(f"pages/?{name}={text}")
+
+
+@pytest.mark.parametrize("text", ["3", " 3", "3 ", "+3", "%2B3", "03"])
+def test_spaces_around_integers_are_ignored(reference: API, text: str) -> None:
+    assert reference.ids(f"pages/?id={text}") == [3]
+    assert len(reference.items(f"pages/?limit={text}")) == 3
+
+
+# Values that cannot be read.
+
+
+@pytest.mark.parametrize(
+    ("type", "query"),
+    [
+        ("blog.BlogPage", "published_date=garbage"),
+        ("blog.BlogPage", "published_date=2024-02-30"),
+        ("blog.BlogPage", "published_date=20240101"),
+        ("blog.BlogPage", "published_date=2024-W01-1"),
+        ("blog.BlogPage", "published_date=0000-01-01"),
+        ("blog.BlogPage", "published_date="),
+        ("blog.BlogPage", "rating=abc"),
+        ("blog.BlogPage", "rating=nan"),
+        ("blog.BlogPage", "rating=Infinity"),
+        ("blog.BlogPage", "rating=1e9999999999"),
+        ("blog.BlogPage", "rating=1_0"),
+        ("blog.BlogPage", "rating=٣"),
+        ("blog.BlogPage", "reading_minutes=3.0"),
+        ("blog.BlogPage", "feed_image=one"),
+        ("events.EventPage", "price=1e999"),
+        ("events.EventPage", "price=inf"),
+        ("events.EventPage", "price=0x10"),
+        ("events.EventPage", "opens=24:00"),
+        ("events.EventPage", "opens=18"),
+        ("events.EventPage", "opens=18:00Z"),
+        ("events.EventPage", "starts_at=2024-13-45"),
+        ("events.EventPage", "starts_at=9999-12-31T23:59:59-01:00"),
+        ("events.EventPage", "starts_at=0001-01-01T00:00:00%2B01:00"),
+        ("events.EventPage", "starts_at=2026-01-15T09:00:00%2B99:99"),
+        ("events.EventPage", "starts_at=2026-01-15%2B01:00"),
+        ("home.HomePage", "first_published_at=2024-13-45"),
+        ("home.HomePage", "first_published_at=1700000000"),
+        ("home.HomePage", "expires_at=now"),
+    ],
+)
+def test_unreadable_values_are_refused_by_name(reference: API, type: str, query: str) -> None:
+    assert query.partition("=")[0] in reference.refusal(f"pages/?type={type}&{query}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-15T08:00:00Z",
+        "2026-01-15T08:00:00",
+        "2026-01-15t08:00z",
+        "2026-01-15 08:00",
+        "2026-01-15T09:00:00+01:00",
+        "2026-01-15T09:00:00%2B01:00",
+        "2026-01-15T09:00:00.000000000 0100",
+        "2026-01-15 09:00 01",
+        "2026-01-14T22:30:00-09:30",
+    ],
+)
+def test_an_instant_is_the_same_whatever_its_offset(reference: API, text: str) -> None:
+    assert reference.ids(f"pages/?first_published_at={text}") == [10]
+
+
+def test_a_date_alone_is_its_midnight(make_api: MakeAPI) -> None:
+    instants = ["2026-01-15T00:00:00Z", "2026-01-15T00:00:00.000001Z", "2026-01-15T23:59:59Z"]
+    pages = [page(n, first_published_at=instant) for n, instant in enumerate(instants, 1)]
+    assert make_api({"pages": pages}).ids("pages/?first_published_at=2026-01-15") == [1]
+
+
+@pytest.mark.parametrize(
+    "text", ["on", "off", "True", "FALSE", "yes", "t", "2", "-1", " true", "null"]
+)
+def test_booleans_are_true_false_1_and_0(reference: API, text: str) -> None:
+    assert "show_in_menus" in reference.refusal(f"pages/?show_in_menus={text}")
+
+
+def test_booleans_filter(reference: API) -> None:
+    yes = reference.ids("pages/?show_in_menus=true")
+    no = reference.ids("pages/?show_in_menus=0&limit=20")
+    assert yes == reference.ids("pages/?show_in_menus=1")
+    assert len(yes) + reference.total("pages/?show_in_menus=false") == 37
+    assert not set(yes) & set(no)
+
+
+@pytest.mark.parametrize("text", ["4.5", "4.50", "+4.5", "4.500000", "45e-1", "04.5", " 4.5"])
+def test_decimals_are_equal_whatever_their_zeros(reference: API, text: str) -> None:
+    path = "pages/?type=blog.BlogPage&rating={}&limit=1"
+    assert reference.total(path.format(text)) == reference.total(path.format("4.50")) > 0
+
+
+def test_decimals_between_the_stored_places_equal_none(reference: API) -> None:
+    assert reference.total("pages/?type=blog.BlogPage&rating=4.501") == 0
+
+
+# Combinations that make no sense.
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "order=random&offset=0",
+        "order=random&offset=5",
+        "child_of=2&descendant_of=2",
+        "format=xml",
+        "search_operator=xor&search=storm",
+        "type=blog.BlogPage,",
+        "type=,",
+        "type=BlogPage",
+        "type=BLOG.BlogPage",
+        "type=media.Picture",
+        "type=blog.BlogPageAuthor",
+        "limit=21",
+        "title=%00",
+        "search=a%00b",
+        "%00=1",
+        "site=localhost",
+        "site=localhost:http",
+    ],
+)
+def test_what_makes_no_sense_is_refused(reference: API, query: str) -> None:
+    assert reference.refusal(f"pages/?{query}")
+
+
+def test_a_missing_site_goes_before_what_else_is_wrong(reference: API) -> None:
+    assert reference.refusal("pages/?limit=abc&site=nowhere.example", 404)
+    assert reference.refusal("pages/999/?fields=nothing", 404)
+    assert reference.refusal("pages/2/?fields=nothing", 400)
+
+
+# Fields.
+
+
+@pytest.mark.parametrize("depth", [11, 200, 1300])
+def test_deep_brackets_are_refused(reference: API, depth: int) -> None:
+    nested = "alias_of(" * depth + ")" * depth
+    assert reference.refusal(f"pages/?fields={nested}")
+    assert reference.refusal("pages/?fields=" + "(" * depth)
+    assert reference.refusal("pages/2/?fields=" + "a(" * depth + "b" + ")" * depth)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "title,",
+        ",title",
+        "title,,id",
+        "title id",
+        " title",
+        "title(",
+        "title)",
+        "alias_of(title)",
+        "title()",
+        "feed_image()",
+        "*,title",
+        "title,*",
+        "-*",
+        "*(title)",
+        "title,_",
+        "-_",
+        "_,-title",
+        "-title(id)",
+        "--title",
+        "meta.type",
+        "meta",
+        "title;id",
+        "'title'",
+        "**",
+        "*,*",
+        "_,_",
+        "nothing",
+        "-nothing",
+        "*,-nothing",
+    ],
+)
+def test_fields_that_break_the_grammar_are_refused(reference: API, text: str) -> None:
+    for path in ("pages/", "pages/10/"):
+        assert reference.refusal(f"{path}?type=blog.BlogPage&fields={text}")
+
+
+def test_the_last_mention_of_a_name_wins(reference: API) -> None:
+    assert "title" in reference.items("pages/?fields=-title,title")[0]
+    assert "title" not in reference.items("pages/?fields=title,-title")[0]
+
+
+def test_an_object_without_fields_is_empty(reference: API) -> None:
+    assert reference.items("pages/?fields=_&limit=1") == [{}]
+    assert reference.items("pages/?fields=_,id&limit=1") == [{"id": 2}]
+    assert reference.items("pages/?fields=_,slug&limit=1") == [{"meta": {"slug": "home"}}]
+
+
+# Addresses.
+
+
+@pytest.mark.parametrize(
+    "path", ["pages", "pages/7", "pages/find", "images/1", "documents/find", "pages/none"]
+)
+@pytest.mark.parametrize("query", ["", "?", "?fields=*&site=localhost", "?html_path=/a%26b/"])
+def test_a_missing_slash_redirects_and_keeps_the_query(
+    reference: API, path: str, query: str
+) -> None:
+    response = reference.get(f"{path}{query}")
+    assert response.status_code == 308
+    kept = query if query != "?" else ""
+    assert response.headers["Location"] == f"http://localhost/api/v2/{path}/{kept}"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "FOO"])
+@pytest.mark.parametrize("path", ["pages/", "pages/2/", "pages/find/", "images/1/"])
+def test_other_methods_are_refused_with_those_that_are_there(
+    reference: API, path: str, method: str
+) -> None:
+    response = reference.get(path, method=method)
+    assert (response.status_code, response.mimetype) == (405, "application/json")
+    assert response.headers["Allow"] == "GET, HEAD, OPTIONS"
+
+
+@pytest.mark.parametrize("path", ["pages/", "pages/2/", "pages/999/", "pages/find/?html_path=/"])
+def test_head_is_as_get_without_a_body(reference: API, path: str) -> None:
+    got, head = reference.get(path), reference.get(path, method="HEAD")
+    assert (head.status_code, head.data) == (got.status_code, b"")
+    assert head.headers["Content-Length"] == got.headers["Content-Length"]
+
+
+def test_options_tells_the_methods(reference: API) -> None:
+    response = reference.get("pages/", method="OPTIONS")
+    assert (response.status_code, response.headers["Allow"]) == (200, "GET, HEAD, OPTIONS")
+
+
+def test_a_detail_view_ignores_parameters_of_lists(reference: API) -> None:
+    plain = reference.get("pages/2/").data
+    assert reference.get("pages/2/?limit=abc&order=x&child_of=0&whatever=1").data == plain
+    assert reference.get("images/1/?site=nowhere.example").data == reference.get("images/1/").data
+
+
+def test_find_keeps_the_other_parameters(reference: API) -> None:
+    response = reference.get("pages/find/?html_path=/log/&fields=*,-title&id=2&x=a%26b&x=")
+    assert response.status_code == 302
+    assert response.headers["Location"].endswith("/pages/3/?fields=%2A%2C-title&x=a%26b&x=")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?id=", "?id=x", "?id=-2", "?id=2.0", "?html_path=/nope/&id=2"]
+)
+def test_find_without_a_match_is_404(reference: API, query: str) -> None:
+    assert reference.refusal(f"pages/find/{query}", 404)
+
+
+@pytest.mark.parametrize("path", ["/log/storm/", "log/storm", "//log///storm//", "/log%2Fstorm/"])
+def test_find_drops_empty_parts(reference: API, path: str) -> None:
+    assert "/pages/10/" in reference.get(f"pages/find/?html_path={path}").headers["Location"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/log/Storm/", "/log/storm /", "/./log/", "/log/../", "/log/storm?x"]
+)
+def test_find_takes_parts_as_they_are(reference: API, path: str) -> None:
+    assert reference.status(f"pages/find/?html_path={path}") == 404
+
+
+def test_pages_limit_and_offset_cut_the_same_list(make_api: MakeAPI) -> None:
+    pages = [page(1), *(blog(n, 1) for n in range(2, 30))]
+    api = make_api({"sites": [site(1)], "pages": pages})
+    whole = [id for offset in range(0, 40, 7) for id in api.ids(f"pages/?limit=7&offset={offset}")]
+    assert whole == list(range(1, 30))
+    assert api.ids("pages/?limit=0") == []
+    assert api.total("pages/?limit=0") == 29
