@@ -58,12 +58,13 @@ class BackendUnavailable(ContentAPIError):
 class Problem:
     """One thing that is wrong with content.
 
-    :param where: the record, e.g. ``pages 12`` or ``sites example.org:80``.
+    :param where: the record, e.g. ``pages 12`` or ``sites example.org:80``, or "".
     :param field: the record's key, or "" where the whole record is meant.
     :param message: what is wrong and what would be right.
     :param section: the list of records it stands in, as ``pages``.
     :param index: its place in that list from 0 on, or -1.
     :param file: the file and, where known, the line it stands in, or "".
+    :param path: the way to it inside the record, as ``("authors", 0, "name")``.
     """
 
     where: str
@@ -72,10 +73,11 @@ class Problem:
     section: str = ""
     index: int = -1
     file: str = ""
+    path: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
-        place = f"{self.where}, {self.field}" if self.field else self.where
-        return f"{self.file}: {place}: {self.message}" if self.file else f"{place}: {self.message}"
+        place = ", ".join(filter(None, (self.where, self.field)))
+        return ": ".join(filter(None, (self.file, place, self.message)))
 
 
 class ContentError(ContentAPIError):

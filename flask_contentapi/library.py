@@ -7,7 +7,7 @@ end of the branch, and the restriction that holds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
@@ -115,24 +115,26 @@ class Library:
         ids = {name: {row[0] for row in table.rows} for name, table in self.tables.items()}
         for table in self.tables.values():
             for row in table.rows:
-                where = _place(table, row).name
+                place = _place(table, row)
                 if row[1] not in table.endpoint.types:
-                    yield Problem(where, "type", f"{row[1]!r} is not declared")
+                    yield place.problem("type", f"{row[1]!r} is not declared")
                 declared = table.endpoint.type_of(row[1])
-                for name, target, identity in _relations(declared, row):
+                for inner, name, target, identity in _relations(place, declared, row):
                     if identity not in ids[target]:
-                        yield Problem(where, name, f"there is no object {identity} in {target}")
+                        yield inner.problem(name, f"there is no object {identity} in {target}")
 
 
-def _relations(declared: ObjectType, row: Row) -> Iterator[tuple[str, str, int]]:
-    """The relations of an object and its children: name, endpoint and id."""
+def _relations(
+    place: Place, declared: ObjectType, row: Row
+) -> Iterator[tuple[Place, str, str, int]]:
+    """The relations of an object and its children: where, name, endpoint and id."""
     for name, column in declared.columns.items():
         value = row[declared.places[name]]
         if column.target is not None and value is not None:
-            yield name, column.target.served_at.name, value
+            yield place, name, column.target.served_at.name, value
         elif column.child is not None:
-            for child in value:
-                yield from _relations(column.child, child)
+            for number, child in enumerate(value):
+                yield from _relations(place.child(name, number), column.child, child)
 
 
 def read_library(content: Content, registry: Registry) -> Library:
@@ -150,7 +152,7 @@ def read_library(content: Content, registry: Registry) -> Library:
         for name, endpoint in registry.endpoints.items()
     }
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
-    sites = [*filter(None, map(reader.site, count(), content.get("sites", ())))]
+    sites = [*map(reader.site, count(), content.get("sites", ()))]
     return _assemble(tables, locales, sites, collections, reader)
 
 
@@ -183,7 +185,7 @@ def revise_library(
 def _assemble(
     tables: dict[str, Table],
     locales: tuple[str, ...],
-    sites: list[dict[str, Any]],
+    sites: Sequence[dict[str, Any] | None],
     collections: dict[int, dict[str, Any]],
     reader: RecordReader,
 ) -> Library:
@@ -199,7 +201,7 @@ def _assemble(
     if reader.problems:
         raise ContentError(reader.problems)
     restrictions = Restrictions(page_restrictions, _restrictions(collections))
-    return Library(locales, found, tables, restrictions, sites, collections)
+    return Library(locales, found, tables, restrictions, [*filter(None, sites)], collections)
 
 
 def _check_sections(content: Content, registry: Registry, reader: RecordReader) -> None:
@@ -249,9 +251,11 @@ def _place(table: Table, row: Row, index: int = -1) -> Place:
 
 def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> tuple[str, ...]:
     """The languages; those of the pages where none are given. Gives each page one."""
-    given = list(codes)
-    for index, code in enumerate(given):
-        if not isinstance(code, str) or not code:
+    given = []
+    for index, code in enumerate(codes):
+        if isinstance(code, str) and code:
+            given.append(code)
+        else:
             reader.note(Place("locales", index, f"locales[{index}]"), "", "must be a code, as en")
     column = pages.endpoint.base.places["locale"]
     used = dict.fromkeys(row[column] for row in pages.rows if row[column] is not None)
@@ -394,10 +398,14 @@ def _ends(above: list[int]) -> list[int]:
 # Sites.
 
 
-def _find_sites(records: list[dict[str, Any]], pages: Table, reader: RecordReader) -> Sites:
+def _find_sites(
+    records: Sequence[dict[str, Any] | None], pages: Table, reader: RecordReader
+) -> Sites:
     homes = _Homes(pages)
     sites: dict[tuple[str, int], Site] = {}
     for index, site in enumerate(records):
+        if site is None:
+            continue
         hostname, port = site["hostname"], site["port"]
         place = Place("sites", index, f"sites {hostname}:{port}")
         if site["root_page"] not in homes:

@@ -12,6 +12,7 @@ from marshmallow import ValidationError, fields, validate
 from flask_contentapi.content import Content, check_restriction
 from flask_contentapi.errors import Problem
 from flask_contentapi.fields import kind_of
+from flask_contentapi.kinds import read_json
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Column, Endpoint, Registry, suggest
 
@@ -46,16 +47,28 @@ _COLLECTION = _columns(
 
 
 class Place(NamedTuple):
-    """Where a record stands.
+    """Where a record stands, or a child object inside of one.
 
     :param section: the list it is in, as ``pages``.
-    :param number: its place in the list, from 0 on.
+    :param number: its place in the list, from 0 on, or -1.
     :param name: what it is known by, with the section.
+    :param path: the way to the child object inside the record.
     """
 
     section: str
     number: int
     name: str
+    path: tuple[str | int, ...] = ()
+
+    def child(self, key: str, number: int) -> Place:
+        """Where one of the child objects in it stands."""
+        name = f"{self.name}, {key}[{number}]"
+        return Place(self.section, self.number, name, (*self.path, key, number))
+
+    def problem(self, key: str, message: str) -> Problem:
+        """What is wrong there; the key is "" where all of it is meant."""
+        path = (*self.path, key) if key else self.path
+        return Problem(self.name, key, message, self.section, self.number, path=path)
 
 
 class RecordReader:
@@ -72,7 +85,7 @@ class RecordReader:
 
     def note(self, place: Place, key: str, message: str) -> None:
         """Gathers a problem; the key is "" where the whole record is meant."""
-        self.problems.append(Problem(place.name, key, message, place.section, place.number))
+        self.problems.append(place.problem(key, message))
 
     def entry(self, section: str, index: int, record: Any) -> tuple[Row, dict[str, Any]] | None:
         """One object of an endpoint.
@@ -87,12 +100,24 @@ class RecordReader:
         read = self._read(place, endpoint.type_of(label).columns, values)
         if label in endpoint.types:
             self._refuse(place, values, endpoint.types[label].columns)
-        elif label not in self._undeclared:
-            self._undeclared.add(label)
-            _log.warning("%s: the type %r is not declared.", place.name, label)
+        else:
+            values = self._keep(place, label, values)
         if len(self.problems) > before:
             return None
         return (read[0], label, *read[1:]), values
+
+    def _keep(self, place: Place, label: str, values: dict[str, Any]) -> dict[str, Any]:
+        """What the record of an undeclared type has, as it is."""
+        if label and label not in self._undeclared:
+            self._undeclared.add(label)
+            _log.warning("%s: the type %r is not declared.", place.name, label)
+        kept: dict[str, Any] = {}
+        for name, value in values.items():
+            try:
+                kept |= read_json({name: value})
+            except ValueError as error:
+                self.note(place, str(name), str(error))
+        return kept
 
     def site(self, index: int, record: Any) -> dict[str, Any] | None:
         """One site with all its keys, the host name in lower case; None if there is a problem."""
@@ -163,7 +188,7 @@ class RecordReader:
         child = column.child
         assert child is not None
         values, _ = self._open(place.section, place.number, record)
-        inner = place._replace(name=f"{place.name}, {column.name}[{number}]")
+        inner = place.child(column.name, number)
         read = self._read(inner, child.columns, values)
         self._refuse(inner, values, child.columns)
         if read[0] in self._child_ids[child.label]:
