@@ -97,13 +97,18 @@ class Addresses:
         """The address of an endpoint's details, up to the id."""
         return f"{self._api}/{endpoint}/"
 
-    def site_query(self, url_path: str) -> str:
-        """What a page's detail address needs so that a later request is for the page's site."""
+    def other_site(self, url_path: str) -> str:
+        """What has to name a page's site so that a later request is for it; "" where nothing."""
         for paths in self._hosts:
             if not url_path.startswith(paths):
                 place = self._locate(url_path)
-                return f"?site={self._sites.name(place[0])}" if place else ""
+                return self._sites.name(place[0]) if place else ""
         return ""
+
+    def site_query(self, url_path: str) -> str:
+        """The query of a page's detail address, which names its site where it has to."""
+        name = self.other_site(url_path)
+        return f"?site={name}" if name else ""
 
     def html_url(self, url_path: str) -> str | None:
         """The public address of a page; None where it is in no site or the site has no host."""

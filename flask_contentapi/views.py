@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import orjson
 from flask import Response, redirect, request
@@ -83,7 +83,7 @@ class Visit:
         hosts = [self._here]
         base = settings.base_url
         if base is None:
-            base = f"{request.scheme}://{request.host.lower()}{request.root_path}"
+            base = f"{request.scheme}://{request.host.lower()}{quote(request.root_path)}"
         else:
             parts = urlsplit(base)
             hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))
@@ -256,14 +256,20 @@ class FindView(EndpointView):
         given = read_query_string(request.query_string)
         with self.state.backend.reader() as reader:
             visit = self.visit(reader, given.get("site", "") if self.endpoint.tree else "")
-            query = self._query(given, visit, reader)
-            rows = reader.select(query).rows
+            rows = reader.select(self._query(given, visit, reader)).rows
             if not rows:
                 raise _nothing(self.endpoint)
-            address = visit.addresses.detail_url(self.endpoint.name)
+            return self._redirect(given, visit, rows[0])
+
+    def _redirect(self, given: Mapping[str, str], visit: Visit, row: Row) -> ResponseReturnValue:
+        """The way to the detail view; what ``find/`` did not use up is kept."""
         pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
-        kept = urlencode([(name, value) for name, value in pairs if name not in _FINDING])
-        return redirect(f"{address}{rows[0][0]}/{'?' if kept else ''}{kept}", 302)
+        kept = [(name, value) for name, value in pairs if name not in _FINDING]
+        if self.endpoint.tree and not given.get("site"):
+            # Under CMSAPI_BASE_URL the next request can come to the host of another site.
+            kept += [("site", site) for site in [visit.addresses.other_site(row[1])] if site]
+        address = f"{visit.addresses.detail_url(self.endpoint.name)}{row[0]}/"
+        return redirect(f"{address}{'?' if kept else ''}{urlencode(kept)}", 302)
 
     def _query(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Query:
         if self.endpoint.tree and "html_path" in given:
@@ -272,7 +278,7 @@ class FindView(EndpointView):
             wanted = Filter("id", "eq", _identity(given.get("id", "").strip(" ")))
         return Query(
             self.endpoint.name,
-            ("id",),
+            ("id", "url_path") if self.endpoint.tree else ("id",),
             visit.viewer,
             scope=visit.scope,
             filters=(wanted,),

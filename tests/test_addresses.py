@@ -1,0 +1,401 @@
+"""The addresses in answers, and the way back from them (contract, Fields)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+from flask import Flask
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.test import Client, TestResponse
+
+from flask_contentapi import PageURLs
+from flask_contentapi.sites import Site
+from tests.api import API
+from tests.conftest import MakeAPI, MakeApp
+from tests.samples import Record, blog, document, image, page, site
+
+
+def addresses(value: Any, name: str) -> Iterator[str]:
+    """All addresses under a key, at any depth."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            if key == name and entry is not None:
+                yield entry
+            yield from addresses(entry, name)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from addresses(entry, name)
+
+
+HARBOUR = {
+    "sites": [
+        site(1, "harbour.example", is_default=True),
+        site(10, "staff.example", port=443),
+        site(20, "shared.example", port=8001),
+        site(30, "shared.example", port=8002),
+        site(12, "deep.example"),
+    ],
+    "images": [image(1, file="a b/ü?#%.png"), image(2, file="https://cdn.example/x y.png")],
+    "documents": [document(1, file="/docs/1.pdf"), document(2, file="")],
+    "pages": [
+        page(1, slug="home"),
+        page(2, 1, slug="log"),
+        blog(3, 2, slug="a b", feed_image=1, related_links=[{"id": 1, "link_page": 11}]),
+        blog(4, 2, slug="ü%2F?#&=+;", related_links=[{"id": 2, "link_page": 21}]),
+        page(10, slug="staff"),
+        page(11, 10, slug="rota", alias_of=3),
+        page(12, 10, slug="deep"),
+        blog(13, 12, slug="sea", related_links=[{"id": 3, "link_page": 4}]),
+        page(20, slug="one"),
+        page(21, 20, slug="x", alias_of=31),
+        page(30, slug="two"),
+        page(31, 30, slug="x", alias_of=13),
+        page(40, slug="nowhere"),
+    ],
+}
+HOSTS = ["harbour.example", "staff.example", "shared.example:8001", "shared.example:8002"]
+HOSTS += ["deep.example", "elsewhere.example", "harbour.example:8000", "[::1]:5000", "127.0.0.1"]
+LISTS = [
+    "pages/?fields=*",
+    "pages/?type=blog.BlogPage&fields=*,feed_image(*),related_links(link_page(*))",
+    "images/",
+    "documents/",
+]
+
+
+@pytest.fixture(scope="module")
+def harbour(make_api: MakeAPI) -> API:
+    return make_api(HARBOUR)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_every_detail_address_of_a_list_answers(harbour: API, host: str) -> None:
+    api = harbour.at(host)
+    found = [one for path in LISTS for one in addresses(api.json(path), "detail_url")]
+    assert found
+    for address in found:
+        assert address.startswith(f"http://{host}/api/v2/")
+        item = api.follow(address).get_json()
+        assert f"/{item['id']}/" in address
+
+
+@pytest.mark.parametrize("host", HOSTS[:5])
+@pytest.mark.parametrize("asked", [*HOSTS[:5]])
+def test_a_named_site_is_listed_from_every_host(harbour: API, host: str, asked: str) -> None:
+    api = harbour.at(host)
+    items = api.items(f"pages/?site={asked}&fields=*")
+    assert [i["id"] for i in items] == harbour.at(asked).ids("pages/")
+    for address in addresses(items, "detail_url"):
+        assert api.follow(address).status_code == 200
+
+
+def test_detail_addresses_name_only_other_sites(harbour: API) -> None:
+    api = harbour.at("harbour.example")
+    links = api.json("pages/3/?fields=related_links(link_page)")["related_links"]
+    assert links[0]["link_page"]["meta"]["detail_url"] == (
+        "http://harbour.example/api/v2/pages/11/?site=staff.example"
+    )
+    links = api.json("pages/4/?fields=related_links(link_page)")["related_links"]
+    assert links[0]["link_page"]["meta"]["detail_url"].endswith("?site=shared.example:8001")
+    assert all("?" not in url for url in addresses(api.json("pages/?limit=3"), "detail_url"))
+
+
+def test_default_ports_are_not_written(harbour: API) -> None:
+    for base_url, start in [
+        ("http://HARBOUR.example:80/", "http://harbour.example/"),
+        ("https://harbour.example:443/", "https://harbour.example/"),
+        ("https://harbour.example:80/", "https://harbour.example:80/"),
+        ("http://harbour.example:443/", "http://harbour.example:443/"),
+    ]:
+        item = harbour.json("pages/1/", base_url=base_url)
+        assert item["meta"]["detail_url"] == f"{start}api/v2/pages/1/"
+
+
+def test_page_addresses_are_those_of_their_site(harbour: API) -> None:
+    wanted = {
+        "harbour.example": ["http://harbour.example/", "http://harbour.example/log/"],
+        "staff.example": ["https://staff.example/", "https://staff.example/rota/"],
+        "shared.example:8001": ["http://shared.example:8001/", "http://shared.example:8001/x/"],
+        "deep.example": ["http://deep.example/", "http://deep.example/sea/"],
+    }
+    for host, urls in wanted.items():
+        assert [i["meta"]["html_url"] for i in harbour.at(host).items("pages/?limit=2")] == urls
+
+
+def test_slugs_are_percent_encoded(harbour: API) -> None:
+    items = harbour.at("harbour.example").items("pages/?child_of=2")
+    assert [
+        item["meta"]["html_url"].removeprefix("http://harbour.example/log/") for item in items
+    ] == [
+        "a%20b/",
+        "%C3%BC%252F%3F%23%26%3D%2B%3B/",
+    ]
+
+
+def test_files_are_served_below_the_media_address(harbour: API, make_api: MakeAPI) -> None:
+    images = [item["meta"]["download_url"] for item in harbour.items("images/")]
+    assert images == [
+        "http://localhost/media/a%20b/%C3%BC%3F%23%25.png",
+        "https://cdn.example/x y.png",
+    ]
+    documents = [item["meta"]["download_url"] for item in harbour.items("documents/")]
+    assert documents == ["http://localhost/media/docs/1.pdf", None]
+    cdn = make_api(HARBOUR, config={"CMSAPI_MEDIA_URL": "https://cdn.example/files"})
+    assert (
+        cdn.items("documents/")[0]["meta"]["download_url"] == "https://cdn.example/files/docs/1.pdf"
+    )
+
+
+def test_content_without_sites_has_no_page_addresses(make_api: MakeAPI) -> None:
+    api = make_api({"pages": [page(1), page(2, 1), page(3)]}).at("any.example:81")
+    assert api.ids("pages/") == [1, 2, 3]
+    assert {item["meta"]["html_url"] for item in api.items("pages/")} == {None}
+    assert api.get("pages/find/?html_path=/p2/").headers["Location"].endswith("/pages/2/")
+
+
+def test_without_a_default_site_other_hosts_have_no_pages(make_api: MakeAPI) -> None:
+    api = make_api({"sites": [site(1, "a.example")], "pages": [page(1)], "images": [image(1)]})
+    assert api.refusal("pages/", 404)
+    assert api.refusal("pages/1/", 404)
+    assert api.ids("pages/?site=A.example:80") == [1]
+    assert api.json("pages/1/?site=a.example")["id"] == 1
+    assert api.ids("images/") == [1]
+
+
+# Behind a proxy, below a path, under another address.
+
+
+def proxied(app: Flask, **headers: str) -> Client:
+    """A browser beyond a proxy that adds headers."""
+    app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_port=1, x_prefix=1)  # type: ignore[method-assign]
+    client = Client(app, TestResponse)
+
+    class Proxy(Client):
+        def open(self, path: str, **options: Any) -> TestResponse:  # type: ignore[override]
+            parts = urlsplit(path)
+            inner = parts.path.removeprefix(headers.get("X-Forwarded-Prefix", ""))
+            return client.open(f"{inner}?{parts.query}", headers=headers, **options)
+
+    return Proxy(app, TestResponse)
+
+
+SMALL = {"sites": [site(1, "inner.example", is_default=True)], "pages": [page(1), page(2, 1)]}
+
+
+def test_behind_a_proxy_addresses_are_those_outside(make_app: MakeApp) -> None:
+    client = proxied(
+        make_app(SMALL),
+        **{
+            "X-Forwarded-For": "192.0.2.1",
+            "X-Forwarded-Host": "www.example",
+            "X-Forwarded-Port": "8443",
+            "X-Forwarded-Proto": "https",
+            "X-Forwarded-Prefix": "/cms",
+        },
+    )
+    body = client.open("/cms/api/v2/pages/").get_json()
+    found = list(addresses(body, "detail_url"))
+    assert found == [f"https://www.example:8443/cms/api/v2/pages/{id}/" for id in (1, 2)]
+    assert [client.open(address).status_code for address in found] == [200, 200]
+    redirect = client.open("/cms/api/v2/pages/find/?html_path=/p2/")
+    assert redirect.headers["Location"] == found[1]
+    slash = client.open("/cms/api/v2/pages?fields=*")
+    assert slash.headers["Location"] == "https://www.example:8443/cms/api/v2/pages/?fields=*"
+
+
+@pytest.mark.parametrize("root", ["/cms", "/a b/ü%", "/x/"])
+def test_below_a_script_root_addresses_keep_it(make_app: MakeApp, root: str) -> None:
+    client = make_app(SMALL).test_client()
+    environ = {"SCRIPT_NAME": root.rstrip("/").encode().decode("latin-1")}
+    body = client.get("/api/v2/pages/", environ_overrides=environ).get_json()
+    (address, _) = addresses(body, "detail_url")
+    assert address.isascii()
+    assert " " not in address
+    path = unquote(urlsplit(address).path)
+    assert path == f"{root.rstrip('/')}/api/v2/pages/1/"
+
+
+def test_a_base_address_with_a_path_is_in_front_of_everything(make_api: MakeAPI) -> None:
+    base = "https://www.example:8443/cms"
+    api = make_api({**SMALL, "images": [image(1)]}, config={"CMSAPI_BASE_URL": f"{base}/"}).at(
+        "inner.example:5000"
+    )
+    found = list(addresses(api.json("pages/"), "detail_url"))
+    assert found == [f"{base}/api/v2/pages/{id}/" for id in (1, 2)]
+    assert api.items("images/")[0]["meta"]["download_url"] == f"{base}/media/1.png"
+    assert api.get("pages/find/?id=2").headers["Location"] == found[1]
+    for address in found:
+        # The proxy in front takes its path away.
+        assert api.follow(address.replace("/cms/", "/")).status_code == 200
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize(
+    "base", ["https://staff.example", "http://shared.example:8001", "http://x.example"]
+)
+def test_under_a_base_address_details_answer_for_every_host(
+    make_api: MakeAPI, host: str, base: str
+) -> None:
+    api = make_api(HARBOUR, config={"CMSAPI_BASE_URL": base}).at(host)
+    for item in api.items("pages/?fields=*"):
+        for address in addresses(item, "detail_url"):
+            assert address.startswith(base)
+            assert api.follow(address).status_code == 200
+        found = api.get(f"pages/find/?id={item['id']}").headers["Location"]
+        assert api.follow(found).get_json()["id"] == item["id"]
+
+
+# To the public address and back.
+
+
+def trees(*languages: str, first: int = 1, key: str = "t") -> list[Record]:
+    """A home page with two levels below it, once for each language."""
+    records = []
+    for number, language in enumerate(languages):
+        top = first + 10 * number
+        shared: Mapping[str, Any] = {"locale": language}
+        records += [
+            page(top, slug=f"home-{key}-{language}", translation_key=f"{key}1", **shared),
+            page(top + 1, top, slug="log", translation_key=f"{key}2", **shared),
+            page(top + 2, top + 1, slug=f"é {language}", translation_key=f"{key}3", **shared),
+            page(top + 3, top, slug=language, translation_key=f"{key}4", **shared),
+        ]
+    return records
+
+
+LANGUAGES = {
+    "locales": ["en", "fr", "pt-br"],
+    "sites": [site(1, "a.example", is_default=True), site(111, "b.example", port=8000)],
+    "pages": [*trees("en", "fr", "pt-br"), *trees("en", "fr", first=101, key="u")],
+}
+
+
+class LanguageFirst(PageURLs):
+    """Addresses with the language in front."""
+
+    def build(self, site: Site, locale: str | None, path: str) -> str | None:
+        return super().build(site, locale, f"/{locale}{path}")
+
+    def resolve(self, site: Site, locale: str | None, html_path: str) -> tuple[str | None, str]:
+        first, _, rest = html_path.strip("/").partition("/")
+        return first, rest
+
+
+def went_back(api: API, item: Mapping[str, Any], **query: str) -> int:
+    """The id of the page that ``find/`` leads to from the public address of another."""
+    path = unquote(urlsplit(item["meta"]["html_url"]).path)
+    response = api.get("pages/find/", query_string={"html_path": path, **query})
+    assert response.status_code == 302
+    target = response.headers["Location"]
+    assert dict(parse_qsl(urlsplit(target).query)) == query
+    found: int = api.follow(target).get_json()["id"]
+    return found
+
+
+@pytest.mark.parametrize("host", ["a.example", "b.example:8000", "c.example"])
+@pytest.mark.parametrize("asked", [{}, {"site": "a.example"}, {"site": "b.example:8000"}])
+@pytest.mark.parametrize("i18n", [True, False])
+def test_a_public_address_leads_back_to_its_page(
+    make_api: MakeAPI, host: str, asked: dict[str, str], i18n: bool
+) -> None:
+    api = make_api(LANGUAGES, config={"CMS_I18N_ENABLED": i18n}).at(host)
+    items = api.items("pages/", query_string={**asked, "fields": "locale"})
+    assert len(items) == (4 if not i18n else 8 if "b." in asked.get("site", host) else 12)
+    for item in items:
+        language = {"locale": item["meta"]["locale"]} if i18n else {}
+        assert went_back(api, item, **asked, **language) == item["id"]
+
+
+@pytest.mark.parametrize("host", ["a.example", "b.example:8000"])
+def test_a_language_in_front_of_the_path_leads_back(make_api: MakeAPI, host: str) -> None:
+    config = {"CMS_I18N_ENABLED": True}
+    api = make_api(LANGUAGES, config=config, page_urls=LanguageFirst()).at(host)
+    items = api.items("pages/")
+    assert f"http://{host}/fr/log/" in [item["meta"]["html_url"] for item in items]
+    for item in items:
+        assert went_back(api, item) == item["id"]
+
+
+@pytest.mark.parametrize("path", ["/", "/xx/log/", "/en/nowhere/", ""])
+def test_paths_that_the_hook_leads_nowhere_are_not_found(make_api: MakeAPI, path: str) -> None:
+    config = {"CMS_I18N_ENABLED": True}
+    api = make_api(LANGUAGES, config=config, page_urls=LanguageFirst()).at("a.example")
+    assert api.refusal(f"pages/find/?html_path={path}", 404)
+
+
+def test_find_looks_in_the_language_asked_for(make_api: MakeAPI) -> None:
+    api = make_api(LANGUAGES, config={"CMS_I18N_ENABLED": True}).at("b.example:8000")
+    found = {
+        query: api.get(f"pages/find/?html_path=/log/{query}").headers["Location"]
+        for query in ("", "&locale=en", "&locale=fr")
+    }
+    start = "http://b.example:8000/api/v2/pages"
+    # The site's own language is that of its home page, French.
+    assert found == {
+        "": f"{start}/112/",
+        "&locale=en": f"{start}/102/?locale=en",
+        "&locale=fr": f"{start}/112/?locale=fr",
+    }
+    assert api.refusal("pages/find/?html_path=/&locale=pt-br", 404)
+    assert api.refusal("pages/find/?html_path=/&locale=xx", 404)
+
+
+# The second host.
+
+
+def test_the_site_parameter_chooses_where_everything_looks(harbour: API) -> None:
+    api = harbour.at("harbour.example")
+    found = api.get("pages/find/?html_path=/rota/&site=staff.example")
+    assert api.follow(found.headers["Location"]).get_json()["id"] == 11
+    assert api.status("pages/find/?html_path=/rota/") == 404
+    assert api.status("pages/find/?html_path=/log/&site=staff.example") == 404
+    assert api.ids("pages/?child_of=root&site=staff.example") == [11, 12]
+    assert api.ids("pages/?child_of=root") == [2]
+    assert api.status("pages/11/") == 404
+    assert api.json("pages/11/?site=staff.example")["id"] == 11
+    assert api.status("pages/find/?id=11") == 404
+    assert api.status("pages/?child_of=10") == 400
+    assert api.ids("pages/?search=page&site=deep.example&order=id") == [12, 13]
+
+
+@pytest.mark.parametrize("name", ["STAFF.example", "staff.example:443", "shared.example:8001"])
+def test_sites_are_named_by_host_and_port(harbour: API, name: str) -> None:
+    assert harbour.status(f"pages/?site={name}") == 200
+    assert harbour.status(f"pages/find/?html_path=/&site={name}") == 302
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("staff.example:80", 404),
+        ("nowhere.example", 404),
+        ("shared.example", 400),
+        ("staff.example:", 400),
+        ("staff.example:x", 400),
+        (":80", 400),
+        ("https://staff.example", 400),
+    ],
+)
+def test_sites_that_cannot_be_told_are_refused(harbour: API, name: str, status: int) -> None:
+    for path in ("pages/", "pages/find/", "pages/10/"):
+        assert harbour.refusal(f"{path}?site={name}&html_path=/", status)
+
+
+@pytest.mark.parametrize(
+    ("host", "home"),
+    [
+        ("harbour.example", 1),
+        ("harbour.example:9999", 1),
+        ("STAFF.example", 10),
+        ("staff.example:8080", 10),
+        ("shared.example:8001", 20),
+        ("shared.example:8002", 30),
+        ("shared.example:9999", 1),
+        ("nowhere.example", 1),
+    ],
+)
+def test_the_site_follows_from_the_host_of_the_request(harbour: API, host: str, home: int) -> None:
+    assert harbour.at(host).ids("pages/?limit=1") == [home]

@@ -1,0 +1,201 @@
+"""Full-text search (contract, Parameters, search)."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.samples import blog, document, image, page, site
+
+TITLES = {
+    2: "Éclairs",
+    3: "A storm at night",
+    4: "STORM warning",
+    5: "Stormy weather",
+    6: "multi-word title",
+    7: "船と港",
+    8: "İstanbul & ﬁne Straße",
+    9: "under_score x2 Ⅷ",
+    10: "Emoji 🚢 only",
+    11: "the and of",
+    12: "o'clock a/b\\c 100%",
+}
+
+
+@pytest.fixture(scope="module")
+def api(make_api: MakeAPI) -> API:
+    titled = [page(id, 1, title=title, slug=f"p{id}") for id, title in TITLES.items()]
+    rich = [
+        blog(20, 1, title="Rich", body="<p>c<b>af</b>&eacute;</p><p>bar</p><!-- secret -->"),
+        blog(21, 1, title="Poor", intro="Storm in a teacup", private_note="unseen words"),
+        blog(22, 1, title="Tagged", tags=["storm"], authors=[{"id": 1, "name": "Stormzy"}]),
+        page(23, 1, title="Blocks", body=[{"type": "text", "value": "storm"}]),
+    ]
+    return make_api(
+        {
+            "sites": [site(1)],
+            "pages": [page(1, title="Home"), *titled, *rich],
+            "images": [image(1, title="Lamp", tags=["Night storm"], credit="Osei")],
+            "documents": [document(1, title="Hours", summary="storm"), document(2, tags=["Storm"])],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"',
+        '"storm"',
+        "'",
+        "*",
+        "sto*",
+        "storm AND",
+        "NEAR(",
+        "NEAR(storm night, 3)",
+        "title:storm",
+        "-storm",
+        "(storm",
+        "a/b\\c",
+        "%25",
+        "_",
+        "storm%3B--",
+        "multi-word",
+        "%20",
+        "🚢",
+        "^storm",
+        "{storm}",
+        "storm OR NOT",
+        "+storm",
+        "storm^2",
+        "storm~",
+        "%EF%BF%BE",
+        "%FF%FE",
+        "<b>storm</b>",
+        ":*",
+        "!storm",
+        "storm %26 | !",
+    ],
+)
+@pytest.mark.parametrize("operator", ["and", "or"])
+def test_search_text_has_no_syntax(api: API, text: str, operator: str) -> None:
+    assert api.status(f"pages/?search={text}&search_operator={operator}") == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("eclairs", {2}),
+        ("ÉCLAIRS", {2}),
+        (unicodedata.normalize("NFD", "éclairs"), {2}),
+        ("storm", {3, 4, 21}),
+        ("sto*", set()),
+        ("title:storm", {3, 4, 6, 21}),
+        ("-storm", {3, 4, 21}),
+        ('"storm night"', {3, 4, 21}),
+        ("storm NOT night", {3, 4, 21}),
+        ("stormy", {5}),
+        ("word", {6}),
+        ("multi-word", {6}),
+        ("船と港", {7}),
+        ("船", set()),
+        ("istanbul", {8}),
+        ("ISTANBUL", {8}),
+        ("fine", {8}),
+        ("strasse", set()),
+        ("straße", {8}),
+        ("STRASSE", set()),
+        ("score", {9}),
+        ("under", {9}),
+        ("x2", {9}),
+        ("viii", {9}),
+        ("🚢", set()),
+        ("o clock", {12}),
+        ("c", {12}),
+        ("100", {12}),
+        ("café", {20}),
+        ("cafe", {20}),
+        ("bar", {20}),
+        ("eacute", set()),
+        ("secret", set()),
+        ("unseen", set()),
+        ("stormzy", set()),
+        ("", set()),
+        ("%20", set()),
+    ],
+)
+def test_words_are_found_whatever_their_form(api: API, text: str, found: set[int]) -> None:
+    assert set(api.ids(f"pages/?search={text}")) == found
+    assert api.total(f"pages/?search={text}") == len(found)
+
+
+def test_every_word_or_one_of_them(api: API) -> None:
+    assert set(api.ids("pages/?search=storm night")) == {3, 4, 21}
+    assert set(api.ids("pages/?search=storm night&search_operator=OR")) == {3, 4, 21}
+    assert api.ids("pages/?search=storm night&search_operator=And") == [3]
+    assert api.ids("pages/?search=storm nowhere&search_operator=and") == []
+
+
+def test_stop_words_count_where_nothing_else_is_left(api: API) -> None:
+    assert api.ids("pages/?search=the storm at the night&search_operator=and") == [3]
+    assert api.ids("pages/?search=the") == [11]
+    assert api.ids("pages/?search=of the and&search_operator=and") == [11]
+
+
+def test_stop_words_can_be_set(make_api: MakeAPI) -> None:
+    content = {"pages": [page(1, title="the storm"), page(2, title="the night")]}
+    api = make_api(content, config={"CMSAPI_STOP_WORDS": ["Storm"]})
+    assert sorted(api.ids("pages/?search=the storm&search_operator=or")) == [1, 2]
+
+
+def test_images_and_documents_are_searched_by_title_and_tags(api: API) -> None:
+    assert api.ids("images/?search=STORM") == [1]
+    assert api.ids("images/?search=lamp") == [1]
+    assert api.ids("images/?search=osei") == []
+    assert api.ids("documents/?search=storm") == [2]
+
+
+def test_search_combines_with_filters_tree_and_order(api: API) -> None:
+    assert api.ids("pages/?search=storm&order=title") == [3, 21, 4]
+    assert api.ids("pages/?search=storm&order=-id&limit=1&offset=1") == [4]
+    assert api.ids("pages/?search=storm&type=blog.BlogPage") == [21]
+    assert api.ids("pages/?search=storm&slug=p4") == [4]
+    assert api.ids("pages/?search=storm&child_of=2") == []
+    assert set(api.ids("pages/?search=storm&order=random")) == {3, 4, 21}
+
+
+def test_a_word_in_the_title_weighs_more(make_api: MakeAPI) -> None:
+    pages = [
+        page(1, title="Home"),
+        blog(2, 1, title="Weather", intro="storm storm storm", body="storm"),
+        blog(3, 1, title="Storm"),
+        blog(4, 1, title="Weather", intro="storm"),
+    ]
+    api = make_api({"sites": [site(1)], "pages": pages})
+    assert api.ids("pages/?search=storm")[0] == 3
+    assert api.ids("pages/?search=storm&limit=1&offset=2") == [4]
+
+
+def test_equal_hits_stand_in_tree_order(make_api: MakeAPI) -> None:
+    pages = [page(1, title="Home"), page(9, 1, title="storm"), page(5, 9, title="storm")]
+    api = make_api({"sites": [site(1)], "pages": [*pages, page(3, 1, title="storm")]})
+    assert api.ids("pages/?search=storm") == [9, 5, 3]
+
+
+def test_more_hits_stand_first(make_api: MakeAPI) -> None:
+    pages = [page(1, title="storm"), page(2, 1, title="night"), page(3, 1, title="storm night")]
+    assert make_api({"pages": pages}).ids("pages/?search=storm night")[0] == 3
+
+
+def test_too_many_words_are_refused(api: API) -> None:
+    words = "+".join(f"w{n}" for n in range(51))
+    assert "50" in api.refusal(f"pages/?search={words}")
+    assert api.status(f"pages/?search={words.rpartition('+')[0]}") == 200
+    assert api.status("pages/?search=" + "storm+" * 600) == 200
+
+
+def test_too_long_a_text_is_refused(api: API) -> None:
+    assert api.refusal("pages/?search=" + "x" * 4097)
+    assert api.status("pages/?search=" + "x" * 4096) == 200
