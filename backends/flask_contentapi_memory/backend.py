@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
-from flask_contentapi.backend import Backend
+from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.errors import Problem
 from flask_contentapi.library import Library, read_library, revise_library
 from flask_contentapi.registry import Registry
@@ -18,31 +18,23 @@ from flask_contentapi.search import words_of
 from flask_contentapi_memory.snapshot import Shelf, Snapshot
 from flask_contentapi_memory.words import WordIndex
 
-__all__ = ["MemoryBackend"]
+__all__ = ["MemoryBackend", "SnapshotBackend"]
 
 
-class MemoryBackend(Backend):
-    """Serves records, or instances of the declared classes, from memory.
+class SnapshotBackend(Backend):
+    """What backends share that answer from memory, wherever their content is from.
 
     Requests read a snapshot that never changes; what changes the content makes a new one beside
-    it and puts it in its place, so that every request sees one state.
-
-    :param content: a list for each section (``sites``, ``pages``, ``images``, ...).
+    it and puts it in its place, so that every request sees one state and waits for nobody.
     """
 
-    persistent = False
-
-    def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
-        self._content = content or {}
+    def __init__(self) -> None:
+        #: Held by who changes the content; who reads it needs no lock.
         self._changing = threading.Lock()
         self._registry: Registry | None = None
         self._snapshot: Snapshot | None = None
 
-    def open(self, registry: Registry, *, debug: bool = False) -> None:
-        self._registry = registry
-        self.load(self._content)
-
-    def reader(self) -> nullcontext[Snapshot]:
+    def reader(self) -> AbstractContextManager[Reader]:
         return nullcontext(self.snapshot)
 
     @property
@@ -59,10 +51,43 @@ class MemoryBackend(Backend):
             raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
         return self._registry
 
+    def _serve(self, library: Library, words: Mapping[str, WordIndex] | None = None) -> None:
+        """Puts content in the place of what is served, unless it is the same.
+
+        :param library: the content.
+        :param words: indexes of its words that are there already, by endpoint.
+        """
+        version = _stamp(library)
+        if self._snapshot is None or self._snapshot.version != version:
+            self._snapshot = Snapshot(library, version, words)
+
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        return self.snapshot.library.dump()
+
+    def check(self) -> Iterable[Problem]:
+        return self.snapshot.library.check()
+
+
+class MemoryBackend(SnapshotBackend):
+    """Serves records, or instances of the declared classes, from memory.
+
+    :param content: a list for each section (``sites``, ``pages``, ``images``, ...).
+    """
+
+    persistent = False
+
+    def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
+        super().__init__()
+        self._content = content or {}
+
+    def open(self, registry: Registry, *, debug: bool = False) -> None:
+        self._registry, self._snapshot = registry, None
+        self.load(self._content)
+
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         library = read_library(content, self.registry)
         with self._changing:
-            self._snapshot = Snapshot(library, _stamp(library))
+            self._serve(library)
 
     def put(self, endpoint: str, *records: Any) -> None:
         """Adds objects, or puts them in the place of those with the same ids.
@@ -91,13 +116,7 @@ class MemoryBackend(Backend):
                 for name, shelf in before.shelves.items()
                 if "words" in vars(shelf)
             }
-            self._snapshot = Snapshot(library, _stamp(library), words)
-
-    def dump(self) -> Iterator[tuple[str, Any]]:
-        return self.snapshot.library.dump()
-
-    def check(self) -> Iterable[Problem]:
-        return self.snapshot.library.check()
+            self._serve(library, words)
 
 
 def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
