@@ -1,0 +1,188 @@
+"""A folder of JSON files, served from memory.
+
+The files are read whole, into the same snapshots that the in-memory backend answers from. When
+they are read anew depends on how the application runs. In development the folder is looked at
+while a request comes in, twice a second at most: that is a millisecond for some hundred files,
+sees every change on every kind of file system, and needs neither a thread nor the library
+watchfiles, which hears nothing on network drives and many container mounts. In production a
+request looks at one file only, the stamp that :meth:`JSONFilesBackend.reload` touches.
+
+Files that are broken change nothing: what was served is served on, and the problems are logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.errors import ConfigurationError, ContentError, Problem
+from flask_contentapi.library import read_library
+from flask_contentapi.registry import Registry
+from flask_contentapi_jsonfiles.files import FileReader, Kept
+from flask_contentapi_jsonfiles.folder import Listing, list_folder
+from flask_contentapi_jsonfiles.reading import Reading, read_folder
+from flask_contentapi_jsonfiles.store import Store
+from flask_contentapi_memory import SnapshotBackend
+
+__all__ = ["JSONFilesBackend"]
+
+_log = logging.getLogger("flask_contentapi")
+
+
+class JSONFilesBackend(SnapshotBackend):
+    """Serves the records in a folder of JSON files.
+
+    :param folder: the folder.
+    :param interval: in development, the seconds after which the folder is looked at again.
+    :param clock: gives the time in seconds.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        interval: float = 0.5,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self.folder = Path(folder)
+        self._store = Store(self.folder)
+        self._interval = interval
+        self._clock = clock
+        self._debug = False
+        self._kept: Mapping[str, Kept] = {}
+        self._complained: tuple[Problem, ...] = ()
+        # What was there when the folder was read or looked at last.
+        self._stamp: object = None
+        self._fingerprint: object = None
+        self._looked = 0.0
+
+    @classmethod
+    def from_address(cls, address: str, root: Path) -> Backend:
+        if not address:
+            raise ConfigurationError("The backend needs its folder, as in 'jsonfiles:content'.")
+        return cls(root / address)
+
+    def open(self, registry: Registry, *, debug: bool = False) -> None:
+        if not self.folder.is_dir():
+            raise ConfigurationError(f"There is no folder {str(self.folder)!r}; create it.")
+        self._registry, self._snapshot = registry, None
+        self._debug = debug
+        with self._changing:
+            self._load()
+
+    def reader(self) -> AbstractContextManager[Reader]:
+        if self._is_due() and self._changing.acquire(blocking=False):
+            try:
+                self._catch_up()
+            finally:
+                self._changing.release()
+        return super().reader()
+
+    def reload(self) -> None:
+        with self._changing:
+            self._load()
+        try:
+            self._store.touch()
+        except OSError as error:
+            raise ConfigurationError(
+                f"Other processes do not know that {str(self.folder)!r} is to be read anew, "
+                f"because it cannot be written: {error.strerror}."
+            ) from error
+
+    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        library = read_library(content, self.registry)
+        records: dict[str, list[Any]] = {section: [] for section in self._sections}
+        for section, record in library.dump():
+            records[section].append(record)
+        with self._changing:
+            branches = self._list().branches.values()
+            self._store.replace(records, [file for branch in branches for file in branch.files])
+            self._serve(library)
+
+    def check(self) -> Iterator[Problem]:
+        """What is wrong with the files as they are now, and then with what is served besides."""
+        known = set()
+        for problem in self._check_files():
+            known.add((problem.where, problem.field, problem.message))
+            yield problem
+        for problem in super().check():
+            if (problem.where, problem.field, problem.message) not in known:
+                yield problem
+
+    def _check_files(self) -> Iterable[Problem]:
+        try:
+            _, reading = self._read(FileReader(self._kept))
+            return [*reading.locate(reading.library(self.registry).check())]
+        except ContentError as error:
+            return error.problems
+
+    # When to read.
+
+    def _is_due(self) -> bool:
+        if self._debug:
+            return self._clock() - self._looked >= self._interval
+        return self._store.stamp() != self._stamp
+
+    def _catch_up(self) -> None:
+        """Reads the folder if it has changed."""
+        if not self._is_due():  # another thread has just done it
+            return
+        self._looked = self._clock()
+        if self._debug and self._list().fingerprint == self._fingerprint is not None:
+            return
+        try:
+            self._load()
+        except ContentError as error:
+            self._complain(error)
+
+    def _complain(self, error: ContentError) -> None:
+        if error.problems == self._complained:
+            return
+        self._complained = error.problems
+        for problem in error.problems:
+            _log.error("%s: %s; what was served is served on.", self.folder, problem)
+
+    # How to read.
+
+    @property
+    def _sections(self) -> list[str]:
+        return ["locales", "sites", "collections", *self.registry.endpoints]
+
+    def _list(self) -> Listing:
+        return list_folder(str(self.folder), self._sections)
+
+    def _load(self) -> None:
+        """Serves what the files say.
+
+        :raises ContentError: if they are broken; then nothing is changed.
+        """
+        files = FileReader(self._kept)
+        self._stamp = self._store.stamp()
+        self._fingerprint, reading = self._read(files)
+        self._kept = files.kept
+        self._serve(reading.library(self.registry))
+        self._complained = ()
+
+    def _read(self, files: FileReader) -> tuple[object, Reading]:
+        """The fingerprint of the folder, and what was read; never amid a :meth:`load`."""
+        while True:
+            self._settle()
+            stamp = self._store.stamp()
+            listing = self._list()
+            reading = read_folder(listing, files, self.registry)
+            if self._store.is_settled and self._store.stamp() == stamp:
+                return listing.fingerprint, reading
+
+    def _settle(self) -> None:
+        try:
+            self._store.settle()
+        except OSError as error:
+            message = f"new content cannot be put into its place: {error.strerror}"
+            raise ContentError([Problem("", "", message, file=".pending")]) from None

@@ -1,0 +1,107 @@
+"""Single files and what they hold; files that did not change are not read twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from flask_contentapi_jsonfiles.jsontext import Fault, Unreadable, parse_json
+
+__all__ = ["File", "FileReader", "Kept", "read_text", "signature_of"]
+
+
+class File(NamedTuple):
+    """A file as it was found.
+
+    :param path: where it is.
+    :param name: the same inside the folder, with slashes, as problems name it.
+    :param signature: what is another one after a change: its time, its size and the like.
+    :param settled: whether its last change is so long ago that the next one is sure to show in
+        the signature. Clocks of file systems tick slowly, some every two seconds only.
+    """
+
+    path: str
+    name: str
+    signature: tuple[int, ...]
+    settled: bool
+
+
+def signature_of(status: os.stat_result) -> tuple[int, ...]:
+    """What is another one after a change of a file."""
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+class Kept(NamedTuple):
+    signature: tuple[int, ...]
+    value: Any
+
+
+class FileReader:
+    """Reads files.
+
+    :param before: :attr:`kept` of the reader that was used last.
+    :ivar kept: what was read from files that are settled, by their paths.
+    """
+
+    def __init__(self, before: Mapping[str, Kept] | None = None) -> None:
+        self._before = before or {}
+        self.kept: dict[str, Kept] = {}
+
+    def json(self, file: File) -> Any:
+        """The value in a JSON file.
+
+        :raises Unreadable: if it cannot be read.
+        """
+        return self._read(file, parse_json)
+
+    def body(self, file: File) -> str:
+        """The HTML in a file of HTML or Markdown, by the end of its name.
+
+        :raises Unreadable: if it cannot be read, or turned into HTML.
+        """
+        html: str = self._read(file, _markdown if file.name.endswith(".md") else _html)
+        return html
+
+    def _read(self, file: File, parse: Callable[[str], Any]) -> Any:
+        known = self._before.get(file.path)
+        if known is None or known.signature != file.signature:
+            known = Kept(file.signature, parse(read_text(file)))
+        if file.settled:
+            self.kept[file.path] = known
+        return known.value
+
+
+def read_text(file: File) -> str:
+    """The text in a file.
+
+    :raises Unreadable: if it cannot be read.
+    """
+    try:
+        return Path(file.path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise Unreadable(Fault(0, f"cannot be read: {error.strerror}")) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise Unreadable(Fault(line, "must be UTF-8")) from None
+
+
+def _html(text: str) -> str:
+    """A body, whose last line break is the file's."""
+    return text.replace("\r\n", "\n").removesuffix("\n")
+
+
+def _markdown(text: str) -> str:
+    return _html(_renderer()(text))
+
+
+@cache
+def _renderer() -> Callable[[str], str]:
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        message = "Markdown needs the package markdown-it-py: flask_contentapi[markdown]"
+        raise Unreadable(Fault(0, message)) from None
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).render

@@ -1,0 +1,231 @@
+"""What lies in the folder: which files count, and what their names say.
+
+Names that start with a dot or an underscore are left alone, and so is what is neither a JSON
+file nor a body nor a folder of such. Links are followed inside the folder; one that leads out of
+it is refused, so that the API cannot come to show what it was not given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+import unicodedata
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from flask_contentapi.errors import Problem
+from flask_contentapi.registry import suggest
+from flask_contentapi_jsonfiles.files import File, signature_of
+
+__all__ = ["Branch", "Listing", "list_folder", "printable", "slug_of"]
+
+_BODY = re.compile(r"(.+)\.body\.(html|md)", re.DOTALL)
+_RECORD = re.compile(r"(.+)\.json", re.DOTALL)
+_NUMBERED = re.compile(r"([0-9]+)_(.+)", re.DOTALL)
+#: The slowest tick of a file system's clock, in nanoseconds.
+_TICK = 2_000_000_000
+
+
+def slug_of(name: str) -> str:
+    """The slug that the name of a file or folder stands for, without the number of its order."""
+    numbered = _NUMBERED.fullmatch(name)
+    # Some file systems take accents apart.
+    return unicodedata.normalize("NFC", numbered[2] if numbered else name)
+
+
+def printable(name: str) -> str:
+    """The name of a file as it can be shown, for names that are not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _order(name: str) -> tuple[float, str]:
+    """Sorts names with a number by it, before those that have none."""
+    numbered = _NUMBERED.fullmatch(name)
+    return (int(numbered[1]), numbered[2]) if numbered else (float("inf"), name)
+
+
+@dataclass(slots=True)
+class Branch:
+    """A folder with records.
+
+    :param name: its name inside the whole, with slashes.
+    :param records: its JSON files, by their names without the end.
+    :param bodies: the files with the body of each of them.
+    :param below: the folders in it, by name.
+    """
+
+    name: str
+    records: dict[str, File] = field(default_factory=dict)
+    bodies: dict[str, list[File]] = field(default_factory=dict)
+    below: dict[str, Branch] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """All names in it, in their order."""
+        return sorted(self.records.keys() | self.below.keys(), key=_order)
+
+    @property
+    def files(self) -> Iterator[File]:
+        """All files in it, at any depth."""
+        for branch in self.walk():
+            yield from branch.records.values()
+            for bodies in branch.bodies.values():
+                yield from bodies
+
+    def walk(self) -> Iterator[Branch]:
+        """The folder itself and all in it."""
+        yield self
+        for branch in self.below.values():
+            yield from branch.walk()
+
+
+@dataclass(slots=True)
+class Listing:
+    """What counts in the folder.
+
+    :param lists: the files with a list of records, by section.
+    :param branches: the folders with one record a file, by section.
+    :param problems: what is there and should not be.
+    """
+
+    lists: dict[str, File] = field(default_factory=dict)
+    branches: dict[str, Branch] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def files(self) -> Iterator[File]:
+        """All files."""
+        yield from self.lists.values()
+        for branch in self.branches.values():
+            yield from branch.files
+
+    @property
+    def fingerprint(self) -> object:
+        """What is another one after every change; None where it might not be."""
+        files = list(self.files)
+        if not all(file.settled for file in files):
+            return None
+        return [(file.path, file.signature) for file in files], self.problems
+
+
+def list_folder(root: str, sections: Collection[str]) -> Listing:
+    """What counts in a folder.
+
+    :param root: the folder.
+    :param sections: the names of the sections.
+    """
+    return _Lister(root, sections).run()
+
+
+class _Lister:
+    def __init__(self, root: str, sections: Collection[str]) -> None:
+        self._root = os.path.realpath(root)
+        self._shown_root = root
+        self._sections = sections
+        # Languages are no records, so that they have no files of their own.
+        self._folders = [section for section in sections if section != "locales"]
+        self._listing = Listing()
+
+    def run(self) -> Listing:
+        for entry in self._entries(self._root, ""):
+            if _is_folder(entry):
+                self._top_folder(entry)
+            elif match := _RECORD.fullmatch(entry.name):
+                self._top_file(entry, match[1])
+            elif match := _BODY.fullmatch(entry.name):
+                self._note(entry.name, "belongs to no record")
+        return self._listing
+
+    def _top_file(self, entry: os.DirEntry[str], section: str) -> None:
+        if section not in self._sections:
+            self._unknown(entry.name, section, self._sections)
+        elif file := self._file(entry, entry.name):
+            self._listing.lists[section] = file
+
+    def _top_folder(self, entry: os.DirEntry[str]) -> None:
+        if entry.name in self._folders:
+            if branch := self._branch(entry, entry.name, (self._root,)):
+                self._listing.branches[entry.name] = branch
+        elif _has_records(entry.path):
+            self._unknown(entry.name, entry.name, self._folders)
+
+    def _unknown(self, name: str, section: str, known: Collection[str]) -> None:
+        hint = suggest(section, known) or f" There are {', '.join(known)}."
+        self._note(name, f"there is no section {printable(section)!r}.{hint}")
+
+    def _note(self, name: str, message: str) -> None:
+        self._listing.problems.append(Problem("", "", message, file=printable(name)))
+
+    def _entries(self, path: str, name: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(path) as entries:
+                shown = [entry for entry in entries if not entry.name.startswith((".", "_"))]
+        except OSError as error:
+            self._note(name or self._shown_root, f"cannot be read: {error.strerror}")
+            return []
+        return sorted(shown, key=attrgetter("name"))
+
+    def _branch(self, entry: os.DirEntry[str], name: str, above: tuple[str, ...]) -> Branch | None:
+        """The folder of an entry; ``above`` are the folders that it lies in, without links."""
+        real = os.path.join(above[-1], entry.name)
+        if entry.is_symlink():
+            real = os.path.realpath(entry.path)
+        if not self._is_inside(real):
+            self._note(name, "leads out of the folder")
+            return None
+        if real in above:
+            self._note(name, "leads back to a folder that it lies in")
+            return None
+        branch = Branch(name)
+        for inner in self._entries(entry.path, name):
+            self._sort_in(branch, inner, (*above, real))
+        return branch
+
+    def _sort_in(self, branch: Branch, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+        name = f"{branch.name}/{entry.name}"
+        if _is_folder(entry):
+            if below := self._branch(entry, name, above):
+                branch.below[entry.name] = below
+        elif match := _RECORD.fullmatch(entry.name):
+            if file := self._file(entry, name):
+                branch.records[match[1]] = file
+        elif (match := _BODY.fullmatch(entry.name)) and (file := self._file(entry, name)):
+            branch.bodies.setdefault(match[1], []).append(file)
+
+    def _file(self, entry: os.DirEntry[str], name: str) -> File | None:
+        if entry.is_symlink() and not self._is_inside(os.path.realpath(entry.path)):
+            self._note(name, "leads out of the folder")
+            return None
+        try:
+            status = entry.stat()
+        except OSError as error:
+            self._note(name, f"cannot be read: {error.strerror}")
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            self._note(name, "is no file")
+            return None
+        settled = abs(time.time_ns() - status.st_mtime_ns) > _TICK
+        return File(entry.path, name, signature_of(status), settled)
+
+    def _is_inside(self, real: str) -> bool:
+        return real == self._root or real.startswith(os.path.join(self._root, ""))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
+
+
+def _has_records(folder: str) -> bool:
+    """Whether there is a JSON file or a body in a folder, so that it was meant to count."""
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        shown = (name for name in files if not name.startswith((".", "_")))
+        if any(_RECORD.fullmatch(name) or _BODY.fullmatch(name) for name in shown):
+            return True
+    return False

@@ -1,0 +1,172 @@
+"""JSON as people write it: read strictly, and with the lines that things stand in."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+__all__ = ["Fault", "Lines", "Unreadable", "parse_json"]
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_NO_NUMBER = re.compile(r"NaN|-?Infinity")
+#: Digits of an integer that are read; with more it is as much out of range.
+_DIGITS = 1000
+
+
+class Fault(NamedTuple):
+    """What makes a file unreadable.
+
+    :param line: the line it stands in, from 1 on, or 0 where there is none.
+    :param message: what is wrong.
+    """
+
+    line: int
+    message: str
+
+
+class Unreadable(Exception):
+    """A file that cannot be read, with all that was found wrong."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+def _integer(digits: str) -> int:
+    # Python refuses to convert thousands of digits.
+    return int(digits[:_DIGITS])
+
+
+_decode = json.JSONDecoder(parse_int=_integer).raw_decode
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    :raises Unreadable: if it is none, has a key twice in one object, or ``NaN`` or ``Infinity``.
+    """
+    doubtful: list[Any] = []
+
+    def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            doubtful.append(made)
+        return made
+
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=make_object,
+            parse_constant=doubtful.append,
+            parse_int=_integer,
+        )
+    except json.JSONDecodeError as error:
+        message = f"is not JSON: {error.msg} (column {error.colno})"
+        raise Unreadable(Fault(error.lineno, message)) from None
+    except RecursionError:
+        raise Unreadable(Fault(0, "is nested too deeply")) from None
+    if doubtful:
+        raise Unreadable(*_faults(text))
+    return value
+
+
+def _faults(text: str) -> Iterator[Fault]:
+    """What is wrong with a text that the parser of the standard library accepts."""
+    lines = Lines(text)
+    found = []
+    waiting = [_skip_space(text, 0)]
+    while waiting:
+        start = waiting.pop()
+        if no_number := _NO_NUMBER.match(text, start):
+            found.append((start, f"{no_number[0]} is no JSON; write null"))
+        keys = set()
+        for member in _members(text, start):
+            if member.key in keys:
+                found.append((member.start, f"the object has the key {member.key!r} already"))
+            keys.add(member.key)
+            waiting.append(member.value)
+    yield from (Fault(lines.at(place), message) for place, message in sorted(found))
+
+
+class _Member(NamedTuple):
+    """A member of an object or an entry of a list.
+
+    :param key: its key, or its number in the list.
+    :param start: where it starts in the text.
+    :param value: where its value starts.
+    """
+
+    key: str | int
+    start: int
+    value: int
+
+
+def _members(text: str, start: int) -> Iterator[_Member]:
+    """What the object or the list that starts at a place has in it; other values have nothing."""
+    opening = text[start]
+    if opening not in "{[":
+        return
+    place, number = _skip_space(text, start + 1), 0
+    while text[place] not in "}]":
+        key: str | int = number
+        value = place
+        if opening == "{":
+            key, after = _decode(text, place)
+            value = _skip_space(text, _skip_space(text, after) + 1)
+        yield _Member(key, place, value)
+        _, after = _decode(text, value)
+        place, number = _skip_space(text, after), number + 1
+        if text[place] == ",":
+            place = _skip_space(text, place + 1)
+
+
+def _skip_space(text: str, place: int) -> int:
+    match = _SPACE.match(text, place)
+    assert match is not None
+    return match.end()
+
+
+class Lines:
+    """Finds the lines of things in a JSON text.
+
+    :param text: the text; it may turn out to be none.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._breaks = [match.start() for match in re.finditer("\n", text)]
+
+    def at(self, place: int) -> int:
+        """The line of a place in the text, from 1 on."""
+        return bisect_left(self._breaks, place) + 1
+
+    def of(self, path: Sequence[str | int]) -> int:
+        """The line of the member that a way of keys and numbers leads to, from 1 on.
+
+        Where the way breaks off, it is the line of the last thing on it that is there; 0 where
+        the text is no JSON.
+        """
+        try:
+            return self.at(self._find(path))
+        except (ValueError, IndexError, RecursionError):
+            return 0
+
+    def _find(self, path: Sequence[str | int]) -> int:
+        place = _skip_space(self._text, 0)
+        members = self._top
+        for step in path:
+            if step not in members:
+                break
+            member = members[step]
+            place = member.start
+            members = {member.key: member for member in _members(self._text, member.value)}
+        return place
+
+    @cached_property
+    def _top(self) -> dict[str | int, _Member]:
+        start = _skip_space(self._text, 0)
+        return {member.key: member for member in _members(self._text, start)}

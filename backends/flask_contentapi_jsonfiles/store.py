@@ -1,0 +1,127 @@
+"""Changes to the folder that other processes read while they are made.
+
+New content is written beside the old one and becomes the content in a single step, the renaming
+of a folder to ``.pending``. Only then is it moved into its place, and whoever finds that folder
+finishes the moving; so a process that is stopped at any moment leaves the old content or the new
+one. The stamp file says when to read anew, and to a reader whether it has seen a mixture.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+
+from flask_contentapi_jsonfiles.files import File, signature_of
+
+__all__ = ["Store"]
+
+_LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+#: In the pending folder, what to delete.
+_OBSOLETE = ".obsolete"
+
+
+class Store:
+    """The folder as something that is changed.
+
+    :param folder: the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pending = folder / ".pending"
+        self._stamp = folder / ".reload"
+
+    def stamp(self) -> tuple[int, ...] | None:
+        """What is another one after every :meth:`touch`."""
+        try:
+            return signature_of(os.stat(self._stamp))
+        except OSError:
+            return None
+
+    def touch(self) -> None:
+        """Tells all processes to read the folder anew.
+
+        :raises OSError: if the folder cannot be written.
+        """
+        # A size that grows is a change on file systems with slow clocks, too.
+        with open(self._stamp, "ab") as stream:
+            stream.write(b"\n")
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is no new content that is not in its place yet."""
+        return not self._pending.exists()
+
+    def replace(self, content: Mapping[str, Iterable[Any]], obsolete: Iterable[File]) -> None:
+        """Replaces the whole content, or on an error nothing.
+
+        :param content: the records of every section; each becomes a file.
+        :param obsolete: files that go with the old content.
+        :raises OSError: if the folder cannot be written.
+        """
+        beside = Path(tempfile.mkdtemp(prefix=".load-", dir=self._folder))
+        try:
+            for section, records in content.items():
+                _write(beside / f"{section}.json", orjson.dumps(list(records), option=_LAYOUT))
+            doomed = [[file.name, file.signature] for file in obsolete]
+            _write(beside / _OBSOLETE, json.dumps(doomed).encode())
+            self._commit(beside)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+        self.touch()
+        self.settle()
+        self.touch()
+
+    def _commit(self, beside: Path) -> None:
+        while True:
+            self.settle()
+            try:
+                os.rename(beside, self._pending)
+            except OSError:
+                if self.is_settled:
+                    raise
+            else:
+                return
+
+    def settle(self) -> None:
+        """Puts new content into its place that is not there yet.
+
+        Others may be doing the same; then everything is done by one of them.
+
+        :raises OSError: if the folder cannot be written.
+        """
+        with suppress(FileNotFoundError):
+            names = os.listdir(self._pending)
+            for name in names:
+                if name != _OBSOLETE:
+                    os.replace(self._pending / name, self._folder / name)
+            for name, signature in json.loads((self._pending / _OBSOLETE).read_bytes()):
+                self._delete(name, signature)
+            shutil.rmtree(self._pending)
+
+    def _delete(self, name: str, signature: list[int]) -> None:
+        """Deletes a file that has not been changed, and the folders that are empty without it."""
+        path = self._folder / name
+        with suppress(FileNotFoundError):
+            if list(signature_of(os.stat(path))) == signature:
+                os.unlink(path)
+        with suppress(OSError):  # something else is in it
+            for inner in PurePosixPath(name).parents:
+                if inner.name:
+                    os.rmdir(self._folder / inner)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open(path, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
