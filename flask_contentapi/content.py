@@ -117,7 +117,7 @@ class Content:
         self.__dict__.update(values)
 
     def __repr__(self) -> str:
-        return f"<{self.label()} {self.__dict__.get('id')}>"
+        return f"<{self.type_label()} {self.__dict__.get('id')}>"
 
     @classmethod
     def declared_fields(cls) -> dict[str, fields.Field[Any]]:
@@ -132,14 +132,14 @@ class Content:
         return found
 
     @classmethod
-    def label(cls) -> str:
+    def type_label(cls) -> str:
         """``<app_label>.<ModelName>``."""
         app_label = getattr(cls, "app_label", None) or _module_label(cls.__module__)
         return f"{app_label}.{cls.__name__}"
 
     def to_record(self) -> dict[str, Any]:
         """The object as a content record."""
-        return {"type": self.label(), **self.__dict__}
+        return {"type": self.type_label(), **self.__dict__}
 
 
 def _module_label(module: str) -> str:

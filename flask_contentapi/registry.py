@@ -7,6 +7,7 @@ Everything is checked once, when the registry is made; a mistake is a
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,10 +31,29 @@ from flask_contentapi.fields import Blocks, Children, Related, answer_field, kin
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
 
+#: Lists of keys that are shown.
+_LISTINGS = (
+    "listing_default_fields",
+    "nested_default_fields",
+    "detail_only_fields",
+    "i18n_default_fields",
+)
+
 __all__ = ["Column", "Endpoint", "Export", "ObjectType", "Registry", "suggest"]
 
-#: Names that a type cannot give to a field: keys of records and of answers, and derived columns.
-RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split())
+#: Names that a type cannot give to a field: keys of records and of answers, derived columns, and
+#: what the classes themselves are made of.
+RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split()) | {
+    name
+    for base in (Page, Image, Document, ChildObject)
+    for own in base.__mro__[:-1]
+    for name, value in {**inspect.get_annotations(own), **vars(own)}.items()
+    if not isinstance(value, fields.Field) and not name.startswith("__")
+}
+#: Fields that make a value instead of writing a stored one.
+COMPUTED = (fields.Function, fields.Method, fields.Constant)
+#: Lists of records that are not those of an endpoint.
+SECTIONS = ("locales", "sites", "collections")
 #: What can be searched.
 _SEARCHABLE = (kinds.Text, kinds.Tags, kinds.Json, kinds.Children)
 #: Query parameters; a shown field of that name could not be filtered by.
@@ -277,12 +297,15 @@ class Registry:
     def __init__(self, types: Iterable[type[Entry]]) -> None:
         self.endpoints: dict[str, Endpoint] = {}
         self._children: dict[type[ChildObject], ObjectType] = {}
+        self._relations: list[tuple[ObjectType, str, Related]] = []
         for content_class in self._with_defaults(list(types)):
             self._add(content_class)
         for endpoint in self.endpoints.values():
             self._find_base(endpoint)
         self._fill(declared for end in self.endpoints.values() for declared in end.types.values())
         self._fill(end.base for end in self.endpoints.values() if end.base.label not in end.types)
+        for relation in self._relations:
+            self._check_shown(*relation)
 
     @staticmethod
     def _with_defaults(types: list[type[Entry]]) -> list[type[Entry]]:
@@ -292,22 +315,30 @@ class Registry:
                     f"types has {content_class!r}, which is not a subclass of Page, Image, "
                     "Document or Entry."
                 )
-        own = (Page, Image, Document)
-        return [*types, *(base for base in own if not any(issubclass(t, base) for t in types))]
+        for own in (Page, Image, Document):
+            if not any(issubclass(t, own) and t.endpoint == own.endpoint for t in types):
+                types.append(own)
+        return types
 
     def _add(self, content_class: type[Entry]) -> None:
         name = getattr(content_class, "endpoint", None)
-        if not isinstance(name, str) or not name.isidentifier():
+        if not isinstance(name, str) or not name.isidentifier() or name in SECTIONS:
             raise DeclarationError(
-                f"{content_class.__name__}.endpoint is {name!r}; it must be a name, as 'people'."
+                f"{content_class.__name__}.endpoint is {name!r}; it must be a name of its own, as "
+                "'people'."
             )
+        if issubclass(content_class, Page) and name != Page.endpoint:
+            raise DeclarationError(
+                f"{content_class.__name__}.endpoint is {name!r}; all pages are served at 'pages'."
+            )
+        _refuse_reserved(content_class)
         endpoint = self.endpoints.get(name) or Endpoint(
             name,
             tree=issubclass(content_class, Page),
             collections=issubclass(content_class, Image | Document),
         )
         self.endpoints[name] = endpoint
-        label = content_class.label()
+        label = content_class.type_label()
         taken = {known.lower() for end in self.endpoints.values() for known in end.types}
         if label.lower() in taken:
             raise DeclarationError(
@@ -333,7 +364,7 @@ class Registry:
                 f"{endpoint.name!r} but share no base class with that endpoint."
             )
         by_class = {declared.content_class: declared for declared in endpoint.types.values()}
-        endpoint.base = by_class.get(shared) or ObjectType(shared.label(), shared, endpoint)
+        endpoint.base = by_class.get(shared) or ObjectType(shared.type_label(), shared, endpoint)
 
     def _fill(self, types: Iterable[ObjectType]) -> None:
         filled = list(types)
@@ -356,8 +387,6 @@ class Registry:
 
     def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
         built_in = _built_in(declared.content_class).get(name)
-        if name in RESERVED:
-            raise _mistake(declared, name, "is a name that the API uses itself; take another")
         if built_in is not None and type(kind_of(field)) is not type(kind_of(built_in)):
             raise _mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
@@ -369,17 +398,26 @@ class Registry:
                 "has a data_key or an attribute; to show it under another name, put "
                 f"APIField('<name>', source='{name}') into api_fields",
             )
-        if isinstance(field, fields.Function | fields.Method | fields.Constant):
+        if isinstance(field, COMPUTED):
             raise _mistake(declared, name, "stores nothing; put it into an APIField of api_fields")
-        target = self._target(declared, name, field) if isinstance(field, Related) else None
+        if isinstance(field, Related):
+            self._check_relation(declared, name, field)
+        target = self.target(field) if isinstance(field, Related) else None
         child = self._child(declared, name, field) if isinstance(field, Children) else None
         if isinstance(field, Blocks):
             for block, representation in field.representations.items():
                 if isinstance(representation, Related):
-                    self._target(declared, f"{name}[{block!r}]", representation)
-        return Column(name, kind_of(field), field, target, child)
+                    self._check_relation(declared, f"{name}[{block!r}]", representation)
+        column = Column(name, kind_of(field), field, target, child)
+        try:
+            if not field.required and not callable(field.load_default):
+                column.default()
+        except ValueError as error:
+            what = f"has the default {field.load_default!r}, but it {error}"
+            raise _mistake(declared, name, what) from None
+        return column
 
-    def _target(self, declared: ObjectType, name: str, field: Related) -> ObjectType:
+    def _check_relation(self, declared: ObjectType, name: str, field: Related) -> None:
         wanted = field.endpoint
         endpoint = wanted if isinstance(wanted, str) else getattr(wanted, "endpoint", None)
         if endpoint not in self.endpoints:
@@ -389,7 +427,19 @@ class Registry:
                 f"is a relation to {wanted!r}, which is not served; there are "
                 + ", ".join(sorted(self.endpoints)),
             )
-        return self.endpoints[endpoint].base
+        try:
+            parse_fields(field.shown or "")
+        except BadRequest as error:
+            what = f"is always shown with {field.shown!r}. {error.description}"
+            raise _mistake(declared, name, what.rstrip(".")) from None
+        self._relations.append((declared, name, field))
+
+    def _check_shown(self, declared: ObjectType, name: str, field: Related) -> None:
+        """Refuses relations that are always shown with fields which are not there."""
+        wrong = _not_shown(self.target(field), parse_fields(field.shown or ""))
+        if wrong:
+            what = f"is always shown with {field.shown!r}, but {wrong!r} is nothing to be shown"
+            raise _mistake(declared, name, what)
 
     def target(self, field: Related) -> ObjectType:
         """What a relation of the declared types points to."""
@@ -403,7 +453,8 @@ class Registry:
         if issubclass(declared.content_class, ChildObject):
             raise _mistake(declared, name, "nests child objects, which have none themselves")
         if child not in self._children:
-            label = child.label()
+            _refuse_reserved(child)
+            label = child.type_label()
             if any(label == known.label for known in self._children.values()):
                 raise _mistake(declared, name, f"has children of a second type labelled {label}")
             self._children[child] = ObjectType(label, child, None)
@@ -429,7 +480,7 @@ class Registry:
         exports: dict[str, Export] = {}
         for entry, in_meta in listed:
             export = self._export(declared, entry, in_meta)
-            if export.name in exports or not export.name.isidentifier() or export.name == "meta":
+            if export.name in exports or not _is_name(export.name) or export.name == "meta":
                 raise _mistake(
                     declared, "api_fields", f"has {export.name!r}, which the API shows already"
                 )
@@ -446,20 +497,22 @@ class Registry:
                     f"shows {name!r}, which is a query parameter; show it under another name, as "
                     f"APIField('<name>', source={export.column.name!r})",
                 )
+        taken = {*PARAMETERS, *exports}
         for custom in declared.api_filters:
-            self._check_filter(declared, custom)
-        for listing in ("listing_default_fields", "nested_default_fields", "detail_only_fields"):
+            self._check_filter(declared, custom, taken)
+            taken.add(custom.name)
+        for listing in _LISTINGS:
             for name in getattr(declared.content_class, listing, ()):
                 if name not in exports:
                     raise _mistake(declared, listing, f"has {name!r}, which is not shown")
 
     @staticmethod
-    def _check_filter(declared: ObjectType, custom: APIFilter) -> None:
+    def _check_filter(declared: ObjectType, custom: APIFilter, taken: set[str]) -> None:
         column = declared.columns.get(custom.source)
         if column is None or not column.kind.orderable:
             what = f"compares {custom.source!r}, which is no single stored value"
             raise _mistake(declared, "api_filters", what, suggest(custom.source, declared.columns))
-        if custom.name in PARAMETERS or custom.name in declared.exports:
+        if custom.name in taken:
             what = f"has {custom.name!r}, which is a parameter already"
             raise _mistake(declared, "api_filters", what)
         if custom.operator not in ("lt", "le", "gt", "ge"):
@@ -475,11 +528,15 @@ class Registry:
         column = declared.columns.get(source)
         if given.needs is not None:
             self._check_needs(declared, given)
+        wanted: Any = given.field
+        if not (wanted is None or isinstance(wanted, fields.Field)):
+            what = f"has {given.name!r}, which {wanted!r} cannot write"
+            raise _mistake(declared, "api_fields", what, " Give a field, as fields.String().")
         if given.field is None:
             if column is None:
                 raise self._unknown(declared, source)
             return self._stored(given.name, column, in_meta)
-        if column is not None:
+        if column is not None and not isinstance(given.field, COMPUTED):
             return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
         field, compute = self._computation(declared, given, source)
         return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
@@ -547,6 +604,35 @@ def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
     """The stored fields that the package's own base of a class has."""
     own = [base for base in content_class.__mro__ if base.__module__ == Content.__module__]
     return cast(type[Content], own[0]).declared_fields()
+
+
+def _refuse_reserved(content_class: type[Content]) -> None:
+    """Refuses fields with names that the API uses itself."""
+    for base in content_class.__mro__:
+        for name, value in vars(base).items():
+            if name in RESERVED and isinstance(value, fields.Field):
+                raise DeclarationError(
+                    f"{content_class.__name__}.{name} is a name that the API uses itself; take "
+                    "another."
+                )
+
+
+def _not_shown(target: ObjectType, selection: Selection) -> str | None:
+    """What a selection names that an embedded object has not, or has no fields of."""
+    for name in (*selection.added, *selection.removed):
+        export = target.exports.get(name)
+        if export is None or name in target.detail_only:
+            return name
+        inner = selection.added.get(name)
+        if inner is not None:
+            wrong = _not_shown(export.nested, inner) if export.nested else name
+            if wrong:
+                return wrong
+    return None
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and name.isidentifier()
 
 
 def _mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> DeclarationError:

@@ -1,0 +1,407 @@
+"""Every mistake in a declaration is an error at start-up that names class and attribute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from marshmallow import fields
+
+from flask_contentapi import (
+    APIField,
+    APIFilter,
+    Blocks,
+    ChildObject,
+    Children,
+    ContentAPI,
+    DeclarationError,
+    Document,
+    Entry,
+    Image,
+    Page,
+    Related,
+    RichText,
+    Tags,
+)
+
+
+def mistake(*types: Any) -> str:
+    """The message of the error that types are refused with."""
+    app = Flask("site")
+    with pytest.raises(DeclarationError) as raised:
+        ContentAPI(app, types=types)
+    assert "contentapi" not in app.blueprints
+    return str(raised.value)
+
+
+def page_with(**attributes: Any) -> type[Page]:
+    """A page type ``News`` with some attributes."""
+    return type("News", (Page,), {"app_label": "news", **attributes})
+
+
+def child_with(**attributes: Any) -> type[ChildObject]:
+    """A type of child objects ``Part`` with some attributes."""
+    return type("Part", (ChildObject,), {"app_label": "news", **attributes})
+
+
+def person_with(**attributes: Any) -> type[Entry]:
+    """A type ``Person`` of an endpoint of its own."""
+    return type("Person", (Entry,), {"app_label": "staff", "endpoint": "people", **attributes})
+
+
+TEXT = fields.String()
+
+
+# The list of types.
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 5, "Page", object, Flask, Page(id=1), fields.String, Entry()]
+)
+def test_types_are_classes_of_content(wrong: Any) -> None:
+    assert mistake(page_with(), wrong).startswith(f"types has {wrong!r}")
+
+
+def test_child_objects_are_no_types_of_their_own() -> None:
+    assert "Part" in mistake(child_with())
+
+
+@pytest.mark.parametrize("endpoint", [None, "", 5, "a/b", "two words", "a-b", "1st", TEXT])
+def test_endpoints_have_a_name(endpoint: Any) -> None:
+    assert mistake(person_with(endpoint=endpoint)).startswith("Person.endpoint ")
+
+
+def test_an_entry_without_an_endpoint_is_refused() -> None:
+    assert mistake(type("Person", (Entry,), {})).startswith("Person.endpoint is None")
+
+
+@pytest.mark.parametrize("endpoint", ["sites", "locales", "collections"])
+def test_endpoints_are_no_other_sections_of_records(endpoint: str) -> None:
+    assert mistake(person_with(endpoint=endpoint)).startswith(f"Person.endpoint is {endpoint!r}")
+
+
+def test_pages_are_served_at_one_endpoint() -> None:
+    assert mistake(page_with(endpoint="news")).startswith("News.endpoint is 'news'")
+    assert mistake(page_with(endpoint="news"), type("Other", (Page,), {})).startswith(
+        "News.endpoint"
+    )
+
+
+def test_types_of_an_endpoint_share_a_base_class_there() -> None:
+    message = mistake(person_with(), type("Robot", (Entry,), {"endpoint": "people"}))
+    assert "Person and Robot" in message
+    assert "'people'" in message
+    assert "'pages'" in mistake(person_with(endpoint="pages"))
+    assert "'images'" in mistake(person_with(endpoint="images"))
+    assert "'documents'" in mistake(type("Photo", (Image,), {"endpoint": "documents"}))
+
+
+def test_labels_are_given_once() -> None:
+    again = type("News", (Page,), {"app_label": "news"})
+    assert "news.News" in mistake(page_with(), again)
+    assert "news.NEWS" in mistake(page_with(), type("NEWS", (Page,), {"app_label": "news"}))
+    assert "staff.Person" in mistake(
+        person_with(), type("Person", (Document,), {"app_label": "staff"})
+    )
+    assert "news.News" in mistake(page_with(), page_with())
+
+
+def test_a_class_stands_in_the_list_once() -> None:
+    news = page_with()
+    assert mistake(news, news).startswith("News ")
+
+
+# Names of fields.
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("type", "meta", "Meta", "detail_url", "html_url", "download_url", "url_path"),
+        *("api_fields", "search_fields", "app_label", "to_record", "declared_fields"),
+        *("meta_fields", "body_fields", "listing_default_fields", "api_filters"),
+    ],
+)
+def test_names_that_the_api_uses_itself_are_reserved(name: str) -> None:
+    assert mistake(page_with(**{name: TEXT})).startswith(f"News.{name} ")
+
+
+@pytest.mark.parametrize("name", ["type", "meta", "detail_url", "to_record", "api_fields"])
+def test_names_are_reserved_in_child_objects_too(name: str) -> None:
+    part = child_with(**{name: TEXT})
+    assert mistake(page_with(parts=Children(part))).startswith(f"Part.{name} ")
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("id", fields.String()),
+        ("title", fields.Integer()),
+        ("slug", fields.Raw()),
+        ("live", fields.String()),
+        ("parent", fields.Integer()),
+        ("first_published_at", fields.Date()),
+        ("restriction", fields.Boolean()),
+        ("translation_key", fields.List(fields.String())),
+    ],
+)
+def test_built_in_fields_store_the_same_in_every_type(name: str, field: fields.Field[Any]) -> None:
+    assert mistake(page_with(**{name: field})).startswith(f"News.{name} must store")
+
+
+@pytest.mark.parametrize(("name", "field"), [("tags", fields.List(TEXT)), ("width", TEXT)])
+def test_built_in_fields_of_images_store_the_same(name: str, field: fields.Field[Any]) -> None:
+    assert mistake(type("Photo", (Image,), {name: field})).startswith(f"Photo.{name} must store")
+
+
+@pytest.mark.parametrize("name", ["title", "slug", "live", "parent", "locale", "restriction"])
+def test_no_type_goes_without_a_built_in_field(name: str) -> None:
+    assert mistake(page_with(**{name: None})).startswith(f"News.{name} ")
+
+
+@pytest.mark.parametrize("options", [{"data_key": "t"}, {"attribute": "t"}])
+def test_other_names_are_given_in_api_fields(options: dict[str, Any]) -> None:
+    message = mistake(page_with(text=fields.String(**options)))
+    assert message.startswith("News.text has a data_key or an attribute")
+    assert "APIField('<name>', source='text')" in message
+
+
+@pytest.mark.parametrize(
+    "field", [fields.Function(lambda page: 1), fields.Method("x"), fields.Constant(1)]
+)
+def test_computed_fields_are_not_stored(field: fields.Field[Any]) -> None:
+    assert mistake(page_with(text=field)).startswith("News.text stores nothing")
+
+
+# Relations and child objects.
+
+
+@pytest.mark.parametrize(
+    "target", ["people", "page", "", Entry, ChildObject, person_with(), None, 5, Page(id=1)]
+)
+def test_relations_point_to_what_is_served(target: Any) -> None:
+    wrong = Related(target)
+    if isinstance(target, Page):
+        return
+    assert mistake(page_with(other=wrong)).startswith("News.other is a relation to")
+    assert mistake(page_with(parts=Children(child_with(other=wrong)))).startswith("Part.other ")
+    assert mistake(page_with(body=Blocks({"other": wrong}))).startswith("News.body['other'] ")
+
+
+@pytest.mark.parametrize(
+    "shown", ["title,", "nothing", "_,-title", "hero(title)", "parent", "-x", "tags(x)"]
+)
+def test_relations_are_shown_with_fields_that_are_there(shown: str) -> None:
+    message = mistake(page_with(hero=Related("images", shown=shown), api_fields=["hero"]))
+    assert message.startswith("News.hero is always shown with")
+
+
+def test_fields_in_brackets_are_checked_as_well() -> None:
+    person = person_with(boss=Related("people"), api_fields=["boss"])
+    for shown, wrong in (("boss(id)", False), ("boss(boss(id))", False), ("boss(boss(x))", True)):
+        news = page_with(author=Related("people", shown=shown), api_fields=["author"])
+        if wrong:
+            assert mistake(news, person).startswith("News.author is always shown with")
+        else:
+            ContentAPI(Flask("site"), types=[news, person])
+
+
+@pytest.mark.parametrize("child", [Page, Entry, fields.String, "Part", None, 5])
+def test_children_are_child_objects(child: Any) -> None:
+    assert mistake(page_with(parts=Children(child))).startswith("News.parts must be given")
+
+
+def test_children_have_no_children() -> None:
+    outer = child_with(inner=Children(type("Inner", (ChildObject,), {})))
+    assert mistake(page_with(parts=Children(outer))).startswith("Part.inner nests child objects")
+
+
+def test_children_have_no_tags() -> None:
+    assert mistake(page_with(parts=Children(child_with(tags=Tags())))).startswith(
+        "Part.tags are tags"
+    )
+
+
+def test_labels_of_children_are_given_once() -> None:
+    news = page_with(parts=Children(child_with()), others=Children(child_with()))
+    assert mistake(news).startswith("News.others has children of a second type labelled news.Part")
+
+
+# What is shown.
+
+
+@pytest.mark.parametrize("make", [page_with, person_with, child_with])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "txet",
+        "",
+        5,
+        None,
+        APIField("x"),
+        APIField("x", source="txet"),
+        APIField("x", fields.String(), source="txet"),
+        APIField("x", fields.String()),
+    ],
+)
+def test_what_is_shown_is_declared(make: Any, entry: Any) -> None:
+    declared = make(text=TEXT, api_fields=["text", entry])
+    types = [page_with(parts=Children(declared))] if make is child_with else [declared]
+    assert mistake(*types).startswith(f"{declared.__name__}.api_fields has ")
+
+
+def test_a_near_miss_is_suggested() -> None:
+    assert "'text'" in mistake(page_with(text=TEXT, api_fields=["txet"]))
+    assert "'text'" in mistake(page_with(text=TEXT, api_filters=[APIFilter("a", "txet", "ge")]))
+
+
+@pytest.mark.parametrize("field", [fields.String, "text", 5])
+def test_what_writes_a_key_is_a_field(field: Any) -> None:
+    news = page_with(text=TEXT, api_fields=[APIField("x", field, source="text")])
+    assert mistake(news).startswith("News.api_fields has 'x'")
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "title", "slug", "type", "html_url", "parent", "meta", "text"]
+)
+def test_keys_are_shown_once(name: str) -> None:
+    news = page_with(text=TEXT, api_fields=["text", APIField(name, source="text")])
+    assert mistake(news) == f"News.api_fields has {name!r}, which the API shows already."
+
+
+@pytest.mark.parametrize("name", ["two words", "a-b", "a.b", "1st", "a,b", "*"])
+def test_keys_are_names_that_fields_can_say(name: str) -> None:
+    news = page_with(text=TEXT, api_fields=[APIField(name, source="text")])
+    assert mistake(news).startswith(f"News.api_fields has {name!r}")
+
+
+@pytest.mark.parametrize(
+    "name", ["limit", "offset", "order", "search", "fields", "site", "child_of", "_"]
+)
+def test_keys_are_not_named_as_parameters(name: str) -> None:
+    message = mistake(page_with(**{name: TEXT}, api_fields=[name]))
+    assert message.startswith(f"News.api_fields shows {name!r}, which is a query parameter")
+    message = mistake(page_with(text=TEXT, api_fields=[APIField(name, source="text")]))
+    assert "source='text'" in message
+
+
+def test_a_field_named_as_a_parameter_can_be_stored_and_renamed() -> None:
+    news = page_with(limit=TEXT, api_fields=[APIField("upper_limit", source="limit")])
+    ContentAPI(Flask("site"), types=[news])
+
+
+@pytest.mark.parametrize("field", [fields.Method("x"), fields.Method("x", deserialize="y")])
+def test_methods_are_given_as_a_source(field: fields.Field[Any]) -> None:
+    message = mistake(page_with(api_fields=[APIField("x", field)]))
+    assert message.startswith("News.api_fields has 'x' as a Method")
+
+
+@pytest.mark.parametrize("needs", [["txet"], ["text", "x"], ["type"], "title"])
+def test_needs_are_stored_fields(needs: Any) -> None:
+    shout = APIField("shout", fields.Function(lambda page: page.text), needs=needs)
+    message = mistake(page_with(text=TEXT, api_fields=[shout]))
+    assert message.startswith("News.api_fields has 'shout', which needs ")
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        "listing_default_fields",
+        "nested_default_fields",
+        "detail_only_fields",
+        "i18n_default_fields",
+    ],
+)
+def test_default_fields_are_shown(attribute: str) -> None:
+    message = mistake(person_with(name=TEXT, **{attribute: ["id", "name"]}))
+    assert message == f"Person.{attribute} has 'name', which is not shown."
+
+
+# What is searched and compared.
+
+
+@pytest.mark.parametrize(
+    "name", ["txet", "number", "day", "flag", "picture", "shown", "id", "live", "parent", ""]
+)
+def test_what_is_searched_holds_text(name: str) -> None:
+    news = page_with(
+        text=TEXT,
+        number=fields.Integer(),
+        day=fields.Date(),
+        flag=fields.Boolean(),
+        picture=Related("images"),
+        search_fields=["text", name],
+        api_fields=[APIField("shown", source="text")],
+    )
+    assert mistake(news) == f"News.search_fields has {name!r}, which is no field that holds text."
+
+
+def test_what_is_searched_in_children_holds_text() -> None:
+    part = child_with(number=fields.Integer(), search_fields=["number"])
+    message = mistake(page_with(parts=Children(part), search_fields=["parts"]))
+    assert message.startswith("Part.search_fields has 'number'")
+
+
+@pytest.mark.parametrize("source", ["txet", "tags", "body", "data", "parts", "shown", ""])
+def test_filters_compare_single_stored_values(source: str) -> None:
+    news = page_with(
+        text=TEXT,
+        tags=Tags(),
+        body=Blocks(),
+        data=fields.Raw(),
+        parts=Children(child_with()),
+        api_fields=[APIField("shown", source="text")],
+        api_filters=[APIFilter("since", source, "ge")],
+    )
+    assert mistake(news).startswith(f"News.api_filters compares {source!r}")
+
+
+@pytest.mark.parametrize(
+    "name", ["limit", "type", "title", "slug", "text", "locale", "_", "html_path"]
+)
+def test_filters_have_names_of_their_own(name: str) -> None:
+    filters = [APIFilter(name, "text", "ge")]
+    news = page_with(text=TEXT, api_fields=["text"], api_filters=filters)
+    assert mistake(news) == f"News.api_filters has {name!r}, which is a parameter already."
+
+
+def test_two_filters_have_two_names() -> None:
+    filters = [APIFilter("since", "text", "ge"), APIFilter("since", "text", "le")]
+    message = mistake(page_with(text=TEXT, api_filters=filters))
+    assert message == "News.api_filters has 'since', which is a parameter already."
+
+
+@pytest.mark.parametrize("operator", ["", "eq", ">=", "GE", None, "contains"])
+def test_filters_have_an_operator_that_is_there(operator: Any) -> None:
+    filters = [APIFilter("since", "text", operator)]
+    message = mistake(page_with(text=TEXT, api_filters=filters))
+    assert message.startswith("News.api_filters has 'since' with the operator")
+    assert "lt, le, gt and ge" in message
+
+
+@pytest.mark.parametrize("default", ["x", 5.5, [], object()])
+def test_defaults_fit_their_field(default: Any) -> None:
+    message = mistake(page_with(number=fields.Integer(load_default=default)))
+    assert message.startswith("News.number ")
+
+
+# What looks like a mistake and is none.
+
+
+def test_ordinary_names_can_be_declared() -> None:
+    names = "label name values items keys copy get context fields_ dump load endpoint_ body date"
+    own = {name: fields.String() for name in names.split()}
+    part = child_with(**own, api_fields=names.split())
+    news = page_with(**own, parts=Children(part), api_fields=[*names.split(), "parts"])
+    ContentAPI(Flask("site"), types=[news, person_with(**own, api_fields=names.split())])
+
+
+def test_built_in_fields_can_be_declared_anew() -> None:
+    news = page_with(
+        title=RichText(required=True),
+        slug=fields.String(required=True),
+        seo_title=fields.Email(),
+        expires_at=fields.AwareDateTime(),
+    )
+    ContentAPI(Flask("site"), types=[news])
