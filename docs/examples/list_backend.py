@@ -1,0 +1,227 @@
+"""A whole backend in plain lists: slow, obvious, and right.
+
+Every query looks at every object. What :func:`read_library` gives is all it needs: the checked
+records as rows, the pages in tree order, and for each object the restriction that it is under.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.errors import Problem
+from flask_contentapi.library import Library, Restrictions, read_library
+from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
+from flask_contentapi.registry import ObjectType, Registry
+from flask_contentapi.search import words_of
+from flask_contentapi.sites import Sites
+
+
+class ListBackend(Backend):
+    """Keeps the content in lists, as long as the process runs."""
+
+    def open(self, registry: Registry, *, debug: bool = False) -> None:
+        self.registry = registry
+        self.load({})
+
+    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        library = read_library(content, self.registry)  # raises ContentError, changes nothing
+        self.content = ListReader(library, version=uuid4().hex)
+
+    def reader(self) -> nullcontext[ListReader]:
+        return nullcontext(self.content)
+
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        return self.content.library.dump()
+
+    def check(self) -> Iterable[Problem]:
+        return self.content.library.check()
+
+
+@dataclass
+class Thing:
+    """An object: its type, its stored fields by name, and what follows from its place."""
+
+    type: ObjectType
+    row: Row
+    values: dict[str, Any]
+    access: int | None
+
+
+class ListReader(Reader):
+    """One state of the content. A load makes another one, so this never changes."""
+
+    def __init__(self, library: Library, version: str) -> None:
+        self.library = library
+        self._version = version
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    @property
+    def sites(self) -> Sites:
+        return self.library.sites
+
+    @property
+    def locales(self) -> Sequence[str]:
+        return self.library.locales
+
+    @property
+    def restrictions(self) -> Restrictions:
+        return self.library.restrictions
+
+    def next_change(self, moment: datetime) -> datetime | None:
+        pages = [thing.values for thing in self.things("pages")]
+        times = [page[name] for page in pages for name in ("go_live_at", "expires_at")]
+        return min((time for time in times if time is not None and time > moment), default=None)
+
+    # What there is, and who may see it.
+
+    def things(self, endpoint: str) -> list[Thing]:
+        """All objects in default order: pages in tree order, others by id."""
+        table = self.library.tables[endpoint]
+        things = []
+        for place, row in enumerate(table.rows):
+            declared = table.endpoint.type_of(row[1])
+            values = dict(zip(declared.column_names, row, strict=True))
+            if table.endpoint.tree:
+                values["url_path"] = table.url_paths[place]
+            things.append(Thing(declared, row, values, table.access[place]))
+        return things
+
+    def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        """The objects that the viewer may see, of pages those in the scope."""
+        things = self.things(endpoint)
+        if not self.library.tables[endpoint].endpoint.tree:
+            return [thing for thing in things if thing.access in {None, *viewer.collections}]
+        paths = {thing.values["id"]: thing.values["url_path"] for thing in things}
+        homes = ("/",) if scope is None else tuple(paths[page] for page in scope)
+        return [
+            thing
+            for thing in things
+            if thing.access in {None, *viewer.pages}
+            and self.is_live(thing.values, viewer.moment)
+            and thing.values["url_path"].startswith(homes)
+        ]
+
+    def is_live(self, page: Mapping[str, Any], moment: datetime) -> bool:
+        """Whether a page is live, inside its time window."""
+        start, end = page["go_live_at"], page["expires_at"]
+        started = start is None or start <= moment
+        return bool(page["live"] and started and (end is None or moment < end))
+
+    def value(self, thing: Thing, column: str, viewer: Viewer) -> Any:
+        """A stored value; None for a relation to what the viewer may not see."""
+        value, declared = thing.values[column], thing.type.columns.get(column)
+        if value is None or declared is None or declared.target is None:
+            return value
+        target = declared.target.served_at.name
+        seen = (other.values["id"] for other in self.visible(target, viewer, None))
+        return value if value in seen else None
+
+    # Objects by id.
+
+    def fetch(
+        self,
+        endpoint: str,
+        ids: Iterable[int],
+        columns: Sequence[str],
+        viewer: Viewer,
+        scope: Sequence[int] | None = None,
+    ) -> Mapping[int, Row]:
+        wanted = set(ids)
+        return {
+            thing.values["id"]: tuple(thing.values[column] for column in columns)
+            for thing in self.visible(endpoint, viewer, scope)
+            if thing.values["id"] in wanted
+        }
+
+    # Lists.
+
+    def select(self, query: Query) -> Selected:
+        things = self.visible(query.endpoint, query.viewer, query.scope)
+        ids = {thing.values["id"] for thing in things}
+        unseen = tuple(tree.page for tree in query.tree if tree.page not in ids)
+        if unseen:
+            return Selected((), 0, unseen)
+        found = [thing for thing in things if self.matches(thing, query)]
+        self.sort(found, query)
+        end = None if query.limit is None else query.offset + query.limit
+        rows = [
+            tuple(thing.values[column] for column in query.columns)
+            for thing in found[query.offset : end]
+        ]
+        return Selected(rows, len(found))
+
+    def matches(self, thing: Thing, query: Query) -> bool:
+        """Whether an object meets all conditions."""
+        return (
+            (query.types is None or thing.values["type"] in query.types)
+            and all(self.passes(thing, condition, query.viewer) for condition in query.filters)
+            and all(self.is_related(thing, tree) for tree in query.tree)
+            and (query.search is None or self.has_words(thing, query.search))
+        )
+
+    def passes(self, thing: Thing, condition: Filter, viewer: Viewer) -> bool:
+        """Whether an object meets a filter."""
+        value = self.value(thing, condition.column, viewer)
+        if condition.operator == "in":
+            return value in condition.value
+        if condition.operator == "all":
+            return set(condition.value) <= set(value)
+        compare = getattr(operator, condition.operator)  # eq, lt, le, gt or ge
+        return value is not None and bool(compare(value, condition.value))
+
+    def is_related(self, thing: Thing, tree: Tree) -> bool:
+        """Whether a page stands in a relation to the one that is named."""
+        page = thing.values
+        named = next(t.values for t in self.things("pages") if t.values["id"] == tree.page)
+        if tree.relation == "child_of":
+            return bool(page["parent"] == named["id"])
+        if page["id"] == named["id"]:
+            return False
+        if tree.relation == "descendant_of":
+            return bool(page["url_path"].startswith(named["url_path"]))
+        if tree.relation == "ancestor_of":
+            return bool(named["url_path"].startswith(page["url_path"]))
+        key = named["translation_key"]
+        return key is not None and bool(page["translation_key"] == key)
+
+    def has_words(self, thing: Thing, search: Search) -> bool:
+        """Whether an object has every word, or one of them."""
+        weights = words_of(thing.type, thing.row)
+        has = [word in weights for word in search.words]
+        return all(has) if search.every else any(has)
+
+    def sort(self, found: list[Thing], query: Query) -> None:
+        """Puts objects that stand in default order into the order asked for."""
+        if query.random:
+            random.shuffle(found)
+        elif query.order:
+            found.sort(key=lambda thing: thing.values["id"])
+            for column, descending in reversed(query.order):
+                # Sorting keeps ties as they are, so the first key is the last to be sorted by.
+                found.sort(
+                    key=lambda thing: self.key(self.value(thing, column, query.viewer)),
+                    reverse=descending,
+                )
+        elif query.search is not None:
+            words = query.search.words
+            found.sort(key=lambda thing: self.relevance(thing, words), reverse=True)
+
+    def key(self, value: Any) -> tuple[bool, Any]:
+        """What a value is sorted by: missing ones stand before all others."""
+        return (value is not None, value)
+
+    def relevance(self, thing: Thing, words: Iterable[str]) -> int:
+        """How well an object fits some words; one in the title weighs more than elsewhere."""
+        weights = words_of(thing.type, thing.row)
+        return sum(weights.get(word, 0) for word in words)

@@ -1,0 +1,350 @@
+"""The same content over HTTP, where the core and the backend come together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from flask_contentapi.extension import ContentAPI
+from flask_contentapi.testing.kit import Kit
+from flask_contentapi.testing.sample import CONTENT, NOW
+from flask_contentapi.testing.sample_types import TYPES
+
+__all__ = ["AnswerTests"]
+
+_EXHIBITS = "pages/?type=museum.Exhibit"
+
+#: Address, ids in order and, where it is not their number, the total.
+LISTS: list[tuple[str, list[int], int]] = [
+    ("pages/", [1, 20, 23, 22, 21, 24, 25, 12, 13, 10, 11, 31, 32, 35, 60, 61, 14, 15, 16, 17], 20),
+    ("pages/?limit=3&offset=18", [16, 17], 20),
+    ("pages/?limit=0", [], 20),
+    ("pages/?offset=99999999999999999999", [], 20),
+    (_EXHIBITS, [23, 22, 21, 24, 25, 13, 11], 7),
+    ("pages/?type=museum.loan", [25], 1),
+    (f"{_EXHIBITS}&title=agate&order=-id", [25, 23], 2),
+    (f"{_EXHIBITS}&title=agate%20", [21], 1),
+    (f"{_EXHIBITS}&number=9223372036854775807", [23], 1),
+    (f"{_EXHIBITS}&number=9223372036854775808", [], 0),
+    (f"{_EXHIBITS}&price=4.5", [25, 11], 2),
+    (f"{_EXHIBITS}&ratio=1.500", [24, 25], 2),
+    (f"{_EXHIBITS}&weight=-0", [11], 1),
+    (f"{_EXHIBITS}&on_loan=true", [23, 25], 2),
+    (f"{_EXHIBITS}&cleaned_at=2026-01-15T09:00:00%2B01:00", [24, 25], 2),
+    (f"{_EXHIBITS}&photo=5", [], 0),
+    (f"{_EXHIBITS}&twin=24", [23], 1),
+    (f"{_EXHIBITS}&tags=banded,quartz", [23, 25], 2),
+    (f"{_EXHIBITS}&found_since=2024-02-29", [23, 24, 25], 3),
+    (f"{_EXHIBITS}&order=photo,-price", [11, 13, 22, 21, 23, 25, 24], 7),
+    ("pages/?type=museum.Loan&lender=A+neighbour", [25], 1),
+    ("pages/?show_in_menus=1", [20, 10, 60], 3),
+    ("pages/?child_of=root", [20, 12, 10, 32, 35, 60, 14, 15, 16, 17], 10),
+    ("pages/?child_of=20&order=-title&limit=2", [24, 21], 5),
+    ("pages/?descendant_of=12", [13], 1),
+    ("pages/?ancestor_of=31", [1], 1),
+    ("pages/?site=shop.example", [60, 61], 2),
+    ("pages/?site=museum.example:8080", [40, 41], 2),
+    ("pages/?site=old.example", [51], 1),
+    ("pages/?search=AGÁTE&order=id", [11, 13, 21, 22, 23, 24, 25], 7),
+    ("pages/?search=the+agate+polished&search_operator=and", [23], 1),
+    ("pages/?search=chalcedony+igneous&search_operator=or&order=id", [13, 22, 23], 3),
+    ("pages/?search=", [], 0),
+    ("images/", [1, 2, 3, 7, 8], 5),
+    ("images/?type=museum.Scan", [3], 1),
+    ("images/?tags=macro", [1, 3], 2),
+    ("images/?order=-width", [3, 1, 2, 7, 8], 5),
+    ("documents/", [1, 2], 2),
+    ("documents/?search=minerals", [1], 1),
+    ("people/?order=born", [2, 1, 3], 3),
+    ("people/?mentor=2", [1], 1),
+]
+
+LANGUAGES: list[tuple[str, list[int], int]] = [
+    ("pages/?offset=20", [2, 70, 71, 80], 24),
+    ("pages/?locale=fr", [2, 70, 71], 3),
+    ("pages/?locale=de", [80], 1),
+    ("pages/?translation_of=root", [2], 1),
+    ("pages/?translation_of=20&order=-locale", [70, 80], 2),
+    ("pages/?translation_of=10", [], 0),
+]
+
+STAFF: list[tuple[str, list[int], int]] = [
+    ("pages/?child_of=36", [37], 1),
+    ("pages/?search=agate&order=-id&limit=2", [37, 25], 8),
+    (f"{_EXHIBITS}&twin=36", [25, 37], 2),
+    ("images/", [1, 2, 3, 4, 5, 7, 8], 7),
+    ("documents/", [1, 2, 3], 3),
+]
+
+STATUSES: list[tuple[str, int]] = [
+    ("pages/23/", 200),
+    ("pages/26/", 404),
+    ("pages/34/", 404),
+    ("pages/36/", 404),
+    ("pages/37/", 404),
+    ("pages/90/", 404),
+    ("pages/404/", 404),
+    ("pages/9223372036854775807/", 404),
+    ("pages/51/", 404),
+    ("pages/51/?site=old.example", 200),
+    ("images/5/", 404),
+    ("images/8/", 200),
+    ("documents/3/", 404),
+    ("people/3/", 200),
+    ("pages/?child_of=30", 400),
+    ("pages/?descendant_of=36", 400),
+    ("pages/?ancestor_of=404", 400),
+    ("pages/?child_of=40", 400),
+    ("pages/?site=nowhere.example", 404),
+    ("pages/?site=museum.example", 400),
+    ("pages/find/?html_path=/depot/", 404),
+    ("pages/find/?html_path=/staff/", 404),
+    ("pages/find/?html_path=/annex/", 404),
+    ("images/find/?id=5", 404),
+]
+
+FINDS: list[tuple[str, str]] = [
+    ("pages/find/?html_path=/", "pages/1/"),
+    ("pages/find/?html_path=/minerals/agate/", "pages/23/"),
+    ("pages/find/?html_path=Minerals/agate", "pages/13/"),
+    ("pages/find/?html_path=/minerals-2/agate/", "pages/11/"),
+    ("pages/find/?html_path=/depot/shelf/", "pages/31/"),
+    ("pages/find/?html_path=/gr%C3%BC%C3%9Fe %26 50%25/", "pages/17/"),
+    ("pages/find/?html_path=/shop/cards/", "pages/61/"),
+    ("pages/find/?html_path=/cards/&site=shop.example", "pages/61/?site=shop.example"),
+    ("images/find/?id=3", "images/3/"),
+]
+
+#: What 23 is answered with: every kind of field.
+LARGEST: dict[str, Any] = {
+    "story": "zinc",
+    "panel": "<p>Banded <b>chal</b>cedony, caf&eacute; noir</p>",
+    "number": 2**63 - 1,
+    "weight": 1.7976931348623157e308,
+    "price": "999999999999999999999999999999.99",
+    "ratio": "999999999999999999999999999999.999999999999999999999999999999",
+    "on_loan": True,
+    "found_on": "9999-12-31",
+    "opens_at": "23:59:59.999999",
+    "cleaned_at": "9999-12-31T23:59:59.999999Z",
+    "photo": {"id": 1},
+    "leaflet": {"id": 1},
+    "twin": {"id": 24},
+    "keeper": {"id": 1},
+    "tags": ["Quartz", "banded", "quartz"],
+    "captions": [
+        {"id": 2, "text": "Cut and polished", "photo": {"id": 1}, "room": {"id": 20}},
+        {"id": 1, "text": "From the vault", "photo": None, "room": None},
+    ],
+    "data": {"z": {"y": [[], ""], "x": 2**53 + 1}, "a": 1e-7, "É😀": -(2**63)},
+    "year": "9999",
+}
+_ASKED = (
+    "photo(_,id),leaflet(_,id),twin(_,id),keeper(_,id),"
+    "captions(_,id,text,photo(_,id),room(_,id)),"
+    "story,panel,number,weight,price,ratio,on_loan,found_on,opens_at,cleaned_at,tags,data,year"
+)
+
+#: What the fields of 21 are that its record leaves out.
+MISSING: dict[str, Any] = {
+    "story": "",
+    "panel": "",
+    "number": None,
+    "weight": None,
+    "price": None,
+    "ratio": None,
+    "on_loan": False,
+    "found_on": None,
+    "opens_at": None,
+    "cleaned_at": None,
+    "photo": None,
+    "leaflet": None,
+    "twin": None,
+    "keeper": None,
+    "tags": [],
+    "captions": [],
+    "body": [],
+    "data": None,
+    "year": None,
+}
+
+
+def _rows(table: list[Any]) -> list[Any]:
+    return [pytest.param(*line, id=line[0]) for line in table]
+
+
+class AnswerTests(Kit):
+    """The sample site, asked at ``museum.example``."""
+
+    @classmethod
+    @contextmanager
+    def asking(
+        cls, can_view: Callable[[Mapping[str, Any]], bool] | None = None, **config: Any
+    ) -> Iterator[FlaskClient]:
+        """A client of an application that serves the sample from a fresh backend.
+
+        :param can_view: as of :class:`ContentAPI`.
+        :param config: settings.
+        """
+        app, backend = Flask("museum"), cls().make_backend()
+        app.config.update(TESTING=True, CMSAPI_BASE_URL=None, **config)
+        ContentAPI(app, types=TYPES, backend=backend, can_view=can_view, clock=lambda: NOW)
+        try:
+            backend.load(CONTENT)
+            yield app.test_client()
+        finally:
+            backend.close()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def visitor(cls) -> Iterator[FlaskClient]:
+        """Somebody without rights."""
+        with cls.asking() as client:
+            yield client
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def traveller(cls) -> Iterator[FlaskClient]:
+        """Somebody without rights where internationalisation is on."""
+        with cls.asking(CMS_I18N_ENABLED=True) as client:
+            yield client
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def employee(cls) -> Iterator[FlaskClient]:
+        """Somebody who may pass ``login``."""
+        with cls.asking(can_view=lambda rule: rule["type"] == "login") as client:
+            yield client
+
+    @pytest.mark.parametrize(("address", "ids", "total"), _rows(LISTS))
+    def test_list(self, visitor: FlaskClient, address: str, ids: list[int], total: int) -> None:
+        assert _listed(visitor, address) == (ids, total)
+
+    @pytest.mark.parametrize(("address", "ids", "total"), _rows(LANGUAGES))
+    def test_list_with_languages(
+        self, traveller: FlaskClient, address: str, ids: list[int], total: int
+    ) -> None:
+        assert _listed(traveller, address) == (ids, total)
+
+    @pytest.mark.parametrize(("address", "ids", "total"), _rows(STAFF))
+    def test_list_with_rights(
+        self, employee: FlaskClient, address: str, ids: list[int], total: int
+    ) -> None:
+        assert _listed(employee, address) == (ids, total)
+
+    @pytest.mark.parametrize(
+        ("host", "ids"),
+        [
+            ("https://shop.example", [60, 61]),
+            ("http://museum.example:8080", [40, 41]),
+            ("http://old.example:5000", [51]),
+        ],
+    )
+    def test_site_of_host(self, visitor: FlaskClient, host: str, ids: list[int]) -> None:
+        assert _listed(visitor, "pages/", host) == (ids, len(ids))
+
+    def test_search_needs_every_word_unless_the_backend_ranks(self, visitor: FlaskClient) -> None:
+        wanted = [13, 22, 23] if self.ranks else []
+        found = _listed(visitor, "pages/?search=chalcedony+igneous&order=id")
+        assert found == (wanted, len(wanted))
+
+    @pytest.mark.parametrize(("address", "status"), _rows(STATUSES))
+    def test_status(self, visitor: FlaskClient, address: str, status: int) -> None:
+        assert _get(visitor, address).status_code == status
+
+    @pytest.mark.parametrize(("address", "location"), _rows(FINDS))
+    def test_find_leads_to(self, visitor: FlaskClient, address: str, location: str) -> None:
+        response = _get(visitor, address)
+        assert response.headers.get("Location", "").endswith(f"/api/v2/{location}")
+
+    def test_find_looks_in_the_language_asked(self, traveller: FlaskClient) -> None:
+        response = _get(traveller, "pages/find/?html_path=/mineraux/agate/&locale=fr")
+        assert response.headers.get("Location", "").endswith("/api/v2/pages/71/?locale=fr")
+
+    def test_every_kind_of_field_is_answered_exactly(self, visitor: FlaskClient) -> None:
+        answer = _get(visitor, f"pages/23/?fields=_,{_ASKED}").get_json()
+        assert json.dumps(answer) == json.dumps(LARGEST)
+
+    def test_fields_left_out_have_empty_values(self, visitor: FlaskClient) -> None:
+        answer = _get(visitor, "pages/21/").get_json()
+        assert {name: answer[name] for name in MISSING} == MISSING
+
+    def test_hidden_targets_are_null(self, visitor: FlaskClient) -> None:
+        answer = _get(visitor, "pages/22/").get_json()
+        relations = ("photo", "leaflet", "twin", "keeper")
+        assert {name: answer[name] for name in relations} == dict.fromkeys(relations)
+
+    def test_child_objects_with_hidden_targets_keep_the_rest(self, visitor: FlaskClient) -> None:
+        answer = _get(visitor, "pages/22/?fields=_,captions").get_json()
+        meta = {"type": "museum.Caption"}
+        assert answer["captions"] == [
+            {"id": 3, "meta": meta, "text": "Found in 1802", "photo": None, "room": None}
+        ]
+
+    def test_blocks_embed_what_may_be_seen(self, visitor: FlaskClient) -> None:
+        table, hidden, inner = _get(visitor, "pages/23/?fields=_,body").get_json()["body"]
+        assert list(table["value"]) == ["z", "a", ""]
+        assert hidden == {"type": "photo", "value": None, "id": "b1"}
+        assert inner["value"][0]["value"]["title"] == "Agate"
+
+    def test_related_fields_of_a_list_are_those_of_each_item(self, visitor: FlaskClient) -> None:
+        answer = _get(visitor, f"{_EXHIBITS}&fields=_,id,photo(_,title),twin(_,id)").get_json()
+        assert answer["items"] == [
+            {"id": 23, "photo": {"title": "Agate"}, "twin": {"id": 24}},
+            {"id": 22, "photo": None, "twin": None},
+            {"id": 21, "photo": None, "twin": None},
+            {"id": 24, "photo": {"title": "agate"}, "twin": {"id": 22}},
+            {"id": 25, "photo": {"title": "Agate"}, "twin": None},
+            {"id": 13, "photo": None, "twin": {"id": 71}},
+            {"id": 11, "photo": None, "twin": None},
+        ]
+
+    @pytest.mark.parametrize(("page", "parent"), [(23, 20), (61, 60), (31, None), (1, None)])
+    def test_parent_is_null_where_it_is_hidden(
+        self, visitor: FlaskClient, page: int, parent: int | None
+    ) -> None:
+        found = _get(visitor, f"pages/{page}/").get_json()["meta"]["parent"]
+        assert (found and found["id"]) == parent
+
+    @pytest.mark.parametrize(("page", "original"), [(14, 23), (17, 10), (15, None), (20, None)])
+    def test_alias_of_is_null_where_it_is_hidden(
+        self, visitor: FlaskClient, page: int, original: int | None
+    ) -> None:
+        found = _get(visitor, f"pages/{page}/").get_json()["meta"]["alias_of"]
+        assert (found and found["id"]) == original
+
+    def test_undeclared_type_is_null(self, visitor: FlaskClient) -> None:
+        answer = _get(visitor, "pages/16/").get_json()
+        assert (answer["title"], answer["meta"]["type"]) == ("Diorama", None)
+
+    @pytest.mark.parametrize(
+        ("page", "address"),
+        [
+            (23, "http://museum.example/minerals/agate/"),
+            (17, "http://museum.example/gr%C3%BC%C3%9Fe%20%26%2050%25/"),
+            (1, "http://museum.example/"),
+        ],
+    )
+    def test_html_url(self, visitor: FlaskClient, page: int, address: str) -> None:
+        assert _get(visitor, f"pages/{page}/").get_json()["meta"]["html_url"] == address
+
+    def test_random_lists_have_each_page_once(self, visitor: FlaskClient) -> None:
+        ids, total = _listed(visitor, "pages/?order=random&child_of=20")
+        assert (sorted(ids), total) == ([21, 22, 23, 24, 25], 5)
+
+
+def _get(client: FlaskClient, address: str, host: str = "http://museum.example") -> Any:
+    return client.get(f"/api/v2/{address}", base_url=host)
+
+
+def _listed(client: FlaskClient, address: str, *host: str) -> tuple[list[int], int]:
+    """The ids that a list has, and the total."""
+    answer = _get(client, address, *host).get_json()
+    assert "items" in answer, answer
+    return [item["id"] for item in answer["items"]], answer["meta"]["total_count"]

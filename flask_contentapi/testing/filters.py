@@ -1,0 +1,251 @@
+"""Filters: each operator on each kind of stored value."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from flask_contentapi.backend import Reader
+from flask_contentapi.query import Query
+from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, asks, found, holds
+
+__all__ = ["FilterTests"]
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _filters(column: str, operator: str, *lines: tuple[Any, list[int], str]) -> list[Any]:
+    """Lines about the exhibits: value, ids, and what is wrong otherwise."""
+    return [
+        asks(
+            f"{column} {operator} {value!a}: {why}",
+            ids,
+            where=[(column, operator, value)],
+            types=EXHIBITS,
+        )
+        for value, ids, why in lines
+    ]
+
+
+_EIGHT = datetime(2026, 1, 15, 8, tzinfo=UTC)
+_MAX_PRICE = Decimal("999999999999999999999999999999.99")
+_MIN_RATIO = Decimal("-0.000000000000000000000000000001")
+
+FILTERS = [
+    *_filters(
+        "title",
+        "eq",
+        ("agate", [23, 25], "letter case, accents and spaces count"),
+        ("Agate", [22, 13], "letter case counts"),
+        ("agate ", [21], "spaces at the end count"),
+        ("ágate", [24], "accents count"),
+        ("a\u0301gate", [], "forms of one accent are apart"),
+        ("", [], "no text is equal to the empty one but itself"),
+    ),
+    *_filters(
+        "story",
+        "eq",
+        ("", [21, 71], "a text that is left out is empty"),
+        ("zinc", [23], "spaces at the end count"),
+        ("😀", [24], "all characters are kept"),
+    ),
+    *_filters(
+        "number",
+        "eq",
+        (2**63 - 1, [23], "64 bits"),
+        (-(2**63), [22], "64 bits"),
+        (0, [24], "a missing number is not zero"),
+        (7, [25, 11], "several have it"),
+    ),
+    *_filters(
+        "weight",
+        "eq",
+        (1.7976931348623157e308, [23], "the largest"),
+        (5e-324, [24], "the smallest"),
+        (0.1, [25], "no digit is lost"),
+        (0.0, [11], "minus zero is zero, and nothing is not"),
+    ),
+    *_filters(
+        "price",
+        "eq",
+        (_MAX_PRICE, [23], "no digit is lost"),
+        (_MAX_PRICE - Decimal("0.01"), [], "no digit is lost"),
+        (Decimal("4.50"), [25, 11], "as numbers"),
+        (Decimal("0.00"), [24], "a missing decimal is not zero"),
+    ),
+    *_filters(
+        "ratio",
+        "eq",
+        (Decimal("1.5"), [24, 25], "as numbers"),
+        (_MIN_RATIO, [22], "thirty places are kept"),
+    ),
+    *_filters(
+        "on_loan",
+        "eq",
+        (True, [23, 25], "true"),
+        (False, [22, 21, 24, 13, 11, 71], "what is left out is false"),
+    ),
+    *_filters(
+        "found_on",
+        "eq",
+        (date.max, [23], "the last day"),
+        (date.min, [22], "the first day"),
+        (date(2024, 2, 29), [24, 25], "a leap day"),
+    ),
+    *_filters(
+        "opens_at",
+        "eq",
+        (time(9, 30), [24, 11], "microseconds count"),
+        (time(23, 59, 59, 999999), [23], "microseconds are kept"),
+        (time(0), [22], "midnight is a time"),
+    ),
+    *_filters(
+        "cleaned_at",
+        "eq",
+        (_EIGHT, [24, 25], "one instant in two offsets"),
+        (_EIGHT + _MICROSECOND, [11], "microseconds count"),
+        (datetime.max.replace(tzinfo=UTC), [23], "the last instant"),
+    ),
+    *_filters(
+        "photo",
+        "eq",
+        (1, [23, 25], "a relation by id"),
+        (5, [], "a hidden target counts as missing"),
+        (404, [], "a target that is not there counts as missing"),
+    ),
+    *_filters(
+        "twin",
+        "eq",
+        (24, [23], "a relation by id"),
+        (26, [], "a draft counts as missing"),
+        (34, [], "an expired page counts as missing"),
+        (36, [], "a restricted page counts as missing"),
+    ),
+    *_filters("keeper", "eq", (1, [23, 24], "a relation to another endpoint")),
+    *_filters("remark", "eq", ("hush", [23], "stored fields that are not shown can be asked")),
+    *_filters(
+        "story",
+        "in",
+        (("zinc", "Zinc", "tin"), [23, 22], "one of several"),
+        ((), [], "one of none is none"),
+    ),
+    *_filters("number", "in", ((7, 7, 0), [24, 25, 11], "each object once")),
+    *_filters("photo", "in", ((1, 5), [23, 25], "hidden targets count as missing")),
+    *_filters("number", "lt", (0, [22, 13], "missing values never match")),
+    *_filters("number", "ge", (0, [23, 24, 25, 11], "missing values never match")),
+    *_filters("weight", "le", (0.0, [22, 11], "the value itself as well")),
+    *_filters("weight", "gt", (0.0, [23, 24, 25], "not the value itself")),
+    *_filters("price", "gt", (Decimal("4.50"), [23], "as numbers")),
+    *_filters("price", "lt", (Decimal(0), [22, 13], "as numbers")),
+    *_filters("ratio", "le", (Decimal(0), [22, 13], "as numbers")),
+    *_filters("found_on", "ge", (date(2024, 2, 29), [23, 24, 25], "missing values never match")),
+    *_filters("found_on", "gt", (date(2024, 2, 29), [23], "not the value itself")),
+    *_filters("found_on", "le", (date(1970, 1, 1), [22, 11], "missing values never match")),
+    *_filters("found_on", "lt", (date(1970, 1, 1), [22], "not the value itself")),
+    *_filters("opens_at", "lt", (time(9, 30), [22], "not the value itself")),
+    *_filters("cleaned_at", "gt", (_EIGHT, [23, 11], "microseconds count")),
+    *_filters("story", "gt", ("zinc", [24, 25, 13, 11], "texts compare by code point")),
+    *_filters("story", "lt", ("a", [22, 21, 71], "the empty text is a value")),
+    *_filters("photo", "ge", (1, [23, 24, 25], "hidden targets count as missing")),
+    *_filters(
+        "tags",
+        "all",
+        (("quartz",), [23, 22, 25], "letter case counts"),
+        (("Quartz",), [23, 24], "letter case counts"),
+        (("quartz", "Quartz"), [23], "every one of them"),
+        (("banded", "quartz"), [23, 25], "every one of them"),
+        (("banded ",), [11], "spaces at the end count"),
+        (("Bänded",), [13], "accents count"),
+        (("quart",), [], "whole tags"),
+    ),
+    asks("id eq: one page", [23], where=[("id", "eq", 23)]),
+    asks("id eq: not a hidden one", [], where=[("id", "eq", 26)]),
+    asks("id in: not the hidden ones", [23, 22], where=[("id", "in", (22, 26, 404, 23))]),
+    asks("slug eq: letter case counts", [20, 41], where=[("slug", "eq", "minerals")]),
+    asks("locale eq: the language of a page", [2, 70, 71], where=[("locale", "eq", "fr")]),
+    asks("show_in_menus eq: true", [20, 10, 60], where=[("show_in_menus", "eq", True)]),
+    asks(
+        "first_published_at eq: one instant in two offsets",
+        [20, 12],
+        where=[("first_published_at", "eq", datetime(2025, 5, 1, 10, tzinfo=UTC))],
+    ),
+    asks("alias_of eq: the page copied", [14], where=[("alias_of", "eq", 23)]),
+    asks("alias_of eq: a hidden page counts as missing", [], where=[("alias_of", "eq", 30)]),
+    asks(
+        "photo eq: what the viewer may see is not missing",
+        [22],
+        where=[("photo", "eq", 5)],
+        types=EXHIBITS,
+        viewer=STAFF,
+    ),
+    asks(
+        "twin eq: what the viewer may see is not missing",
+        [25, 37],
+        where=[("twin", "eq", 36)],
+        types=EXHIBITS,
+        viewer=STAFF,
+    ),
+    asks("url_path eq: the whole path", [20], where=[("url_path", "eq", "/home/minerals/")]),
+    asks("url_path eq: letter case counts", [12], where=[("url_path", "eq", "/home/Minerals/")]),
+    asks("url_path eq: not a part of it", [], where=[("url_path", "eq", "/home/miner")]),
+    asks("url_path eq: not a hidden page", [], where=[("url_path", "eq", "/home/depot/")]),
+    asks(
+        "url_path eq: slugs are percent-encoded",
+        [17],
+        where=[("url_path", "eq", "/home/gr%C3%BC%C3%9Fe%20%26%2050%25/")],
+    ),
+    asks(
+        "url_path eq: not a page out of scope",
+        [],
+        where=[("url_path", "eq", "/home/minerals/")],
+        scope=(60,),
+    ),
+    asks(
+        "lender eq: a column of a derived type",
+        [25],
+        where=[("lender", "eq", "A neighbour")],
+        types=frozenset({"museum.Loan"}),
+    ),
+    asks(
+        "several filters: all are to be met",
+        [25],
+        where=[("title", "eq", "agate"), ("on_loan", "eq", True), ("number", "eq", 7)],
+        types=EXHIBITS,
+    ),
+    asks(
+        "several filters: two of one column",
+        [24, 25, 11],
+        where=[("found_on", "ge", date(1970, 1, 1)), ("found_on", "le", date(2024, 2, 29))],
+        types=EXHIBITS,
+    ),
+    asks("images: width eq", [1, 2], "images", where=[("width", "eq", 800)]),
+    asks(
+        "images: tags all: letter case counts",
+        [1, 3],
+        "images",
+        where=[("tags", "all", ("macro",))],
+    ),
+    asks(
+        "images: objects of undeclared types have the common columns",
+        [2, 7, 8],
+        "images",
+        where=[("photographer", "eq", "")],
+    ),
+    asks(
+        "documents: title eq: letter case counts",
+        [1],
+        "documents",
+        where=[("title", "eq", "Guide")],
+    ),
+    asks("people: name eq: letter case counts", [2], "people", where=[("name", "eq", "ada")]),
+    asks("people: mentor eq: a relation to itself", [1], "people", where=[("mentor", "eq", 2)]),
+]
+
+
+class FilterTests(Kit):
+    """:attr:`Query.filters`."""
+
+    @holds(FILTERS)
+    def test_filter(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
+        assert found(reader, query) == (ids, total)

@@ -1,0 +1,307 @@
+"""Content that comes in, goes out, and is replaced while it is served."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
+from threading import Event, Thread
+from typing import Any
+
+import orjson
+import pytest
+
+from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.errors import ContentError
+from flask_contentapi.library import read_library
+from flask_contentapi.registry import Registry
+from flask_contentapi.testing.kit import Kit, found, query
+from flask_contentapi.testing.sample import CONTENT
+from flask_contentapi.testing.sample_types import TYPES, Leaflet, Room
+
+__all__ = ["LoadTests"]
+
+Content = dict[str, Any]
+Change = Callable[[Content], Any]
+
+_REGISTRY = Registry(TYPES)
+
+_ROOM = {"id": 1, "type": "museum.Room", "parent": None, "title": "Museum", "slug": "home"}
+SMALL: Content = {
+    "locales": ["en"],
+    "sites": [{"hostname": "museum.example", "root_page": 1}],
+    "collections": [{"id": 1, "name": "All"}],
+    "pages": [
+        _ROOM,
+        {
+            "id": 3,
+            "type": "museum.Exhibit",
+            "parent": 1,
+            "title": "Agate",
+            "slug": "agate",
+            "captions": [{"id": 1, "text": "Cut"}],
+            "data": {"a": 1, "b": 2},
+        },
+        {"id": 2, "type": "museum.Room", "parent": 1, "title": "Shop", "slug": "shop"},
+        {"id": 4, "type": "museum.Diorama", "parent": 1, "title": "D", "slug": "d", "scale": 87},
+    ],
+    "images": [{"id": 1, "type": "museum.Photo", "title": "Agate", "collection": 1}],
+    "documents": [{"id": 1, "type": "museum.Leaflet", "title": "Guide", "tags": ["visit"]}],
+    "people": [{"id": 1, "type": "museum.Person", "name": "Ada"}],
+}
+
+
+def _put(section: str, index: int, **values: Any) -> Change:
+    return lambda content: content[section][index].update(values)
+
+
+def _add(section: str, record: Any) -> Change:
+    return lambda content: content[section].append(record)
+
+
+def _both(first: Change, second: Change) -> Change:
+    return lambda content: (first(content), second(content))
+
+
+CHANGES: list[tuple[str, Change]] = [
+    ("a title", _put("pages", 2, title="shop")),
+    ("a page less", lambda content: content["pages"].pop(2)),
+    ("siblings in another order", lambda content: content["pages"].reverse()),
+    ("a page at another place", _put("pages", 2, parent=3)),
+    ("a draft", _put("pages", 2, live=False)),
+    ("a time", _put("pages", 2, expires_at="2030-01-01")),
+    ("a restriction", _put("pages", 2, restriction={"type": "login"})),
+    ("a stored field that is not shown", _put("pages", 1, remark="hush")),
+    ("a child object", _put("pages", 1, captions=[{"id": 1, "text": "Polished"}])),
+    ("the order of keys in JSON", _put("pages", 1, data={"b": 2, "a": 1})),
+    ("what an undeclared type has besides", _put("pages", 3, scale=43)),
+    ("an image", _put("images", 0, width=1)),
+    ("the type of an image", _put("images", 0, type="museum.Scan")),
+    ("a tag of a document", _put("documents", 0, tags=["Visit"])),
+    ("an object of another endpoint", _put("people", 0, name="ada")),
+    ("a collection", _put("collections", 0, restriction={"type": "login"})),
+    ("a site", _put("sites", 0, port=8080)),
+    ("a language", _add("locales", "fr")),
+]
+
+#: What is wrong, how it comes to be, and which records and fields are to be named for it.
+FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
+    ("a parent that is not there", _put("pages", 2, parent=404), {("pages 2", "parent")}),
+    (
+        "a circle",
+        _both(_put("pages", 1, parent=2), _put("pages", 2, parent=3)),
+        {("pages 2", "parent"), ("pages 3", "parent")},
+    ),
+    ("a second id", _add("people", {"id": 1, "name": "Eve"}), {("people 1", "id")}),
+    ("a second slug", _put("pages", 2, slug="agate"), {("pages 2", "slug")}),
+    ("a value that does not fit", _put("images", 0, width="wide"), {("images 1", "width")}),
+    ("a number that does not fit", _put("pages", 1, number=2**63), {("pages 3", "number")}),
+    ("a field that there is not", _put("people", 0, nmae="x"), {("people 1", "nmae")}),
+    (
+        "a site without a page",
+        _put("sites", 0, root_page=404),
+        {("sites museum.example:80", "root_page")},
+    ),
+    ("a section that there is not", lambda content: content.update(pagse=[]), {("pagse", "")}),
+    (
+        "several at once",
+        _both(_put("pages", 2, parent=404), _put("people", 0, born=7)),
+        {("pages 2", "parent"), ("people 1", "born")},
+    ),
+]
+
+
+def _changed(change: Change) -> Content:
+    content = deepcopy(SMALL)
+    change(content)
+    return content
+
+
+def _dumped(records: Iterable[tuple[str, Any]]) -> Content:
+    """What was dumped, as it could be loaded again."""
+    content = defaultdict(list)
+    for section, record in records:
+        content[section].append(record)
+    return dict(content)
+
+
+def _canonical(content: Mapping[str, Any]) -> str:
+    """The content as text that is the same for the same content, the order of keys included."""
+    records = list(read_library(content, _REGISTRY).dump())
+    return json.dumps(records, indent=1, ensure_ascii=False)
+
+
+def _state(backend: Backend) -> tuple[str, str]:
+    """What a backend serves: its version and its content."""
+    with backend.reader() as reader:
+        return reader.version, _canonical(_dumped(backend.dump()))
+
+
+def _broken_off(records: Iterable[Any]) -> Iterator[Any]:
+    yield from records
+    raise OSError("the rest cannot be read")
+
+
+class LoadTests(Kit):
+    """:meth:`Backend.load` and ``dump``, and what readers see meanwhile."""
+
+    def test_opened_backend_is_empty(self, backend: Backend) -> None:
+        with backend.reader() as reader:
+            assert [found(reader, query(name)) for name in ("pages", "images", "people")] == [
+                ([], 0)
+            ] * 3
+        assert list(backend.dump()) == []
+
+    def test_dump_is_lossless(self, sample: Backend) -> None:
+        assert _canonical(_dumped(sample.dump())) == _canonical(CONTENT)
+
+    def test_dump_is_json(self, sample: Backend) -> None:
+        dumped = _dumped(sample.dump())
+        assert _canonical(orjson.loads(orjson.dumps(dumped))) == _canonical(CONTENT)
+
+    def test_dump_can_be_loaded_elsewhere(self, sample: Backend, backend: Backend) -> None:
+        backend.load(_dumped(sample.dump()))
+        assert _canonical(_dumped(backend.dump())) == _canonical(CONTENT)
+
+    def test_load_takes_instances_and_iterators(self, backend: Backend) -> None:
+        rooms = [Room(id=1, title="Museum", slug="home"), Room(id=2, parent=1, title="B", slug="b")]
+        backend.load({"pages": iter(rooms), "documents": iter([Leaflet(id=1, title="Guide")])})
+        with backend.reader() as reader:
+            assert found(reader, query()) == ([1, 2], 2)
+            assert found(reader, query("documents")) == ([1], 1)
+
+    def test_load_replaces_the_whole_content(self, backend: Backend) -> None:
+        backend.load(CONTENT)
+        backend.load(SMALL)
+        assert _canonical(_dumped(backend.dump())) == _canonical(SMALL)
+        with backend.reader() as reader:
+            assert found(reader, query()) == ([1, 3, 2, 4], 4)
+            assert found(reader, query(any_word="agate")) == ([3], 1)
+            assert (dict(reader.restrictions.pages), list(reader.locales)) == ({}, ["en"])
+
+    def test_load_of_nothing_leaves_nothing(self, backend: Backend) -> None:
+        backend.load(SMALL)
+        backend.load({})
+        assert list(backend.dump()) == []
+
+    @pytest.mark.parametrize("change", [pytest.param(change, id=what) for what, change in CHANGES])
+    def test_version_changes_with(self, backend: Backend, change: Change) -> None:
+        backend.load(SMALL)
+        before, _ = _state(backend)
+        backend.load(_changed(change))
+        assert _state(backend)[0] != before
+
+    @pytest.mark.parametrize(
+        ("fault", "wrong"), [pytest.param(fault, wrong, id=what) for what, fault, wrong in FAULTS]
+    )
+    def test_load_refuses(
+        self, backend: Backend, fault: Change, wrong: set[tuple[str, str]]
+    ) -> None:
+        with pytest.raises(ContentError) as raised:
+            backend.load(_changed(fault))
+        assert {(problem.where, problem.field) for problem in raised.value.problems} == wrong
+
+    @pytest.mark.parametrize("fault", [pytest.param(fault, id=what) for what, fault, _ in FAULTS])
+    def test_load_that_is_refused_changes_nothing(self, backend: Backend, fault: Change) -> None:
+        backend.load(SMALL)
+        before = _state(backend)
+        with pytest.raises(ContentError):
+            backend.load(_changed(fault))
+        assert _state(backend) == before
+
+    def test_load_that_breaks_off_changes_nothing(self, backend: Backend) -> None:
+        backend.load(SMALL)
+        before = _state(backend)
+        with pytest.raises(OSError, match="cannot be read"):
+            backend.load({"pages": [_ROOM], "people": _broken_off([{"id": 2, "name": "Eve"}])})
+        assert _state(backend) == before
+
+    def test_reload_leaves_what_is_stored(self, backend: Backend) -> None:
+        backend.load(SMALL)
+        before = _state(backend)
+        backend.reload()
+        assert _state(backend) == before
+
+    def test_reader_sees_one_content_while_another_is_loaded(self, backend: Backend) -> None:
+        backend.load(SMALL)
+        with backend.reader() as reader:
+            before = _seen(reader)
+            loading = Thread(target=backend.load, args=(CONTENT,))
+            loading.start()
+            if not self.load_waits:
+                loading.join()
+            after = _seen(reader)
+        loading.join()
+        assert after == before
+        assert _state(backend)[1] == _canonical(CONTENT)
+
+    def test_readers_of_several_threads_see_whole_contents(self, backend: Backend) -> None:
+        others = {
+            "pages": [{**_ROOM, "id": 10 + number, "slug": f"s{number}"} for number in range(9)]
+        }
+        backend.load(SMALL)
+        watchers = [_Watcher(backend) for _ in range(4)]
+        for watcher in watchers:
+            watcher.start()
+        for content in (others, SMALL) * 5:
+            backend.load(content)
+        seen = set().union(*(watcher.stop() for watcher in watchers))
+        whole = [((1, 3, 2, 4), 4, 4), (tuple(range(10, 19)), 9, 9)]
+        assert seen <= set(whole)
+        assert whole[0] in seen
+
+    def test_a_reader_can_be_opened_inside_another(self, sample: Backend) -> None:
+        with sample.reader() as outer:
+            with sample.reader() as inner:
+                assert found(inner, query("people")) == ([1, 2, 3], 3)
+            assert found(outer, query("people")) == ([1, 2, 3], 3)
+
+
+def _seen(reader: Reader) -> tuple[Any, ...]:
+    """What a reader sees, by several ways."""
+    return (
+        reader.version,
+        found(reader, query()),
+        found(reader, query("people", order="-name")),
+        found(reader, query(any_word="agate", order="id")),
+        sorted(reader.fetch("pages", range(100), ["id"], query().viewer)),
+        [site.hostname for site in reader.sites],
+        list(reader.locales),
+    )
+
+
+class _Watcher(Thread):
+    """Reads again and again, one reader after the other."""
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__()
+        self._backend = backend
+        self._stopped = Event()
+        self._seen: set[Any] = set()
+        self._error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._stopped.is_set():
+                self._look()
+            self._look()
+        except Exception as error:  # it is raised again where the test stops
+            self._error = error
+
+    def _look(self) -> None:
+        with self._backend.reader() as reader:
+            ids, total = found(reader, query())
+            again = len(reader.fetch("pages", range(100), ["id"], query().viewer))
+        self._seen.add((tuple(ids), total, again))
+
+    def stop(self) -> set[Any]:
+        """All that it saw.
+
+        :raises Exception: what reading raised.
+        """
+        self._stopped.set()
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._seen

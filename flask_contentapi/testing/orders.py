@@ -1,0 +1,157 @@
+"""The order of lists, and the part of them that is wanted."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from flask_contentapi.backend import Reader
+from flask_contentapi.query import Query
+from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, asks, found, holds, query
+
+__all__ = ["OrderTests"]
+
+_HUGE = 2**63 - 1
+
+
+def _orders(column: str, ascending: list[int], descending: list[int]) -> list[Any]:
+    """Two lines about the exhibits of one site."""
+    rule = "missing values first ascending, last descending; ties by id"
+    parts: dict[str, Any] = {"types": EXHIBITS, "scope": (1,)}
+    return [
+        asks(f"{column}: {rule}", ascending, order=column, **parts),
+        asks(f"-{column}: {rule}", descending, order=f"-{column}", **parts),
+    ]
+
+
+ORDERS = [
+    *_orders("id", [11, 13, 21, 22, 23, 24, 25], [25, 24, 23, 22, 21, 13, 11]),
+    *_orders("title", [11, 13, 22, 23, 25, 21, 24], [24, 21, 23, 25, 13, 22, 11]),
+    *_orders("story", [21, 22, 23, 11, 13, 25, 24], [24, 25, 13, 11, 23, 22, 21]),
+    *_orders("number", [21, 22, 13, 24, 11, 25, 23], [23, 11, 25, 24, 13, 22, 21]),
+    *_orders("weight", [13, 21, 22, 11, 24, 25, 23], [23, 25, 24, 11, 22, 13, 21]),
+    *_orders("price", [21, 22, 13, 24, 11, 25, 23], [23, 11, 25, 24, 13, 22, 21]),
+    *_orders("ratio", [21, 13, 22, 11, 24, 25, 23], [23, 24, 25, 11, 22, 13, 21]),
+    *_orders("on_loan", [11, 13, 21, 22, 24, 23, 25], [23, 25, 11, 13, 21, 22, 24]),
+    *_orders("found_on", [13, 21, 22, 11, 24, 25, 23], [23, 24, 25, 11, 22, 13, 21]),
+    *_orders("opens_at", [13, 21, 22, 11, 24, 25, 23], [23, 25, 11, 24, 22, 13, 21]),
+    *_orders("cleaned_at", [13, 21, 22, 24, 25, 11, 23], [23, 11, 24, 25, 22, 13, 21]),
+    # Hidden targets count as missing.
+    *_orders("photo", [11, 13, 21, 22, 23, 25, 24], [24, 23, 25, 11, 13, 21, 22]),
+    *_orders("twin", [11, 21, 22, 25, 24, 23, 13], [13, 23, 24, 11, 21, 22, 25]),
+    asks(
+        "twin: what the viewer may see is not missing",
+        [11, 21, 22, 24, 23, 25, 37, 13],
+        order="twin",
+        types=EXHIBITS,
+        scope=(1,),
+        viewer=STAFF,
+    ),
+    asks(
+        "several keys: each in its own direction",
+        [21, 22, 13, 24, 25, 11, 23],
+        order="number,-id",
+        types=EXHIBITS,
+        scope=(1,),
+    ),
+    asks(
+        "several keys: the first counts most",
+        [24, 21, 25, 23, 22, 13, 11],
+        order="-title,number",
+        types=EXHIBITS,
+        scope=(1,),
+    ),
+    asks(
+        "several keys: missing values of the second",
+        [25, 23, 13, 21, 22, 11, 24],
+        order="-on_loan,found_on",
+        types=EXHIBITS,
+        scope=(1,),
+    ),
+    asks(
+        "first_published_at: ties by id",
+        [14, 15, 16, 17, 32, 35, 60, 10, 12, 20],
+        order="first_published_at",
+        tree={"child_of": 1},
+    ),
+    asks(
+        "-first_published_at: ties by id",
+        [12, 20, 10, 14, 15, 16, 17, 32, 35, 60],
+        order="-first_published_at",
+        tree={"child_of": 1},
+    ),
+    asks(
+        "alias_of: by id, hidden ones missing",
+        [10, 12, 15, 16, 20, 32, 35, 60, 17, 14],
+        order="alias_of",
+        tree={"child_of": 1},
+    ),
+    asks("locale: by code point", [80, 40, 2], order="locale", where=[("id", "in", (2, 40, 80))]),
+    asks("with a search: instead of relevance", [22, 60], any_word="obsidian", order="title"),
+    asks("images: by id without an order", [1, 2, 3, 7, 8], "images"),
+    asks("images: -width", [3, 1, 2, 7, 8], "images", order="-width"),
+    asks("images: width", [7, 8, 1, 2, 3], "images", order="width"),
+    asks("people: born", [2, 1, 3], "people", order="born"),
+    asks("people: name by code point", [1, 2, 3], "people", order="name"),
+    asks("people: portrait, hidden ones missing", [2, 3, 1], "people", order="portrait"),
+]
+
+
+def _window(rule: str, ids: list[int], offset: int, limit: int | None, order: str = "") -> Any:
+    """A line about the five exhibits of one room."""
+    parts: dict[str, Any] = {"tree": {"child_of": 20}, "types": EXHIBITS}
+    return asks(rule, ids, offset=offset, limit=limit, order=order, total=5, **parts)
+
+
+WINDOWS = [
+    _window("limit: at most as many", [23, 22], 0, 2),
+    _window("limit: none at all", [], 0, 0),
+    _window("limit: None is all", [23, 22, 21, 24, 25], 0, None),
+    _window("limit: as large as can be", [24, 25], 3, _HUGE),
+    _window("offset: leaves out the first", [24, 25], 3, None),
+    _window("offset: with a limit", [22, 21], 1, 2),
+    _window("offset: at the end", [], 5, 2),
+    _window("offset: past the end", [], _HUGE, 20),
+    _window("offset: with a limit, as large as can be", [], _HUGE, _HUGE),
+    _window("with an order", [22, 24], 1, 2, "number"),
+    _window("with an order: past the end", [], 5, 2, "number"),
+    _window("with an order: descending", [24, 22], 2, 2, "-number"),
+    _window("with two keys", [22, 24], 1, 2, "number,id"),
+    asks("of nothing", [], offset=0, limit=2, tree={"child_of": 21}),
+]
+
+
+class OrderTests(Kit):
+    """:attr:`Query.order`, ``random``, ``limit``, ``offset`` and ``count``."""
+
+    @holds(ORDERS)
+    def test_order(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
+        assert found(reader, query) == (ids, total)
+
+    @holds(WINDOWS)
+    def test_window(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
+        assert found(reader, query) == (ids, total)
+
+    def test_windows_over_ties_bring_each_object_once(self, reader: Reader) -> None:
+        windows = [
+            found(reader, query(order="show_in_menus", offset=offset, limit=5))[0]
+            for offset in range(0, 30, 5)
+        ]
+        assert sorted(chain.from_iterable(windows)) == sorted(found(reader, query())[0])
+
+    def test_rows_are_the_same_without_a_count(self, reader: Reader) -> None:
+        selected = reader.select(query(tree={"child_of": 20}, limit=2, count=False))
+        assert list(selected.rows) == [(23,), (22,)]
+
+    def test_random_has_all_that_match_each_once(self, reader: Reader) -> None:
+        ids, total = found(reader, query(tree={"child_of": 20}, random=True))
+        assert (sorted(ids), total) == ([21, 22, 23, 24, 25], 5)
+
+    def test_random_has_no_more_than_the_limit(self, reader: Reader) -> None:
+        ids, total = found(reader, query(tree={"child_of": 20}, random=True, limit=3))
+        assert (len(set(ids)), total) == (3, 5)
+        assert set(ids) <= {21, 22, 23, 24, 25}
+
+    def test_random_is_another_order_each_time(self, reader: Reader) -> None:
+        orders = {tuple(found(reader, query(random=True))[0]) for _ in range(5)}
+        assert len(orders) > 1

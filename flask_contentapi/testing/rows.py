@@ -1,0 +1,223 @@
+"""Rows: the columns that are asked for, and single objects by their ids."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from flask_contentapi.backend import Reader
+from flask_contentapi.query import Viewer
+from flask_contentapi.testing.kit import ANYBODY, BOARD, EXHIBITS, STAFF, Kit, exact, query
+from flask_contentapi.testing.sample import NOW
+
+__all__ = ["RowTests"]
+
+_BLOCKS = [
+    {"value": {"z": 1, "a": [1.5, None, True, "onyx"], "": {}}, "type": "table", "id": "b2"},
+    {"type": "photo", "value": 5, "id": "b1"},
+    {"type": "list", "value": [{"type": "photo", "value": 1}], "id": "b3"},
+]
+_JSON = {"z": {"y": [[], ""], "x": 2**53 + 1}, "a": 1e-7, "É😀": -(2**63)}
+_CAPTIONS = ((2, "Cut and polished", 1, 20, ""), (1, "From the vault", 5, 36, "hush"))
+_LAST = datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)
+_NINES = "9" * 30
+
+#: What 23, 22 and 21 have: the largest value, the smallest, and none.
+VALUES: list[tuple[str, Any, Any, Any]] = [
+    ("id", 23, 22, 21),
+    ("type", "museum.Exhibit", "museum.Exhibit", "museum.Exhibit"),
+    ("url_path", "/home/minerals/agate/", "/home/minerals/beryl/", "/home/minerals/copper/"),
+    ("parent", 20, 20, 20),
+    ("title", "agate", "Agate", "agate "),
+    ("slug", "agate", "beryl", "copper"),
+    ("live", True, True, True),
+    ("locale", "en", "en", "en"),
+    ("translation_key", "agate", None, None),
+    ("show_in_menus", False, False, False),
+    ("seo_title", "", "", ""),
+    ("first_published_at", None, None, None),
+    ("alias_of", None, None, None),
+    ("restriction", None, None, None),
+    ("story", "zinc", "Zinc", ""),
+    ("panel", "<p>Banded <b>chal</b>cedony, caf&eacute; noir</p>", "obsidian", ""),
+    ("number", 2**63 - 1, -(2**63), None),
+    ("weight", 1.7976931348623157e308, -1.7976931348623157e308, None),
+    ("price", Decimal(f"{_NINES}.99"), Decimal(f"-{_NINES}.99"), None),
+    ("ratio", Decimal(f"{_NINES}.{_NINES}"), Decimal(f"-0.{'0' * 29}1"), None),
+    ("on_loan", True, False, False),
+    ("found_on", date(9999, 12, 31), date(1, 1, 1), None),
+    ("opens_at", time(23, 59, 59, 999999), time(0), None),
+    ("cleaned_at", _LAST, datetime(1, 1, 1, tzinfo=UTC), None),
+    ("photo", 1, 5, None),
+    ("leaflet", 1, 3, None),
+    ("twin", 24, 26, None),
+    ("keeper", 1, 404, None),
+    ("tags", ("Quartz", "banded", "quartz"), ("quartz",), ()),
+    ("captions", _CAPTIONS, ((3, "Found in 1802", 6, None, ""),), ()),
+    ("body", _BLOCKS, [{"type": "paragraph", "value": "<p>Igneous</p>", "id": "granite"}], []),
+    ("data", _JSON, {}, None),
+    ("remark", "hush", "", ""),
+]
+
+#: Values that are the same written differently, or near another one: page, column, value.
+FORMS: list[tuple[str, int, str, Any]] = [
+    ("a decimal has the places of its field", 25, "price", Decimal("4.50")),
+    ("a decimal without places has as many as it needs", 24, "ratio", Decimal("1.5")),
+    ("zero has the places of its field", 24, "price", Decimal("0.00")),
+    ("a float is no integer", 11, "weight", 0.0),
+    ("NaN is a missing value", 13, "weight", None),
+    ("the smallest float", 24, "weight", 5e-324),
+    ("an instant is in UTC", 24, "cleaned_at", datetime(2026, 1, 15, 8, tzinfo=UTC)),
+    ("a time has its microseconds", 25, "opens_at", time(9, 30, 0, 1)),
+    ("spaces at the end are kept", 11, "story", "zinc "),
+    ("characters of four bytes are kept", 24, "story", "😀"),
+    ("forms of accents are kept", 13, "panel", "c<i>a</i>fe\u0301 <br>igneous"),
+    ("a slug is quoted in url_path", 17, "url_path", "/home/gr%C3%BC%C3%9Fe%20%26%2050%25/"),
+    ("a slug is not quoted itself", 17, "slug", "grüße & 50%"),
+    ("the label of an undeclared type is kept", 16, "type", "museum.Diorama"),
+    ("an undeclared type has the common columns", 16, "title", "Diorama"),
+]
+
+_PAGES_ALONE = Viewer(NOW, pages=frozenset({3, 6}))
+
+_FETCHED = [
+    ("hidden and missing ones are left out", "pages", [22, 26, 404, 34, 36, 37, 23], {}, [22, 23]),
+    ("what the viewer may see", "pages", [36, 37, 38], {"viewer": STAFF}, [36, 37]),
+    (
+        "restrictions below each other",
+        "pages",
+        [36, 37, 38, 39],
+        {"viewer": BOARD},
+        [36, 37, 38, 39],
+    ),
+    ("pages out of scope are left out", "pages", [1, 20, 60, 61], {"scope": (60,)}, [60, 61]),
+    ("a hidden home page opens its scope", "pages", [50, 51], {"scope": (50,)}, [51]),
+    ("an empty scope has nothing", "pages", [1, 20], {"scope": ()}, []),
+    ("no ids, no rows", "pages", [], {}, []),
+    ("closed collections", "images", [1, 2, 3, 4, 5, 6, 7, 8], {}, [1, 2, 3, 7, 8]),
+    ("open collections", "images", [4, 5, 6], {"viewer": STAFF}, [4, 5]),
+    (
+        "open pages open no collection",
+        "images",
+        [4, 6],
+        {"viewer": Viewer(STAFF.moment, frozenset({3, 6}))},
+        [],
+    ),
+    ("documents", "documents", [1, 3], {}, [1]),
+    ("other endpoints", "people", [3, 4, 1], {}, [1, 3]),
+    ("ids at the end of what is possible", "people", [2**63 - 1, -(2**63), 0, 2], {}, [2]),
+]
+
+
+class RowTests(Kit):
+    """The rows of lists, :meth:`Reader.fetch` and :meth:`Reader.get`."""
+
+    @pytest.mark.parametrize(("column", "largest", "smallest", "missing"), VALUES)
+    def test_column_has_exact_values(
+        self, reader: Reader, column: str, largest: Any, smallest: Any, missing: Any
+    ) -> None:
+        asked = query("pages", column, types=EXHIBITS, tree={"child_of": 20}, limit=3)
+        values = [row[0] for row in reader.select(asked).rows]
+        assert [*map(exact, values)] == [*map(exact, (largest, smallest, missing))]
+
+    @pytest.mark.parametrize(
+        ("page", "column", "value"), [pytest.param(*f[1:], id=f[0]) for f in FORMS]
+    )
+    def test_value(self, reader: Reader, page: int, column: str, value: Any) -> None:
+        _, row = reader.get("pages", page, lambda label: [column], ANYBODY) or ("", ())
+        assert [*map(exact, row)] == [exact(value)]
+
+    def test_columns_are_in_the_order_asked(self, reader: Reader) -> None:
+        asked = query("pages", "title", "id", "url_path", "type", where=[("id", "eq", 25)])
+        assert [tuple(row) for row in reader.select(asked).rows] == [
+            ("agate", 25, "/home/minerals/emerald/", "museum.Loan")
+        ]
+
+    def test_columns_of_types_are_read_from_each(self, reader: Reader) -> None:
+        asked = query(
+            "pages", "id", "remark", "number", types=EXHIBITS, where=[("title", "eq", "agate")]
+        )
+        assert [tuple(row) for row in reader.select(asked).rows] == [
+            (23, "hush", 2**63 - 1),
+            (25, "", 7),
+        ]
+
+    def test_columns_of_a_derived_type(self, reader: Reader) -> None:
+        asked = query("pages", "lender", "price", types=frozenset({"museum.Loan"}))
+        assert [tuple(row) for row in reader.select(asked).rows] == [
+            ("A neighbour", Decimal("4.50"))
+        ]
+
+    def test_rows_without_columns_are_empty(self, reader: Reader) -> None:
+        selected = reader.select(replace(query(tree={"child_of": 20}), columns=()))
+        assert ([*map(len, selected.rows)], selected.total) == ([0] * 5, 5)
+
+    @pytest.mark.parametrize(
+        ("endpoint", "columns", "row"),
+        [
+            ("images", ("title", "width", "tags"), ("Agate", 2**31, ("macro",))),
+            ("images", ("type", "photographer"), ("museum.Scan", "Åsa")),
+            ("people", ("name", "born", "mentor"), ("Åsa", date(1815, 12, 10), None)),
+        ],
+    )
+    def test_columns_of_other_endpoints(
+        self, reader: Reader, endpoint: str, columns: tuple[str, ...], row: tuple[Any, ...]
+    ) -> None:
+        asked = query(endpoint, *columns, where=[("id", "eq", 3)])
+        assert [tuple(found) for found in reader.select(asked).rows] == [row]
+
+    @pytest.mark.parametrize(
+        ("endpoint", "ids", "parts", "wanted"), [pytest.param(*f[1:], id=f[0]) for f in _FETCHED]
+    )
+    def test_fetch(
+        self,
+        reader: Reader,
+        endpoint: str,
+        ids: list[int],
+        parts: dict[str, Any],
+        wanted: list[int],
+    ) -> None:
+        found = reader.fetch(endpoint, ids, ["id"], **{"viewer": ANYBODY, **parts})
+        assert {i: tuple(row) for i, row in found.items()} == {i: (i,) for i in wanted}
+
+    def test_fetch_has_columns_in_the_order_asked(self, reader: Reader) -> None:
+        found = reader.fetch("pages", [25, 1], ["title", "url_path", "id", "type"], ANYBODY)
+        assert {i: tuple(row) for i, row in found.items()} == {
+            25: ("agate", "/home/minerals/emerald/", 25, "museum.Loan"),
+            1: ("Museum", "/home/", 1, "museum.Room"),
+        }
+
+    def test_fetch_has_columns_of_the_type_of_one_object(self, reader: Reader) -> None:
+        found = reader.fetch("pages", [25], ["lender", "found_on"], ANYBODY)
+        assert {i: tuple(row) for i, row in found.items()} == {
+            25: ("A neighbour", date(2024, 2, 29))
+        }
+
+    def test_fetch_takes_more_ids_than_a_statement_has_parameters(self, reader: Reader) -> None:
+        found = reader.fetch("people", range(100_000), ["id"], ANYBODY)
+        assert sorted(found) == [1, 2, 3]
+
+    def test_get_has_columns_of_the_type_it_finds(self, reader: Reader) -> None:
+        columns = {"museum.Loan": ["lender", "id"]}
+        label, row = reader.get("pages", 25, columns.__getitem__, ANYBODY) or ("", ())
+        assert (label, tuple(row)) == ("museum.Loan", ("A neighbour", 25))
+
+    @pytest.mark.parametrize(
+        ("endpoint", "id", "viewer", "scope"),
+        [
+            pytest.param("pages", 404, BOARD, None, id="one that is not there"),
+            pytest.param("pages", 26, BOARD, None, id="a draft"),
+            pytest.param("pages", 38, STAFF, None, id="a restricted page"),
+            pytest.param("pages", 20, BOARD, (60,), id="a page out of scope"),
+            pytest.param("images", 5, ANYBODY, None, id="an image below a closed collection"),
+            pytest.param("people", 2**63 - 1, ANYBODY, None, id="the largest id"),
+        ],
+    )
+    def test_get_has_nothing_of(
+        self, reader: Reader, endpoint: str, id: int, viewer: Viewer, scope: tuple[int] | None
+    ) -> None:
+        assert reader.get(endpoint, id, lambda label: ["id"], viewer, scope) is None

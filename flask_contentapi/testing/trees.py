@@ -1,0 +1,113 @@
+"""Places in the tree of pages, and translations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flask_contentapi.backend import Reader
+from flask_contentapi.query import Query
+from flask_contentapi.testing.kit import BOARD, STAFF, Kit, asks, found, holds, query
+
+__all__ = ["TreeTests"]
+
+TREES = [
+    asks(
+        "child_of: hidden children are left out",
+        [20, 12, 10, 32, 35, 60, 14, 15, 16, 17],
+        tree={"child_of": 1},
+    ),
+    asks(
+        "child_of: no grandchildren",
+        [60],
+        tree={"child_of": 1},
+        scope=(1,),
+        where=[("slug", "eq", "shop")],
+    ),
+    asks(
+        "child_of: siblings in their order, not by id", [23, 22, 21, 24, 25], tree={"child_of": 20}
+    ),
+    asks("child_of: a page without children", [], tree={"child_of": 21}),
+    asks("child_of: what the viewer may see", [37], tree={"child_of": 36}, viewer=STAFF),
+    asks(
+        "descendant_of: slugs that start alike are apart",
+        [23, 22, 21, 24, 25],
+        tree={"descendant_of": 20},
+    ),
+    asks("descendant_of: letter case of slugs counts", [13], tree={"descendant_of": 12}),
+    asks("descendant_of: a longer slug", [11], tree={"descendant_of": 10}),
+    asks(
+        "descendant_of: pages below hidden ones",
+        [20, 23, 22, 21, 24, 25, 12, 13, 10, 11, 31, 32, 35, 60, 61, 14, 15, 16, 17],
+        tree={"descendant_of": 1},
+    ),
+    asks("descendant_of: a page without any", [], tree={"descendant_of": 61}),
+    asks("descendant_of: within the scope", [61], tree={"descendant_of": 60}, scope=(60, 40)),
+    asks("ancestor_of: from the root on", [1, 20], tree={"ancestor_of": 23}),
+    asks("ancestor_of: a root has none", [], tree={"ancestor_of": 1}),
+    asks("ancestor_of: hidden ones are left out", [1], tree={"ancestor_of": 31}),
+    asks("ancestor_of: no further than the scope", [60], tree={"ancestor_of": 61}, scope=(60,)),
+    asks(
+        "ancestor_of: what the viewer may see", [1, 36, 38], tree={"ancestor_of": 39}, viewer=BOARD
+    ),
+    asks("translation_of: the other languages", [70, 80], tree={"translation_of": 20}),
+    asks("translation_of: from any of them", [20, 80], tree={"translation_of": 70}),
+    asks("translation_of: hidden ones are left out", [2], tree={"translation_of": 1}),
+    asks("translation_of: none is to be seen", [], tree={"translation_of": 10}),
+    asks(
+        "translation_of: pages without a key are no translations", [], tree={"translation_of": 12}
+    ),
+    asks("translation_of: within the scope", [70], tree={"translation_of": 20}, scope=(1, 2)),
+    asks("two relations: both are to be met", [20], tree={"descendant_of": 1, "ancestor_of": 23}),
+    asks("two relations: nothing meets both", [], tree={"child_of": 20, "translation_of": 20}),
+    asks(
+        "relations and types: both are to be met",
+        [25],
+        tree={"child_of": 20},
+        types=frozenset({"museum.Loan"}),
+    ),
+    asks(
+        "relations and filters: both are to be met",
+        [20, 10, 60],
+        tree={"child_of": 1},
+        where=[("show_in_menus", "eq", True)],
+    ),
+]
+
+
+def _names(rule: str, unseen: list[int], **parts: Any) -> Any:
+    return pytest.param(query(**parts), unseen, id=rule)
+
+
+UNSEEN = [
+    _names("a page that is not there", [404], tree={"child_of": 404}),
+    _names("a draft", [30], tree={"descendant_of": 30}),
+    _names("an expired page", [34], tree={"child_of": 34}),
+    _names("a restricted page", [36], tree={"child_of": 36}),
+    _names("a page below a restricted one", [37], tree={"ancestor_of": 37}),
+    _names("a hidden translation", [72], tree={"translation_of": 72}),
+    _names("a page out of scope", [20], tree={"child_of": 20}, scope=(60,)),
+    _names("a page above the scope", [1], tree={"descendant_of": 1}, scope=(60,)),
+    _names("one of two", [30], tree={"child_of": 20, "ancestor_of": 30}),
+    _names("each of two", [30, 404], tree={"child_of": 404, "ancestor_of": 30}),
+]
+
+
+class TreeTests(Kit):
+    """:attr:`Query.tree`."""
+
+    @holds(TREES)
+    def test_relation(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
+        assert found(reader, query) == (ids, total)
+
+    @pytest.mark.parametrize(("query", "unseen"), UNSEEN)
+    def test_names_unseen(self, reader: Reader, query: Query, unseen: list[int]) -> None:
+        selected = reader.select(query)
+        assert (sorted(selected.unseen), list(selected.rows)) == (unseen, [])
+
+    @holds(TREES)
+    def test_names_nothing_unseen(
+        self, reader: Reader, query: Query, ids: list[int], total: int
+    ) -> None:
+        assert tuple(reader.select(query).unseen) == ()
