@@ -23,13 +23,21 @@ if TYPE_CHECKING:
     from flask_contentapi.registry import Registry
     from flask_contentapi.sites import Sites
 
-__all__ = ["Backend", "Reader", "find_backend", "installed_backends"]
+__all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends"]
 
 #: The entry points that backends are found by.
 ENTRY_POINTS = "flask_contentapi.backends"
 
 #: Content as records: a list for each of ``locales``, ``sites``, ``collections`` and endpoint.
 Records = Mapping[str, Iterable[Any]]
+
+
+class ContentChanged(Exception):
+    """The content became another one while a reader was reading it.
+
+    A reader that cannot hold on to the content it began with raises it; the request is answered
+    anew, with a new reader.
+    """
 
 
 class Reader(ABC):

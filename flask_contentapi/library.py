@@ -137,18 +137,26 @@ def _relations(
                 yield from _relations(place.child(name, number), column.child, child)
 
 
-def read_library(content: Content, registry: Registry) -> Library:
+#: The columns that places in the tree, restrictions and languages follow from.
+STRUCTURAL = frozenset(
+    ("id", "type", "parent", "slug", "restriction", "locale", "translation_key", "collection")
+)
+
+
+def read_library(content: Content, registry: Registry, *, outline: bool = False) -> Library:
     """Reads and checks the whole content.
 
     :param content: a list of records for each section (``locales``, ``sites``, ``collections``
         and each endpoint); instances of the declared classes may stand among the records.
+    :param outline: whether to keep of each object only :data:`STRUCTURAL` columns, None for the
+        others, and those of its endpoint's base, for content that is not to be kept in memory.
     :raises ContentError: with every problem found.
     """
     reader = RecordReader(registry)
     _check_sections(content, registry, reader)
     collections = _read_collections(content.get("collections", ()), reader)
     tables = {
-        name: _read_table(content.get(name, ()), endpoint, reader)
+        name: _read_table(content.get(name, ()), endpoint, reader, outline)
         for name, endpoint in registry.endpoints.items()
     }
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
@@ -212,10 +220,13 @@ def _check_sections(content: Content, registry: Registry, reader: RecordReader) 
             reader.note(Place(name, -1, name), "", f"there is no such section.{hint}")
 
 
-def _read_table(records: Iterable[Any], endpoint: Endpoint, reader: RecordReader) -> Table:
+def _read_table(
+    records: Iterable[Any], endpoint: Endpoint, reader: RecordReader, outline: bool
+) -> Table:
     """The objects of an endpoint, as their records stand."""
     table = Table(endpoint)
     seen = set()
+    kept = [name in STRUCTURAL for name in endpoint.base.column_names]
     for index, record in enumerate(records):
         entry = reader.entry(endpoint.name, index, record)
         if entry is None:
@@ -224,9 +235,11 @@ def _read_table(records: Iterable[Any], endpoint: Endpoint, reader: RecordReader
         if row[0] in seen:
             reader.note(_place(table, row, index), "id", "another record has this id already")
         seen.add(row[0])
-        table.rows.append(row)
-        if extras:
+        if outline:
+            row = tuple([value if keep else None for value, keep in zip(row, kept, strict=False)])
+        elif extras:
             table.extras[row[0]] = extras
+        table.rows.append(row)
     return table
 
 

@@ -77,15 +77,23 @@ def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
 
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
     """
-    weights: Counter[str] = Counter()
-    places = declared.places
-    for column in declared.searched:
-        for text in _texts(column, row[places[column.name]]):
-            weights.update(words(text))
-    if "title" in places:
-        for word in words(row[places["title"]]):
-            weights[word] += TITLE_WEIGHT
+    weights = Counter(rest_words(declared, row))
+    for word in title_words(declared, row):
+        weights[word] += TITLE_WEIGHT
     return weights
+
+
+def title_words(declared: ObjectType, row: Row) -> list[str]:
+    """The words of an object's title, in order."""
+    place = declared.places.get("title")
+    return [] if place is None else words(row[place] or "")
+
+
+def rest_words(declared: ObjectType, row: Row) -> list[str]:
+    """The words of all else that is searched of an object."""
+    places = declared.places
+    texts = (_texts(column, row[places[column.name]]) for column in declared.searched)
+    return [word for found in texts for text in found for word in words(text)]
 
 
 def _texts(column: Column, value: Any) -> Iterator[str]:

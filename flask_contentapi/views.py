@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -17,8 +19,8 @@ from werkzeug.exceptions import MethodNotAllowed
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses, quote_slug, split_path
 from flask_contentapi.arguments import ListArguments, read_query_string
-from flask_contentapi.backend import Reader
-from flask_contentapi.errors import BadRequest, NotFound
+from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.library import Restriction
 from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
 from flask_contentapi.registry import Endpoint
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DetailView", "FindView", "ListView", "UnknownView", "json_response"]
 
+#: How often a request is answered anew because the content changes meanwhile.
+ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
 _ID = re.compile(r"[0-9]+")
 #: Parameters of ``find/`` that are used up by it (contract, Parameters).
@@ -39,8 +43,15 @@ _FINDING = ("html_path", "id")
 
 def json_response(value: Any, status: int = 200) -> Response:
     """An answer in JSON; instants end in ``Z``."""
-    body = orjson.dumps(value, option=orjson.OPT_UTC_Z)
+    body = orjson.dumps(value, default=_decimal, option=orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC)
     return Response(body, status, mimetype="application/json")
+
+
+def _decimal(value: Any) -> str:
+    """Decimals inside of what a field of the site's own writes."""
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    raise TypeError(f"{value!r} is no JSON")
 
 
 class Visit:
@@ -149,10 +160,17 @@ class EndpointView(View):
     def dispatch_request(self, **parts: str) -> ResponseReturnValue:
         """Answers GET and HEAD by :meth:`get`."""
         if request.method in ("GET", "HEAD"):
-            return self.get(**parts)
+            return self._settled(**parts)
         if request.method == "OPTIONS":
             return Response(headers={"Allow": ", ".join(_METHODS)})
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
+
+    def _settled(self, **parts: str) -> ResponseReturnValue:
+        """The answer, from one state of the content."""
+        for _ in range(ATTEMPTS):
+            with suppress(ContentChanged):
+                return self.get(**parts)
+        raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
     def get(self, **parts: str) -> ResponseReturnValue:
         """The answer.
