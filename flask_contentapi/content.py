@@ -178,7 +178,7 @@ class Entry(Content):
     """
 
     endpoint: ClassVar[str]
-    meta_fields = (
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
         *Content.meta_fields,
         APIField("detail_url", fields.String(), source=DetailURL()),
     )
@@ -193,7 +193,7 @@ class Page(Entry):
     """The base of all page types (specification, 2.3)."""
 
     endpoint = "pages"
-    meta_fields = (
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
         *Entry.meta_fields,
         APIField("html_url", fields.String(), source=HTMLURL()),
         "slug",
@@ -206,18 +206,18 @@ class Page(Entry):
         "parent",
         "locale",
     )
-    body_fields = ("id", "title")
-    built_in_search_fields = ("title",)
-    listing_default_fields = (
+    body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
+    built_in_search_fields: ClassVar[Sequence[str]] = ("title",)
+    listing_default_fields: ClassVar[Sequence[str]] = (
         *Entry.listing_default_fields,
         "html_url",
         "slug",
         "first_published_at",
         "title",
     )
-    nested_default_fields = (*Entry.nested_default_fields, "title")
-    detail_only_fields = ("parent",)
-    i18n_default_fields = ("locale",)
+    nested_default_fields: ClassVar[Sequence[str]] = (*Entry.nested_default_fields, "title")
+    detail_only_fields: ClassVar[Sequence[str]] = ("parent",)
+    i18n_default_fields: ClassVar[Sequence[str]] = ("locale",)
 
     parent = Related("pages", shown=_SUMMARY, within_site=True)
     title = fields.String(required=True)
@@ -238,15 +238,24 @@ class Page(Entry):
 class Media(Entry):
     """What images and documents have in common."""
 
-    meta_fields = (
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
         *Entry.meta_fields,
         "tags",
         APIField("download_url", fields.String(), source=DownloadURL()),
     )
     body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
-    built_in_search_fields = ("title", "tags")
-    listing_default_fields = (*Entry.listing_default_fields, "tags", "download_url", "title")
-    nested_default_fields = (*Entry.nested_default_fields, "download_url", "title")
+    built_in_search_fields: ClassVar[Sequence[str]] = ("title", "tags")
+    listing_default_fields: ClassVar[Sequence[str]] = (
+        *Entry.listing_default_fields,
+        "tags",
+        "download_url",
+        "title",
+    )
+    nested_default_fields: ClassVar[Sequence[str]] = (
+        *Entry.nested_default_fields,
+        "download_url",
+        "title",
+    )
 
     title = fields.String(required=True)
     file = fields.String()
@@ -258,7 +267,7 @@ class Image(Media):
     """The base of the site's image type (specification, 2.4)."""
 
     endpoint = "images"
-    body_fields = (*Media.body_fields, "width", "height")
+    body_fields: ClassVar[Sequence[str | APIField]] = (*Media.body_fields, "width", "height")
 
     width = fields.Integer()
     height = fields.Integer()

@@ -12,9 +12,10 @@ import copy
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Context as DecimalContext
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from marshmallow import fields
+from marshmallow import ValidationError, fields
 
 from flask_contentapi import kinds
 
@@ -119,8 +120,46 @@ class DecimalText(fields.Decimal):
         return format(number, "f")
 
 
+class Anything(fields.Raw):
+    """What the site's code makes: JSON, with instants and decimals as they are elsewhere."""
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **_: Any) -> Any:
+        return _as_elsewhere(value)
+
+
+def _as_elsewhere(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return Instant().serialize("", value, accessor=itself)
+    if isinstance(value, Decimal):
+        return DecimalText().serialize("", value, accessor=itself)
+    if isinstance(value, Mapping):
+        return {key: _as_elsewhere(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_as_elsewhere(entry) for entry in value]
+    return value
+
+
+def itself(value: Any, *_: Any) -> Any:
+    """The accessor for fields that are given their value instead of an object which has it."""
+    return value
+
+
+def _canonical_kind(field: fields.Field[Any]) -> kinds.Kind:
+    """Texts that the field reads, in the form that it writes."""
+
+    def canonical(value: Any) -> str:
+        try:
+            text = value if isinstance(value, str) else field.serialize("", value, accessor=itself)
+            return str(field.serialize("", field.deserialize(text), accessor=itself))
+        except (ValidationError, AttributeError) as error:
+            messages = error.messages if isinstance(error, ValidationError) else ["Not valid."]
+            raise ValueError(" ".join(map(str, messages))) from None
+
+    return kinds.Canonical(canonical)
+
+
 def _enum_kind(field: fields.Enum[Any]) -> kinds.Kind:
-    return kinds.Json() if field.by_value else kinds.Text()
+    return kinds.Json() if field.by_value else _canonical_kind(field)
 
 
 def _decimal_kind(field: fields.Decimal) -> kinds.Kind:
@@ -141,10 +180,10 @@ _KINDS: tuple[tuple[type[fields.Field[Any]], Callable[[Any], kinds.Kind]], ...] 
     (fields.Date, lambda field: kinds.Date()),
     (fields.Time, lambda field: kinds.Time()),
     (fields.DateTime, lambda field: kinds.DateTime()),
+    (fields.UUID, _canonical_kind),
+    (fields.IP, _canonical_kind),
+    (fields.IPInterface, _canonical_kind),
     (fields.String, lambda field: kinds.Text()),
-    (fields.UUID, lambda field: kinds.Text()),
-    (fields.IP, lambda field: kinds.Text()),
-    (fields.IPInterface, lambda field: kinds.Text()),
     (fields.Enum, _enum_kind),
 )
 
@@ -164,4 +203,7 @@ def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
     if type(field) is fields.Decimal:
         places = _decimal_kind(field).places  # type: ignore[attr-defined]
         return DecimalText(places, field.rounding)
-    return copy.copy(field)
+    copied = copy.copy(field)
+    if type(field) is fields.List:
+        copied.inner = answer_field(field.inner)  # type: ignore[attr-defined]
+    return copied

@@ -87,6 +87,26 @@ class Text(Kind):
         return text
 
 
+class Canonical(Text):
+    """Text of which only one form of several is stored, as of a UUID.
+
+    :param canonical: that form of any other one, or of the object that Python has for it; raises
+        a ValueError for what is neither.
+    """
+
+    def __init__(self, canonical: Callable[[Any], str]) -> None:
+        self.canonical = canonical
+
+    def empty(self) -> Any:
+        return None
+
+    def read(self, value: Any) -> str:
+        return check_text(self.canonical(value))
+
+    def parse(self, text: str) -> str:
+        return self.canonical(text)
+
+
 class Integer(Kind):
     name = "integer"
 

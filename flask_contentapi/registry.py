@@ -27,7 +27,7 @@ from flask_contentapi.content import (
     Page,
 )
 from flask_contentapi.errors import BadRequest, DeclarationError
-from flask_contentapi.fields import Blocks, Children, Related, answer_field, kind_of
+from flask_contentapi.fields import Anything, Blocks, Children, Related, answer_field, kind_of
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
 
@@ -123,6 +123,8 @@ class Column:
     @cached_property
     def is_plain(self) -> bool:
         """Whether a stored value is what the field has in Python, so that it only validates."""
+        if isinstance(self.kind, kinds.Canonical):
+            return False
         if isinstance(self.kind, kinds.Text | kinds.Json):
             standard = type(self.field).__module__ in (fields.__name__, Blocks.__module__)
             return standard and isinstance(self.field, fields.String | fields.Raw)
@@ -548,7 +550,7 @@ class Registry:
         field = given.field
         assert field is not None
         if isinstance(field, fields.Function):
-            return fields.Raw(), cast(Callable[[Any], Any], field.serialize_func)
+            return Anything(), cast(Callable[[Any], Any], field.serialize_func)
         if isinstance(field, fields.Constant):
             return field, lambda instance: field.constant
         if isinstance(field, fields.Method):
@@ -558,7 +560,8 @@ class Registry:
             )
         if not hasattr(declared.content_class, source):
             raise self._unknown(declared, source)
-        return answer_field(field), attribute(source)
+        written = Anything() if type(field) is fields.Raw else answer_field(field)
+        return written, attribute(source)
 
     @staticmethod
     def _stored(name: str, column: Column, in_meta: bool) -> Export:

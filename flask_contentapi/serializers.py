@@ -17,10 +17,10 @@ from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BadRequest
-from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags
+from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, itself
 from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Column, Export, ObjectType, Registry, suggest
-from flask_contentapi.selection import DEFAULT, Selection
+from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup
 
 __all__ = ["Item", "Plan", "Planner", "View"]
@@ -223,8 +223,10 @@ class Planner:
         if not isinstance(representation, Related):
             return lambda context: _standalone(representation)
         target = self._registry.target(representation)
-        lookup = layout.lookup(target, lambda row: _block_ids(row[place], block))
-        plan = self._plan(lookup.layout, self._choose(target, "nested", DEFAULT))
+        within = representation.within_site
+        lookup = layout.lookup(target, lambda row: _block_ids(row[place], block), within)
+        shown = parse_fields(representation.shown or "")
+        plan = self._plan(lookup.layout, self._choose(target, "nested", shown))
 
         def bind(context: Context) -> Callable[[Any], Any]:
             found, build = context.related[lookup.slot], plan.bind(context)
@@ -282,11 +284,7 @@ def _standalone(field: Any) -> Callable[[Any], Any]:
     """The function from a value to what a field writes; functions are taken as they are."""
     if not isinstance(field, fields.Field):
         return cast(Callable[[Any], Any], field)
-    return lambda value: field.serialize("", value, accessor=_itself)
-
-
-def _itself(value: Any, *_: Any) -> Any:
-    return value
+    return lambda value: field.serialize("", value, accessor=itself)
 
 
 # Blocks.
