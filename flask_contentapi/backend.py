@@ -154,6 +154,12 @@ class Backend(ABC):
     def close(self) -> None:  # noqa: B027 - most have nothing to give back
         """Gives everything back that was opened."""
 
+    def create(self) -> None:  # noqa: B027 - most need nothing
+        """Makes what has to be there before content can be kept; what is there stays as it is.
+
+        :raises ConfigurationError: if it cannot be made.
+        """
+
     def reload(self) -> None:  # noqa: B027 - most read their storage for each request anyway
         """Makes this process and others read the storage anew, where they keep what they read.
 

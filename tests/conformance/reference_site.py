@@ -179,5 +179,6 @@ def create_app(content: Mapping[str, Any], backend: str, config: Mapping[str, An
     app.config.update(CMSAPI_BACKEND=fresh_address(backend), **config)
     api = ContentAPI(app, types=TYPES)
     with app.app_context():
+        api.backend.create()
         api.backend.load(content)
     return app

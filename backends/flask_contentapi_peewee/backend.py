@@ -1,0 +1,230 @@
+"""The backend that keeps content in a database, by peewee."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import peewee
+from playhouse.pool import MaxConnectionsExceeded
+
+from flask_contentapi.backend import Backend, ContentChanged, Reader
+from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
+from flask_contentapi_peewee.loading import dump, load
+from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.statements import Statements
+from flask_contentapi_peewee.structure import Structure
+from flask_contentapi_peewee.tables import Tables
+
+__all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
+
+_log = logging.getLogger("flask_contentapi")
+
+#: The version of the tables' layout.
+SCHEMA = "1"
+#: What databases raise that do not answer.
+_GONE = (peewee.OperationalError, peewee.InterfaceError, MaxConnectionsExceeded)
+
+
+class PeeweeBackend(Backend):
+    """Serves content from the tables of a database.
+
+    :param engine: the database.
+    """
+
+    engine_class: ClassVar[type[Engine]]
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._registry: Registry | None = None
+        self._tables: Tables | None = None
+        self._statements: Statements | None = None
+        self._structure: Structure | None = None
+        self._ready = False
+
+    @classmethod
+    def from_address(cls, address: str, root: Path) -> PeeweeBackend:
+        return cls(cls.engine_class.connect(address, root))
+
+    def open(self, registry: Registry, *, debug: bool = False) -> None:
+        self._registry = registry
+        self._tables = Tables(registry, self.engine)
+        self._statements = Statements(self._tables)
+        why = self.not_ready()
+        if why:
+            _log.error("%s", why)
+
+    def close(self) -> None:
+        self.engine.close()
+
+    @property
+    def tables(self) -> Tables:
+        """The tables."""
+        if self._tables is None:
+            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+        return self._tables
+
+    @property
+    def statements(self) -> Statements:
+        """The statements."""
+        if self._statements is None:
+            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+        return self._statements
+
+    @property
+    def registry(self) -> Registry:
+        """The declared types."""
+        if self._registry is None:
+            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+        return self._registry
+
+    # Set-up.
+
+    def not_ready(self) -> str:
+        """Why the database cannot be served from, in a sentence; "" if it can."""
+        missing = self.engine.missing()
+        if missing:
+            return f"{missing} {_MAKE}"
+        try:
+            with connected(self.engine.reading):
+                state = self.tables.state
+                if not self.engine.reading.table_exists(state.model._meta.table_name):
+                    return f"The tables are not there. {_MAKE}"
+                schema = self._read_state("schema")
+        except _GONE as error:
+            return f"The database cannot be reached: {_reason(error)}."
+        if schema != SCHEMA:
+            return (
+                f"The tables have the layout {schema}, but this version of flask_contentapi knows "
+                f"{SCHEMA}; update flask_contentapi."
+            )
+        return ""
+
+    def create(self) -> None:
+        self.engine.create()
+        database = self.engine.database
+        with connected(database), database.atomic():
+            if database.table_exists(self.tables.state.model._meta.table_name):
+                return
+            for model in self.tables.models:
+                model.create_table()
+            for endpoint in self.tables.endpoints.values():
+                self.engine.create_words(endpoint.words)
+            for key, value in (("schema", SCHEMA), ("stamp", _new_stamp())):
+                self._write_state(key, value)
+
+    def _read_state(self, key: str) -> str | None:
+        state = self.tables.state
+        query = state.model.select(state.fields["value"]).where(state.fields["key"] == key)
+        found = query.tuples().execute(self.engine.reading)
+        return next((value for (value,) in found), None)
+
+    def _write_state(self, key: str, value: str) -> None:
+        state = self.tables.state
+        state.model.delete().where(state.fields["key"] == key).execute()
+        state.model.insert({state.fields["key"]: key, state.fields["value"]: value}).execute()
+
+    # Reading.
+
+    @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        database = self.engine.reading
+        self._require_ready()
+        try:
+            with connected(database):
+                yield DatabaseReader(database, self.statements, self._present(database))
+        except ContentChanged:
+            self._structure = None
+            raise
+        except _GONE as error:
+            raise BackendUnavailable(_reason(error)) from error
+
+    def _require_ready(self) -> None:
+        if not self._ready:
+            why = self.not_ready()
+            if why:
+                raise BackendUnavailable(why)
+            self._ready = True
+
+    def _present(self, database: peewee.Database) -> Structure:
+        """The structure of the present version, as far as is known."""
+        structure = self._structure
+        if structure is None:
+            stamp = self._read_state("stamp") or ""
+            structure = Structure(self.tables, database, stamp)
+            if self._read_state("stamp") != stamp:
+                raise ContentChanged
+            self._structure = structure
+        return structure
+
+    # Writing.
+
+    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        with self.writing():
+            load(content, self.registry, self.tables)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction in which the content becomes another version."""
+        why = self.not_ready()
+        if why:
+            raise ConfigurationError(why)
+        database = self.engine.database
+        with connected(database), self.engine.transaction():
+            yield
+            self._write_state("stamp", _new_stamp())
+        self._structure = None
+
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        with connected(self.engine.reading):
+            yield from dump(self.tables)
+
+    def check(self) -> Iterable[Problem]:
+        return ()
+
+
+class SQLiteBackend(PeeweeBackend):
+    """The backend for SQLite; its address is as ``sqlite:///site.db``."""
+
+    engine_class = SQLite
+
+
+class PostgreSQLBackend(PeeweeBackend):
+    """The backend for PostgreSQL; its address is as ``postgresql://user@host/name``."""
+
+    engine_class = PostgreSQL
+
+
+class MariaDBBackend(PeeweeBackend):
+    """The backend for MariaDB and MySQL; its address is as ``mariadb://user@host/name``."""
+
+    engine_class = MariaDB
+
+
+_MAKE = "Make it with the command: flask contentapi init-db."
+
+
+def _new_stamp() -> str:
+    return secrets.token_hex(8)
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of what a database says; addresses and passwords are not in it."""
+    return str(error).strip().partition("\n")[0].rstrip(".")
+
+
+@contextmanager
+def connected(database: peewee.Database) -> Iterator[None]:
+    """A connection that is given back if it was not there before."""
+    opened = database.connect(reuse_if_open=True)
+    try:
+        yield
+    finally:
+        if opened and not database.is_closed():
+            database.close()

@@ -1,0 +1,463 @@
+"""What is different from one database to the next."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+import orjson
+import peewee
+from peewee import SQL, Node, fn
+from playhouse.pool import PooledMySQLDatabase, PooledPostgresqlDatabase, PooledSqliteDatabase
+
+from flask_contentapi import kinds
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.search import TITLE_WEIGHT
+from flask_contentapi_peewee.columns import StoredField
+
+__all__ = ["Engine", "MariaDB", "PostgreSQL", "SQLite", "md5"]
+
+#: How many connections a process opens at most, and how long a request waits for one, in s.
+MAX_CONNECTIONS = 20
+WAIT = 10
+#: How many characters of a text an index has where it cannot have all.
+INDEXED = 190
+
+#: An object's words: its id, the tokens of its title, and those of the rest.
+Words = tuple[int, Sequence[str], Sequence[str]]
+
+
+def md5(text: str) -> str:
+    """The digest that long paths are found by, as every database computes it."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+class Engine(ABC):
+    """One kind of database.
+
+    :param database: its connections.
+    :param reading: the connections for what only reads, where they are others.
+    :cvar sql_types: the column type for each kind of value, for ``key`` (short ASCII text) and
+        for ``path`` (ASCII text with an index on all of it).
+    """
+
+    sql_types: ClassVar[Mapping[str, str]]
+
+    def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:
+        self.database = database
+        self.reading = reading or database
+
+    @classmethod
+    @abstractmethod
+    def connect(cls, address: str, root: Path) -> Engine:
+        """The database at an address.
+
+        :param address: what follows the name of the backend and a colon.
+        :param root: the folder that relative paths start at.
+        :raises ConfigurationError: if the address cannot be read.
+        """
+
+    def missing(self) -> str:
+        """Why there is nothing to connect to, in a sentence; "" if there may be."""
+        return ""
+
+    def create(self) -> None:  # noqa: B027 - most are made by the people who run the server
+        """Makes the database itself, if it can be made here."""
+
+    def close(self) -> None:
+        """Closes all connections."""
+        for database in {self.database, self.reading}:
+            if isinstance(
+                database, PooledSqliteDatabase | PooledPostgresqlDatabase | PooledMySQLDatabase
+            ):
+                database.close_all()
+
+    @abstractmethod
+    def among(self, column: Node, values: SQL) -> Node:
+        """Whether a column is one of some integers.
+
+        :param values: the place of a parameter made by :meth:`integers`.
+        """
+
+    def integers(self, values: Iterable[int]) -> Any:
+        """Integers as one parameter of a statement."""
+        return orjson.dumps(list(values)).decode()
+
+    def random(self) -> Node:
+        """A random number for each row."""
+        return fn.RANDOM()
+
+    def indexed(self, field: StoredField) -> Node:
+        """What an index has of a column."""
+        return field
+
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Node]]:
+        """The keys of each index that is needed to filter and order by a column."""
+        return [[self.indexed(field)]]
+
+    def is_long(self, field: StoredField) -> bool:
+        """Whether a column may hold more than an index takes."""
+        return getattr(field, "field_type", "") == self.sql_types["text"]
+
+    def equals(self, field: StoredField, value: SQL) -> Node:
+        """Whether a column has a value, so that its index helps."""
+        return field == value
+
+    def sort_keys(self, field: StoredField, descending: bool) -> Sequence[Node]:
+        """What to order by for a column: missing values first ascending, last descending."""
+        return [field.desc() if descending else field.asc()]
+
+    @abstractmethod
+    def array(self, fields: Sequence[StoredField]) -> Node:
+        """Columns of a row as a JSON array, decimals as texts."""
+
+    # Full text. Words are tokens of ASCII letters and digits, which every engine takes as they
+    # are; they are neither so short nor so common that one would leave them out.
+
+    @abstractmethod
+    def create_words(self, table: str) -> None:
+        """Makes the table of words of an endpoint's objects, by id."""
+
+    def clear_words(self, table: str) -> None:
+        """Takes everything out of the table of words."""
+        self.database.execute_sql(f"DELETE FROM {table}")  # noqa: S608 - a name of our own
+
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Inserts many rows by one statement."""
+        self.database.cursor().executemany(sql, rows)
+
+    def transaction(self) -> Any:
+        """A transaction for writing; others that write wait for its end."""
+        return self.database.atomic()
+
+    @abstractmethod
+    def put_words(self, table: str, rows: Iterable[Words]) -> None:
+        """Adds the words of objects that have none in the table."""
+
+    @abstractmethod
+    def words_id(self, table: peewee.Table) -> Node:
+        """The id of the object that a row of the table is about."""
+
+    @abstractmethod
+    def matches(self, table: peewee.Table, query: SQL) -> Node:
+        """Whether an object has the words of a query.
+
+        :param query: the place of a parameter made by :meth:`query`.
+        """
+
+    @abstractmethod
+    def rank(self, table: peewee.Table, query: SQL) -> Node:
+        """What to order by so that the best come first."""
+
+    @abstractmethod
+    def query(self, tokens: Sequence[str], every: bool) -> str:
+        """A query for objects with every token, or one of them, as a parameter."""
+
+
+class SQLite(Engine):
+    """SQLite, with FTS5; its file is written ahead (WAL), so that readers never wait."""
+
+    sql_types = {
+        **dict.fromkeys(("text", "key", "path", "date", "time", "datetime"), "TEXT"),
+        **dict.fromkeys(("json", "blocks", "decimal"), "TEXT"),
+        **dict.fromkeys(("integer", "boolean", "relation"), "INTEGER"),
+        "float": "REAL",
+    }
+
+    def __init__(self, database: peewee.Database) -> None:
+        super().__init__(database)
+        database.register_function(md5, "md5", 1)
+
+    @classmethod
+    def connect(cls, address: str, root: Path) -> SQLite:
+        text, _, options = address.partition("?")
+        name = unquote(text.removeprefix("///"))
+        if not name or name == ":memory:" or name.startswith("//"):
+            raise ConfigurationError(
+                f"sqlite:{address} names no file; use sqlite:///site.db, with a fourth slash for "
+                "an absolute path."
+            )
+        # A file that is not there must not come into being by being looked for.
+        database = PooledSqliteDatabase(
+            f"{(root / name).absolute().as_uri()}?mode=rw",
+            uri=True,
+            check_same_thread=False,
+            pragmas={
+                "journal_mode": "wal",
+                "synchronous": "normal",
+                "cache_size": -65_536,
+                "mmap_size": 1 << 30,
+            },
+            **_pool(options),
+        )
+        return cls(database)
+
+    @property
+    def _file(self) -> Path:
+        return Path(unquote(urlsplit(self.database.database).path))
+
+    def missing(self) -> str:
+        return "" if self._file.exists() else f"There is no database file {self._file.name}."
+
+    def create(self) -> None:
+        self._file.touch()
+
+    def transaction(self) -> Any:
+        # A transaction that begins with reading could not go on to write after another has.
+        return self.database.atomic("IMMEDIATE")
+
+    def among(self, column: Node, values: SQL) -> Node:
+        return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
+
+    def clear_words(self, table: str) -> None:
+        # Taking the rows out one by one would take as long as putting them in.
+        self.database.execute_sql(f'DROP TABLE "{table}"')
+        self.create_words(table)
+
+    def array(self, fields: Sequence[StoredField]) -> Node:
+        return fn.json_array(*fields)
+
+    def create_words(self, table: str) -> None:
+        self.database.execute_sql(
+            f'CREATE VIRTUAL TABLE "{table}" USING fts5(title, rest, tokenize=ascii)'
+        )
+
+    def put_words(self, table: str, rows: Iterable[Words]) -> None:
+        texts = ((identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows)
+        sql = f'INSERT INTO "{table}" (rowid, title, rest) VALUES (?, ?, ?)'  # noqa: S608
+        self.database.cursor().executemany(sql, texts)
+
+    def words_id(self, table: peewee.Table) -> Node:
+        return table.c.rowid
+
+    def matches(self, table: peewee.Table, query: SQL) -> Node:
+        return peewee.Expression(self._whole(table), "MATCH", query)
+
+    def rank(self, table: peewee.Table, query: SQL) -> Node:
+        return fn.bm25(self._whole(table), float(TITLE_WEIGHT), 1.0).asc()
+
+    @staticmethod
+    def _whole(table: peewee.Table) -> Node:
+        """The hidden column that stands for all columns."""
+        return getattr(table.c, table.__name__)  # type: ignore[no-any-return]
+
+    def query(self, tokens: Sequence[str], every: bool) -> str:
+        return (" AND " if every else " OR ").join(f'"{token}"' for token in tokens)
+
+
+class PostgreSQL(Engine):
+    """PostgreSQL; with several hosts in the address, standbys are read from."""
+
+    sql_types = {
+        **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
+        **dict.fromkeys(("key", "path", "date", "time", "datetime"), 'VARCHAR COLLATE "C"'),
+        **dict.fromkeys(("integer", "relation"), "BIGINT"),
+        "boolean": "BOOLEAN",
+        "decimal": "NUMERIC",
+        "float": "DOUBLE PRECISION",
+    }
+
+    @classmethod
+    def connect(cls, address: str, root: Path) -> PostgreSQL:
+        if not address.startswith("//"):
+            raise ConfigurationError(
+                f"postgresql:{address} is no address; it must be as postgresql://user@host/name."
+            )
+        hosts = urlsplit(address).netloc.rpartition("@")[2]
+        if "," not in hosts:
+            return cls(_postgresql(address))
+        return cls(_postgresql(address, "read-write"), _postgresql(address, "prefer-standby"))
+
+    def among(self, column: Node, values: SQL) -> Node:
+        return peewee.Expression(column, "=", fn.ANY(values))
+
+    def integers(self, values: Iterable[int]) -> Any:
+        return list(values)
+
+    def indexed(self, field: StoredField) -> Node:
+        # Longer values do not fit the pages of an index.
+        return fn.LEFT(field, INDEXED) if self.is_long(field) else field
+
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Node]]:
+        return [[self.indexed(field).asc(nulls="FIRST")]]
+
+    def equals(self, field: StoredField, value: SQL) -> Node:
+        if not self.is_long(field):
+            return field == value
+        return (fn.LEFT(field, INDEXED) == fn.LEFT(value, INDEXED)) & (field == value)
+
+    def sort_keys(self, field: StoredField, descending: bool) -> Sequence[Node]:
+        keys = [self.indexed(field), field] if self.is_long(field) else [field]
+        if descending:
+            return [key.desc(nulls="LAST") for key in keys]
+        return [key.asc(nulls="FIRST") for key in keys]
+
+    def array(self, fields: Sequence[StoredField]) -> Node:
+        decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
+        entries = (f.cast("text") if f in decimals else f for f in fields)
+        return fn.json_build_array(*entries).cast("text")
+
+    def create_words(self, table: str) -> None:
+        self.database.execute_sql(
+            f'CREATE TABLE "{table}" (id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)'
+        )
+        self.database.execute_sql(f'CREATE INDEX "{table}_words" ON "{table}" USING GIN (words)')
+
+    def put_words(self, table: str, rows: Iterable[Words]) -> None:
+        sql = f'INSERT INTO "{table}" (id, words) VALUES (%s, CAST(%s AS TSVECTOR))'  # noqa: S608
+        vectors = ((identity, _vector(title, rest)) for identity, title, rest in rows)
+        self.database.cursor().executemany(sql, vectors)
+
+    def words_id(self, table: peewee.Table) -> Node:
+        return table.c.id  # type: ignore[no-any-return]
+
+    def matches(self, table: peewee.Table, query: SQL) -> Node:
+        return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))
+
+    def rank(self, table: peewee.Table, query: SQL) -> Node:
+        weights = SQL(f"CAST('{{{1 / TITLE_WEIGHT}, 0, 0, 1}}' AS REAL[])")
+        return fn.ts_rank(weights, table.c.words, query.cast("tsquery")).desc()
+
+    def query(self, tokens: Sequence[str], every: bool) -> str:
+        return (" & " if every else " | ").join(f"'{token}'" for token in tokens)
+
+
+class MariaDB(Engine):
+    """MariaDB and MySQL; of several hosts in the address the first that answers is read from."""
+
+    sql_types = {
+        **dict.fromkeys(
+            ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+        ),
+        **dict.fromkeys(
+            ("key", "date", "time", "datetime"),
+            "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+        ),
+        "path": "VARCHAR(1500) CHARACTER SET ascii COLLATE ascii_nopad_bin",
+        **dict.fromkeys(("integer", "relation"), "BIGINT"),
+        "boolean": "BOOL",
+        "decimal": f"DECIMAL({2 * kinds.DECIMAL_DIGITS}, {kinds.DECIMAL_DIGITS})",
+        "float": "DOUBLE",
+    }
+
+    @classmethod
+    def connect(cls, address: str, root: Path) -> MariaDB:
+        parts = urlsplit(f"mariadb:{address}")
+        name = unquote(parts.path.lstrip("/"))
+        if not parts.netloc or not name:
+            raise ConfigurationError(
+                f"mariadb:{address} is no address; it must be as mariadb://user@host/name."
+            )
+        login, _, hosts = parts.netloc.rpartition("@")
+        user, _, password = login.partition(":")
+        given: dict[str, Any] = {"charset": "utf8mb4", **_others(parts.query)}
+        if user:
+            given["user"] = unquote(user)
+        if password:
+            given["password"] = unquote(password)
+        databases = [
+            PooledMySQLDatabase(name, **_host(host), **given, **_pool(parts.query))
+            for host in hosts.split(",")
+        ]
+        return cls(databases[0], databases[-1])
+
+    def among(self, column: Node, values: SQL) -> Node:
+        table = fn.JSON_TABLE(
+            peewee.NodeList((values, SQL(", '$[*]' COLUMNS (value BIGINT PATH '$')")))
+        )
+        return column.in_(peewee.Select(columns=[SQL("j.value")]).from_(table.alias("j")))
+
+    def random(self) -> Node:
+        return fn.RAND()
+
+    def indexed(self, field: StoredField) -> Node:
+        if not self.is_long(field):
+            return field
+        return peewee.NodeList((peewee.Entity(field.column_name), SQL(f"({INDEXED})")), glue="")
+
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Node]]:
+        # An index is not read backwards where what follows is ascending.
+        return [[self.indexed(field)], *([] if self.is_long(field) else [[field.desc()]])]
+
+    def array(self, fields: Sequence[StoredField]) -> Node:
+        decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
+        return fn.JSON_ARRAY(*(f.cast("CHAR") if f in decimals else f for f in fields))
+
+    def create_words(self, table: str) -> None:
+        text = "LONGTEXT CHARACTER SET ascii NOT NULL"
+        self.database.execute_sql(
+            f"CREATE TABLE `{table}` (id BIGINT PRIMARY KEY, title {text}, rest {text}, "
+            "FULLTEXT (title), FULLTEXT (title, rest))"
+        )
+
+    def put_words(self, table: str, rows: Iterable[Words]) -> None:
+        texts = [(identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows]
+        sql = f"INSERT INTO `{table}` (id, title, rest) VALUES (%s, %s, %s)"  # noqa: S608
+        self.database.cursor().executemany(sql, texts)
+
+    def words_id(self, table: peewee.Table) -> Node:
+        return table.c.id  # type: ignore[no-any-return]
+
+    def matches(self, table: peewee.Table, query: SQL) -> Node:
+        return _against([table.c.title, table.c.rest], query)
+
+    def rank(self, table: peewee.Table, query: SQL) -> Node:
+        in_title = _against([table.c.title], query)
+        return (_against([table.c.title, table.c.rest], query) + TITLE_WEIGHT * in_title).desc()
+
+    def query(self, tokens: Sequence[str], every: bool) -> str:
+        return " ".join(f"+{token}" if every else token for token in tokens)
+
+
+def _against(columns: Sequence[Node], query: SQL) -> Node:
+    return peewee.NodeList((fn.MATCH(*columns), SQL("AGAINST ("), query, SQL("IN BOOLEAN MODE)")))
+
+
+def _vector(title: Sequence[str], rest: Sequence[str]) -> str:
+    """Tokens as PostgreSQL reads a text search vector: each with its places and weights."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for place, token in enumerate(title, 1):
+        places[token].append(f"{place}A")
+    for place, token in enumerate(rest, len(title) + 1):
+        places[token].append(str(place))
+    return " ".join(f"'{token}':{','.join(found)}" for token, found in places.items())
+
+
+# Addresses.
+
+_POOL_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
+
+
+def _pool(query: str) -> dict[str, Any]:
+    """The options of the pool of connections in the query of an address."""
+    given = {"max_connections": MAX_CONNECTIONS, "timeout": WAIT}
+    for name, value in parse_qsl(query):
+        if name in _POOL_OPTIONS:
+            try:
+                given[name] = _POOL_OPTIONS[name](value)
+            except ValueError:
+                raise ConfigurationError(f"{name} is {value!r}; it must be a number.") from None
+    return given
+
+
+def _others(query: str) -> dict[str, str]:
+    return {name: value for name, value in parse_qsl(query) if name not in _POOL_OPTIONS}
+
+
+def _host(text: str) -> dict[str, Any]:
+    name, _, port = text.partition(":")
+    return {"host": unquote(name), **({"port": int(port)} if port.isdecimal() else {})}
+
+
+def _postgresql(address: str, attributes: str = "") -> peewee.Database:
+    parts = urlsplit(f"postgresql:{address}")
+    options = _others(parts.query)
+    if attributes:
+        options["target_session_attrs"] = attributes
+    conninfo = urlunsplit(parts._replace(query=urlencode(options)))
+    return PooledPostgresqlDatabase(conninfo, prefer_psycopg3=True, **_pool(parts.query))

@@ -1,0 +1,119 @@
+"""The whole content into the tables, and out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from flask_contentapi.library import Library, Table, read_library
+from flask_contentapi.records import RecordReader
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.paths import GAP, step
+from flask_contentapi_peewee.rows import Branch, Inserter
+from flask_contentapi_peewee.tables import OwnTable, Tables
+
+__all__ = ["dump", "find_branches", "load"]
+
+
+def load(content: Mapping[str, Iterable[Any]], registry: Registry, tables: Tables) -> None:
+    """Replaces all that the tables hold; the caller sees to it that it is all or nothing.
+
+    The records are read twice: once to see that they fit together, of which only what places in
+    the tree follow from is kept, and once to be written.
+
+    :raises ContentError: with every problem that the records have.
+    """
+    again = _Again(content)
+    outline = read_library(again, registry, outline=True)
+    clear(tables)
+    _load_structure(outline, tables)
+    for name, table in outline.tables.items():
+        _load_objects(again.get(name, ()), table, registry, tables, outline.locales)
+
+
+def clear(tables: Tables) -> None:
+    """Takes everything out of the tables but the state."""
+    for model in tables.models:
+        if model is not tables.state.model:
+            model.delete().execute()
+    for endpoint in tables.endpoints.values():
+        tables.engine.clear_words(endpoint.words)
+
+
+class _Again(Mapping[str, Iterable[Any]]):
+    """Content whose sections can be read more than once."""
+
+    def __init__(self, content: Mapping[str, Iterable[Any]]) -> None:
+        self._content = content
+        self._kept: dict[str, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._content)
+
+    def __getitem__(self, section: str) -> Iterable[Any]:
+        if section in self._kept:
+            return self._kept[section]
+        records = self._content[section]
+        if isinstance(records, Iterator) and records is self._content[section]:
+            # It gives its records once only.
+            self._kept[section] = list(records)
+            return self._kept[section]
+        return records
+
+
+def _load_structure(outline: Library, tables: Tables) -> None:
+    _insert(tables.locales, ({"code": c, "sort": n} for n, c in enumerate(outline.locales)))
+    _insert(tables.sites, ({"id": n, **site} for n, site in enumerate(outline.site_records)))
+    collections = enumerate(outline.collections.values())
+    _insert(tables.collections, ({"sort": n, **collection} for n, collection in collections))
+
+
+def _insert(table: OwnTable, rows: Iterable[Mapping[str, Any]]) -> None:
+    for row in rows:
+        table.model.insert({table.fields[name]: value for name, value in row.items()}).execute()
+
+
+def _load_objects(
+    records: Iterable[Any],
+    table: Table,
+    registry: Registry,
+    tables: Tables,
+    locales: Sequence[str],
+) -> None:
+    endpoint = table.endpoint
+    branches = find_branches(table) if endpoint.tree else {}
+    inserter = Inserter(tables, tables.endpoints[endpoint.name])
+    reader = RecordReader(registry)
+    locale = endpoint.base.places.get("locale")
+    for index, record in enumerate(records):
+        entry = reader.entry(endpoint.name, index, record)
+        assert entry is not None
+        row, extras = entry
+        if locale is not None and row[locale] is None and locales:
+            row = (*row[:locale], locales[0], *row[locale + 1 :])
+        inserter.add(row, extras, branches.get(row[0]))
+    inserter.flush()
+
+
+def find_branches(pages: Table) -> dict[int, Branch]:
+    """Where each page is in the tree, by id.
+
+    :param pages: the pages in tree order; of their rows only what is structural counts.
+    """
+    parent = pages.endpoint.base.places["parent"]
+    branches: dict[int, Branch] = {}
+    children: dict[int | None, int] = {}
+    for row, url_path, access in zip(pages.rows, pages.url_paths, pages.access, strict=True):
+        number = children.get(row[parent], 0) + GAP
+        children[row[parent]] = number
+        above = branches[row[parent]].path if row[parent] is not None else ""
+        branches[row[0]] = Branch(above + step(number), url_path, access or 0)
+    return branches
+
+
+def dump(tables: Tables) -> Iterator[tuple[str, Any]]:
+    """All that the tables hold as records, each with its section."""
+    return iter(())

@@ -1,0 +1,66 @@
+"""Places in the tree of pages as text, so that an index on it answers what the tree is asked.
+
+A path has a step for each page from the root page down. A step is the page's number among its
+siblings, with the count of its digits in front, so that text order is number order::
+
+    210        the first root page (10)
+    210220     its second child (20)
+    2103100    its tenth (100)
+
+A page comes before its descendants and they before its next sibling. What is below a page lies
+between its path and its path followed by a colon, the character after 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+__all__ = ["AFTER", "GAP", "ancestors", "end", "last_number", "step"]
+
+#: How far the numbers of siblings are apart at first, to leave room for pages in between.
+GAP = 10
+#: Follows every step in text order.
+AFTER = ":"
+
+
+def step(number: int) -> str:
+    """The step of the page with a number among its siblings.
+
+    >>> step(10), step(100)
+    ('210', '3100')
+    """
+    digits = str(number)
+    return f"{len(digits)}{digits}"
+
+
+def end(path: str) -> str:
+    """What follows a page and all below it in text order."""
+    return path + AFTER
+
+
+def ancestors(path: str) -> list[str]:
+    """The paths of the pages above a page, from the root page down.
+
+    >>> ancestors("2102203100")
+    ['210', '210220']
+    """
+    ends = list(_ends(path))
+    return [path[:place] for place in ends[:-1]]
+
+
+def last_number(path: str) -> int:
+    """The number of a page among its siblings.
+
+    >>> last_number("210220")
+    20
+    """
+    ends = [0, *_ends(path)]
+    return int(path[ends[-2] + 1 :])
+
+
+def _ends(path: str) -> Iterator[int]:
+    """Where each step of a path ends."""
+    place = 0
+    while place < len(path):
+        place += 1 + int(path[place])
+        yield place

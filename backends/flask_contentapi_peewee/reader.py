@@ -1,0 +1,223 @@
+"""The content as one request sees it, read from a database."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import peewee
+
+from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.library import Restrictions
+from flask_contentapi.query import Query, Row, Selected, Viewer
+from flask_contentapi.sites import Sites
+from flask_contentapi_peewee.columns import EPOCH, NEVER
+from flask_contentapi_peewee.statements import (
+    Projection,
+    Shape,
+    Statement,
+    Statements,
+    Values,
+    shape_of,
+)
+from flask_contentapi_peewee.structure import Counted, Structure
+from flask_contentapi_peewee.tables import OwnTable
+
+__all__ = ["DatabaseReader"]
+
+
+class DatabaseReader(Reader):
+    """Reads one version of the content.
+
+    :param database: the connections.
+    :param statements: the statements.
+    :param structure: the structure of the version.
+    """
+
+    def __init__(
+        self, database: peewee.Database, statements: Statements, structure: Structure
+    ) -> None:
+        self._database = database
+        self._statements = statements
+        self._structure = structure
+
+    @property
+    def version(self) -> str:
+        return self._structure.stamp
+
+    @property
+    def sites(self) -> Sites:
+        return self._structure.sites
+
+    @property
+    def locales(self) -> Sequence[str]:
+        return self._structure.locales
+
+    @property
+    def restrictions(self) -> Restrictions:
+        return self._structure.restrictions
+
+    def next_change(self, moment: datetime) -> datetime | None:
+        until = self._structure.turn(moment).until
+        return None if until == NEVER else EPOCH + timedelta(microseconds=until)
+
+    def select(self, query: Query) -> Selected:
+        values = self._values(query.viewer, query.scope, query=query)
+        shape = shape_of(query, values)
+        counted = Counted((), 0)
+        if query.count or query.tree:
+            counted = self._counted(shape, values)
+            unseen = _unseen(query, counted)
+            if unseen or query.offset >= counted.total or query.limit == 0:
+                return Selected((), 0 if unseen else counted.total, unseen)
+        statement, projection = self._statements.page(shape)
+        found = self._run(statement, values)
+        if query.count and not found:
+            raise ContentChanged
+        return Selected(self._rows(found, projection), counted.total if query.count else 0)
+
+    def _counted(self, shape: Shape, values: Values) -> Counted:
+        query = values.query
+        key = (
+            query.endpoint,
+            query.types,
+            query.filters,
+            query.tree,
+            query.search,
+            values.scope,
+            query.viewer.pages,
+            query.viewer.collections,
+            self._structure.turn(query.viewer.moment),
+        )
+        return self._structure.counted(key, lambda: self._count(shape, values))
+
+    def _count(self, shape: Shape, values: Values) -> Counted:
+        statement = self._statements.count(shape._replace(columns=(), order=(), random=False))
+        ((stamp, *named, total),) = self._execute(statement, values)
+        self._verify(stamp)
+        return Counted(tuple(named), total)
+
+    def fetch(
+        self,
+        endpoint: str,
+        ids: Iterable[int],
+        columns: Sequence[str],
+        viewer: Viewer,
+        scope: Sequence[int] | None = None,
+    ) -> Mapping[int, Row]:
+        values = self._values(viewer, scope, ids=list(ids))
+        if not values.ids:
+            return {}
+        types = self._types(endpoint, columns, values)
+        shape = self._shape(endpoint, values, columns=tuple(columns), types=types)
+        statement, projection = self._statements.fetch(shape)
+        found = self._run(statement, values)
+        rows = self._rows(found, projection)
+        return {row[0]: columns for row, columns in zip(found, rows, strict=True)}
+
+    def _types(
+        self, endpoint: str, columns: Sequence[str], values: Values
+    ) -> frozenset[str] | None:
+        """The type of the one object that is asked for, where not all types have the columns."""
+        if self._statements.have_all(endpoint, columns):
+            return None
+        found = self.fetch(endpoint, values.ids, ["type"], values.viewer)
+        return frozenset(label for (label,) in found.values()) or frozenset([""])
+
+    def get(
+        self,
+        endpoint: str,
+        id: int,
+        columns_of: Callable[[str], Sequence[str]],
+        viewer: Viewer,
+        scope: Sequence[int] | None = None,
+    ) -> tuple[str, Row] | None:
+        values = self._values(viewer, scope, ids=[id])
+        statement, detail = self._statements.detail(self._shape(endpoint, values))
+        found = self._run(statement, values)
+        if not found:
+            return None
+        stored = detail.read(found[0])
+        label: str = stored["type"]
+        columns = columns_of(label)
+        tables = detail.tables(label)
+        for column in columns:
+            if column not in stored:
+                table = next(table for table in tables if table.has(column))
+                stored[column] = self._filling(table.many[column], values).get(id, ())
+        return label, tuple([stored[column] for column in columns])
+
+    def _values(
+        self,
+        viewer: Viewer,
+        scope: Sequence[int] | None,
+        query: Query | None = None,
+        ids: Sequence[int] = (),
+    ) -> Values:
+        paths = None if scope is None else self._paths(scope)
+        closed = self._structure.closed(viewer.collections)
+        return Values(viewer, closed, paths, query, ids)
+
+    def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
+        """The paths of the pages that a scope is given by; those that are not there have none."""
+        known = self._structure.paths
+        if not all(page in known for page in scope):
+            known = self._structure.find_paths(scope)
+        return tuple(known[page] for page in scope if page in known)
+
+    @staticmethod
+    def _shape(endpoint: str, values: Values, **parts: Any) -> Shape:
+        return Shape(
+            endpoint,
+            scope=None if values.scope is None else len(values.scope),
+            opened=bool(values.viewer.pages),
+            closed=bool(values.closed),
+            **parts,
+        )
+
+    def _rows(self, found: Sequence[Sequence[Any]], projection: Projection) -> list[Row]:
+        ids = [row[0] for row in found] if projection.many else []
+        values = Values(_NOBODY, ids=ids)
+        return projection.rows(
+            found, [self._filling(many.table, values) for many in projection.many]
+        )
+
+    def _filling(self, table: OwnTable, values: Values) -> Mapping[int, tuple[Any, ...]]:
+        """The tags or child objects of some objects, by the objects' ids."""
+        if not values.ids:
+            return {}
+        statement, projection = self._statements.many(table)
+        found = self._run(statement, values)
+        filled: defaultdict[int, list[Any]] = defaultdict(list)
+        for (owner, *_), row in zip(found, projection.rows(found, ()), strict=True):
+            filled[owner].append(row if table.columns else row[0])
+        return {owner: tuple(rows) for owner, rows in filled.items()}
+
+    # Statements.
+
+    def _run(self, statement: Statement, values: Values) -> list[Any]:
+        """What a statement gives whose last column is the stamp."""
+        found = self._execute(statement, values)
+        if found:
+            self._verify(found[-1][-1])
+        return found
+
+    def _execute(self, statement: Statement, values: Values) -> list[Any]:
+        cursor = self._database.execute_sql(statement.text, statement.fill(values))
+        found: list[Any] = cursor.fetchall()
+        return found
+
+    def _verify(self, stamp: str) -> None:
+        if stamp != self._structure.stamp:
+            raise ContentChanged
+
+
+_NOBODY = Viewer(EPOCH)
+
+
+def _unseen(query: Query, counted: Counted) -> tuple[int, ...]:
+    """The pages that the query names but that may not be seen."""
+    named = zip(query.tree, counted.named, strict=True)
+    return tuple(tree.page for tree, path in named if path is None)

@@ -1,0 +1,120 @@
+"""Rows of the declared types into the tables: what stands in which column of which table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from peewee import SQL
+
+from flask_contentapi.query import Row
+from flask_contentapi.search import rest_words, title_words
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, microseconds
+from flask_contentapi_peewee.engines import md5
+from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.words import tokens
+
+__all__ = ["Branch", "Inserter", "derived_columns"]
+
+#: How many rows are written at a time.
+BATCH = 500
+
+
+class Branch(NamedTuple):
+    """Where a page is in the tree.
+
+    :param path: its steps.
+    :param url_path: its slugs.
+    :param access: the nearest restricted page, itself or above it; 0 where there is none.
+    """
+
+    path: str
+    url_path: str
+    access: int
+
+
+def derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
+    """The columns of a page that follow from others and from its place.
+
+    :param page: its stored values.
+    """
+    start, stop = page["go_live_at"], page["expires_at"]
+    return {
+        "path_": branch.path,
+        "url_path": branch.url_path,
+        "url_hash_": md5(branch.url_path),
+        "access_": branch.access,
+        "visible_from_": (ALWAYS if start is None else microseconds(start))
+        if page["live"]
+        else NEVER,
+        "visible_until_": NEVER if stop is None else microseconds(stop),
+        "is_restricted_": bool(page["restriction"]),
+    }
+
+
+class Inserter:
+    """Writes many objects of one endpoint, some at a time.
+
+    :param tables: all tables.
+    :param endpoint: its tables.
+    """
+
+    def __init__(self, tables: Tables, endpoint: EndpointTables) -> None:
+        self._engine = tables.engine
+        self._endpoint = endpoint
+        self._waiting: defaultdict[OwnTable, list[Sequence[Any]]] = defaultdict(list)
+        self._words: list[tuple[int, list[str], list[str]]] = []
+        self._texts: dict[OwnTable, str] = {}
+
+    def add(self, row: Row, extras: Mapping[str, Any], branch: Branch | None = None) -> None:
+        """Adds an object.
+
+        :param row: the columns of its type.
+        :param extras: what a record of an undeclared type has besides.
+        :param branch: where it is, if it is a page.
+        """
+        declared = self._endpoint.endpoint.type_of(row[1])
+        values = dict(zip(declared.column_names, row, strict=True))
+        values["extras_"] = dict(extras) or None
+        if branch is not None:
+            values |= derived_columns(values, branch)
+        for table in (self._endpoint.base, *self._endpoint.lineage(row[1])):
+            self._put(table, values)
+            for name, many in table.many.items():
+                self._put_many(many, row[0], values[name])
+        title, rest = title_words(declared, row), rest_words(declared, row)
+        self._words.append((row[0], tokens(title), tokens(rest)))
+        if len(self._words) >= BATCH:
+            self.flush()
+
+    def _put(self, table: OwnTable, values: Mapping[str, Any]) -> None:
+        self._waiting[table].append(
+            [field.db_value(values[name]) for name, field in table.fields.items()]
+        )
+
+    def _put_many(self, table: OwnTable, owner: int, entries: Iterable[Any]) -> None:
+        for sort, entry in enumerate(entries):
+            if table.columns:
+                values = dict(zip(table.columns, entry, strict=True))
+                self._put(table, {**values, "owner_": owner, "sort_": sort})
+            else:
+                self._put(table, {"id": owner, "tag": entry})
+
+    def flush(self) -> None:
+        """Writes what is waiting."""
+        for table, rows in self._waiting.items():
+            self._engine.insert(self._text(table), rows)
+        if self._words:
+            self._engine.put_words(self._endpoint.words, self._words)
+        self._waiting.clear()
+        self._words.clear()
+
+    def _text(self, table: OwnTable) -> str:
+        """The statement that inserts a row."""
+        if table not in self._texts:
+            place = SQL(self._engine.database.param)
+            self._texts[table] = table.model.insert(
+                dict.fromkeys(table.fields.values(), place)
+            ).sql()[0]
+        return self._texts[table]

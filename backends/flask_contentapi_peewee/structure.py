@@ -1,0 +1,194 @@
+"""What a process keeps of the content between requests: sites, languages, restrictions, totals.
+
+It is true for one version of the content. Whether the content still has that version is seen
+from the stamp that every statement brings along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import peewee
+from peewee import fn
+
+from flask_contentapi.library import Restriction, Restrictions
+from flask_contentapi.sites import Home, Site, Sites
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, microseconds
+from flask_contentapi_peewee.tables import OwnTable, Tables
+
+__all__ = ["Counted", "Structure", "Turn"]
+
+#: How many totals are kept.
+KEPT_TOTALS = 4096
+
+
+class Turn(NamedTuple):
+    """A time in which time itself changes nothing, in microseconds.
+
+    :param since: when it begins.
+    :param until: when it ends.
+    """
+
+    since: int
+    until: int
+
+
+class Counted(NamedTuple):
+    """What the count of a query said.
+
+    :param named: the path of each page that is named, or None where it may not be seen.
+    :param total: how many objects match.
+    """
+
+    named: tuple[str | None, ...]
+    total: int
+
+
+class Structure:
+    """The structure of one version of the content, read from the database.
+
+    :param tables: the tables.
+    :param database: the connections to read by.
+    :param stamp: the version.
+    """
+
+    def __init__(self, tables: Tables, database: peewee.Database, stamp: str) -> None:
+        self._tables = tables
+        self._database = database
+        self._turn = Turn(0, 0)
+        self.stamp = stamp
+        self._totals: dict[Any, Counted] = {}
+        self.locales = [code for (code,) in self._rows(tables.locales, "code", order="sort")]
+        #: The paths of all home pages.
+        self.paths: dict[int, str] = {}
+        self.sites = self._read_sites()
+        self.collections = {
+            identity: (parent, rule)
+            for identity, parent, rule in self._rows(
+                tables.collections, "id", "parent", "restriction", order="sort"
+            )
+        }
+        self.restrictions = Restrictions(self._page_restrictions(), self._collection_restrictions())
+
+    # Sites.
+
+    def _read_sites(self) -> Sites:
+        records = self._rows(self._tables.sites, *_SITE_COLUMNS, order="id")
+        homes = self._read_homes({record[3] for record in records})
+        sites = [
+            Site(hostname, port, name, default, homes.get(root, ()))
+            for hostname, port, name, root, default in records
+        ]
+        return Sites(sites, () if sites else self._first_root())
+
+    def _first_root(self) -> tuple[Home, ...]:
+        fields = self._pages.fields
+        query = self._pages.model.select(fields["id"]).where(fields["parent"].is_null())
+        first = {page for (page,) in self._all(query.order_by(fields["path_"]).limit(1))}
+        return self._read_homes(first)[first.pop()] if first else ()
+
+    def _read_homes(self, roots: set[int]) -> dict[int, tuple[Home, ...]]:
+        """Home pages by id, each with its translations in tree order."""
+        fields = self._pages.fields
+        columns = [fields[name] for name in _HOME_COLUMNS]
+        keys = self._pages.model.select(fields["translation_key"]).where(fields["id"].in_(roots))
+        of_site = fields["id"].in_(roots) | fields["translation_key"].in_(keys)
+        query = self._pages.model.select(*columns).where(of_site).order_by(fields["path_"])
+        rows = self._all(query)
+        self.paths = {row[0]: row[4] for row in rows}
+        return {
+            row[0]: tuple(Home(*home[:3]) for home in (row, *_translations(row, rows)))
+            for row in rows
+            if row[0] in roots
+        }
+
+    def _rows(self, table: OwnTable, *columns: str, order: str) -> list[Any]:
+        query = table.model.select(*(table.fields[column] for column in columns))
+        return self._all(query.order_by(table.fields[order]))
+
+    def _all(self, query: Any) -> list[Any]:
+        return list(query.tuples().execute(self._database))
+
+    def find_paths(self, pages: Sequence[int]) -> dict[int, str]:
+        """The paths of pages that need not be home pages."""
+        fields = self._pages.fields
+        query = self._pages.model.select(fields["id"], fields["path_"])
+        return dict(self._all(query.where(fields["id"].in_(list(pages)))))
+
+    @property
+    def _pages(self) -> OwnTable:
+        return self._tables.endpoints["pages"].base
+
+    # Restrictions.
+
+    def _page_restrictions(self) -> Mapping[int, Restriction]:
+        fields = self._pages.fields
+        above = self._pages.model.alias()
+        access = getattr(above, fields["access_"].name)
+        query = (
+            self._pages.model.select(fields["id"], fields["restriction"], access)
+            .join(above, peewee.JOIN.LEFT_OUTER, on=(above.id == fields["parent"]))
+            .where(fields["is_restricted_"] == True)  # noqa: E712 - a condition in SQL
+        )
+        return {page: Restriction(within or None, rule) for page, rule, within in self._all(query)}
+
+    def _collection_restrictions(self) -> Mapping[int, Restriction]:
+        return {
+            identity: Restriction(self._nearest(parent), rule)
+            for identity, (parent, rule) in self.collections.items()
+            if rule
+        }
+
+    def _nearest(self, identity: int | None) -> int | None:
+        """The nearest restricted collection: the one given or one above it."""
+        while identity is not None and not self.collections[identity][1]:
+            identity = self.collections[identity][0]
+        return identity
+
+    def closed(self, opened: frozenset[int]) -> list[int]:
+        """The collections that a viewer may not see into."""
+        if not self.restrictions.collections:
+            return []
+        return [
+            identity
+            for identity in self.collections
+            if (nearest := self._nearest(identity)) is not None and nearest not in opened
+        ]
+
+    # Time.
+
+    def turn(self, moment: datetime) -> Turn:
+        """The time around a moment in which nothing changes by itself; read when it is over."""
+        now = microseconds(moment)
+        if not self._turn.since <= now < self._turn.until:
+            starts, ends = (self._pages.fields[f"visible_{name}_"] for name in ("from", "until"))
+            self._turn = Turn(
+                max(self._edge(fn.MAX, field, field <= now) for field in (starts, ends)),
+                min(self._edge(fn.MIN, field, field > now) for field in (starts, ends)),
+            )
+        return self._turn
+
+    def counted(self, key: Any, count: Callable[[], Counted]) -> Counted:
+        """What was counted before, or is now; how much is kept is bounded."""
+        if key not in self._totals:
+            if len(self._totals) >= KEPT_TOTALS:
+                self._totals.clear()
+            self._totals[key] = count()
+        return self._totals[key]
+
+    def _edge(self, edge: Any, field: Any, condition: Any) -> int:
+        ((found,),) = self._all(self._pages.model.select(edge(field)).where(condition))
+        return found if found is not None else (ALWAYS if edge is fn.MAX else NEVER)
+
+
+_SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
+_HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")
+
+
+def _translations(home: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The translations of a home page among some pages."""
+    for row in rows:
+        if row[0] != home[0] and home[3] is not None and row[3] == home[3]:
+            yield row

@@ -1,0 +1,301 @@
+"""The tables that the declared types are kept in, as peewee models.
+
+Each endpoint has a table with the columns that all its types share, and each type that adds
+columns has a table of its own with just those; an object has a row in the table of its type
+and of every type that it derives from. Tags and child objects have tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import peewee
+
+from flask_contentapi import kinds
+from flask_contentapi.errors import DeclarationError
+from flask_contentapi.fields import RichText
+from flask_contentapi.registry import Column, Endpoint, ObjectType, Registry
+from flask_contentapi_peewee.columns import StoredField, stored_field
+from flask_contentapi_peewee.engines import Engine, md5
+
+__all__ = ["EndpointTables", "Model", "OwnTable", "Tables"]
+
+#: In front of the name of every table, so that they can live beside a site's own.
+PREFIX = "contentapi_"
+
+#: How long the name of a table or an index may be, in characters.
+LONGEST_NAME = 60
+
+Model = type[peewee.Model]
+
+
+@dataclass(eq=False)
+class OwnTable:
+    """The table of an endpoint, of one type or of a field of child objects.
+
+    :param model: its model.
+    :param columns: the stored fields that it has a column for.
+    :param fields: the columns, by stored field; derived ones by name, with an underscore.
+    :param many: for each field of tags the table with ``id`` and ``tag``, for each of child
+        objects their table, where ``owner_`` is the object; in one of tags no column is declared.
+    """
+
+    model: Model
+    columns: dict[str, Column]
+    fields: dict[str, StoredField]
+    many: dict[str, OwnTable] = field(default_factory=dict)
+
+    def has(self, column: str) -> bool:
+        """Whether a stored field is kept in it, or in one of the tables that belong to it."""
+        return column in self.fields or column in self.many
+
+    @property
+    def models(self) -> Iterator[Model]:
+        """Its model and those of the tables that belong to it."""
+        yield self.model
+        for table in self.many.values():
+            yield table.model
+
+
+class EndpointTables:
+    """The tables of one endpoint.
+
+    :param endpoint: the endpoint.
+    :param make: makes models.
+    """
+
+    def __init__(self, endpoint: Endpoint, make: _Maker) -> None:
+        self.endpoint = endpoint
+        self.base = make.base_table(endpoint)
+        self.words = f"{PREFIX}{endpoint.name}_words"
+        self._own = {
+            label: make.own_table(label.replace(".", "_").lower(), added)
+            for label, declared in endpoint.types.items()
+            if (added := _added(endpoint, declared))
+        }
+
+    def lineage(self, label: str) -> list[OwnTable]:
+        """The tables besides the base that an object of a type has a row in."""
+        declared = self.endpoint.types.get(label)
+        if declared is None:
+            return []
+        return [
+            table
+            for name, table in self._own.items()
+            if issubclass(declared.content_class, self.endpoint.types[name].content_class)
+        ]
+
+    @property
+    def own(self) -> Iterable[OwnTable]:
+        """The tables of the types that add columns."""
+        return self._own.values()
+
+    @property
+    def all(self) -> Iterator[OwnTable]:
+        """All tables, the base first."""
+        yield self.base
+        yield from self.own
+
+
+def _added(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
+    """The columns that a type adds to the base and to the types that it derives from."""
+    inherited = set(endpoint.base.columns)
+    for other in endpoint.types.values():
+        if other is not declared and issubclass(declared.content_class, other.content_class):
+            inherited |= other.columns.keys()
+    return {name: c for name, c in declared.columns.items() if name not in inherited}
+
+
+class Tables:
+    """All tables of a backend.
+
+    :param registry: the declared types.
+    :param engine: the database.
+    """
+
+    def __init__(self, registry: Registry, engine: Engine) -> None:
+        make = _Maker(engine)
+        self.engine = engine
+        self.state = make.table("state", {"key": make.key(primary_key=True), "value": make.text()})
+        self.locales = make.table(
+            "locales", {"code": make.key(primary_key=True), "sort": make.integer()}
+        )
+        self.sites = make.table(
+            "sites",
+            {
+                "id": make.integer(primary_key=True),
+                "hostname": make.text(),
+                "port": make.integer(),
+                "site_name": make.text(),
+                "root_page": make.integer(),
+                "is_default": make.column(kinds.Boolean()),
+            },
+        )
+        self.collections = make.table(
+            "collections",
+            {
+                "id": make.integer(primary_key=True),
+                "name": make.text(),
+                "parent": make.integer(null=True),
+                "restriction": make.column(kinds.Json(), null=True),
+                "sort": make.integer(),
+            },
+        )
+        self.endpoints = {
+            name: EndpointTables(endpoint, make) for name, endpoint in registry.endpoints.items()
+        }
+
+    @property
+    def models(self) -> Iterator[Model]:
+        """All models; the tables of words are made by the engine."""
+        for table in (self.state, self.locales, self.sites, self.collections):
+            yield table.model
+        for endpoint in self.endpoints.values():
+            for table in endpoint.all:
+                yield from table.models
+
+
+class _Maker:
+    """Makes tables for one database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def column(self, kind: kinds.Kind, **options: Any) -> StoredField:
+        return stored_field(kind, self._engine.sql_types, **options)
+
+    def integer(self, **options: Any) -> StoredField:
+        return self.column(kinds.Integer(), **options)
+
+    def text(self, **options: Any) -> StoredField:
+        return self.column(kinds.Text(), **options)
+
+    def key(self, **options: Any) -> StoredField:
+        """Short ASCII text."""
+        return StoredField(kinds.Text(), self._engine.sql_types["key"], **options)
+
+    def path(self, **options: Any) -> StoredField:
+        """ASCII text with an index on all of it."""
+        return StoredField(kinds.Text(), self._engine.sql_types["path"], **options)
+
+    def table(self, name: str, fields: Mapping[str, StoredField]) -> OwnTable:
+        """A table with some columns."""
+        meta: dict[str, Any] = {
+            "database": self._engine.database,
+            "table_name": _short(f"{PREFIX}{name}"),
+            "legacy_table_names": False,
+        }
+        if not any(column.primary_key for column in fields.values()):
+            meta["primary_key"] = False
+        attributes: dict[str, Any] = {"Meta": type("Meta", (), meta)}
+        for column, stored in fields.items():
+            stored.column_name = column
+            attributes[_attribute(column)] = stored
+        return OwnTable(type(name, (peewee.Model,), attributes), {}, dict(fields))
+
+    def base_table(self, endpoint: Endpoint) -> OwnTable:
+        """The table of an endpoint."""
+        derived = {"type": self.key(), "extras_": self.column(kinds.Json(), null=True)}
+        if endpoint.tree:
+            derived |= {
+                "path_": self.path(),
+                "url_path": self.text(),
+                "url_hash_": self.key(),
+                "access_": self.integer(),
+                "visible_from_": self.integer(),
+                "visible_until_": self.integer(),
+                "is_restricted_": self.column(kinds.Boolean()),
+            }
+        table = self.own_table(endpoint.name, endpoint.base.columns, derived)
+        if endpoint.tree:
+            self._index_tree(table)
+        else:
+            self._index(table, [table.fields["type"], table.fields["id"]])
+        return table
+
+    def _index_tree(self, table: OwnTable) -> None:
+        """What the tree and the default order are asked by, each with what shows who sees it."""
+        path, *seen = (table.fields[f"{c}_"] for c in ("path", *_SEEN))
+        self._index(table, [path, *seen], unique=True)
+        self._index(table, [table.fields["url_hash_"]], unique=True)
+        for name in ("type", "parent", "locale", "show_in_menus"):
+            field = table.fields[name]
+            self._index(table, [self._engine.indexed(field), path, *seen], name=f"{name}_path")
+        for name in ("visible_from_", "visible_until_", "is_restricted_"):
+            self._index(table, [table.fields[name]])
+
+    def own_table(
+        self,
+        name: str,
+        columns: Mapping[str, Column],
+        derived: Mapping[str, StoredField] | None = None,
+    ) -> OwnTable:
+        """A table with the columns that are given, and tables for their tags and children."""
+        derived = derived or {}
+        for clash in derived.keys() & columns.keys():
+            raise DeclarationError(
+                f"{name} has a field {clash!r}, which the database backend uses."
+            )
+        fields = {"id": self.integer(primary_key=True), **derived}
+        for column in columns.values():
+            if column.name != "id" and not isinstance(column.kind, kinds.Tags | kinds.Children):
+                fields[column.name] = self.column(column.kind, null=True)
+        table = self.table(name, fields)
+        table.columns = {c: column for c, column in columns.items() if c in fields}
+        for column in table.columns.values():
+            if column.kind.filterable and column.name != "id":
+                self._index_column(table, column)
+        for column in columns.values():
+            if isinstance(column.kind, kinds.Tags):
+                table.many[column.name] = self._tags(f"{name}_{column.name}")
+            elif column.child is not None:
+                table.many[column.name] = self._children(f"{name}_{column.name}", column.child)
+        return table
+
+    def _tags(self, name: str) -> OwnTable:
+        table = self.table(name, {"id": self.integer(), "tag": self.text()})
+        self._index(table, [table.fields["id"]])
+        self._index(table, [self._engine.indexed(table.fields["tag"]), table.fields["id"]], "tag")
+        return table
+
+    def _children(self, name: str, child: ObjectType) -> OwnTable:
+        fields = {"id": self.integer(primary_key=True)}
+        fields |= {"owner_": self.integer(), "sort_": self.integer()}
+        for column in child.columns.values():
+            if column.name != "id":
+                fields[column.name] = self.column(column.kind, null=True)
+        table = self.table(name, fields)
+        table.columns = dict(child.columns)
+        self._index(table, [table.fields["owner_"], table.fields["sort_"]])
+        return table
+
+    def _index_column(self, table: OwnTable, column: Column) -> None:
+        """An index to filter and to order by a column; there is none on whole articles."""
+        if not isinstance(column.field, RichText):
+            for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
+                name = column.name + ("_descending" if number else "")
+                self._index(table, [*keys, table.fields["id"]], name)
+
+    def _index(
+        self, table: OwnTable, keys: Sequence[Any], name: str = "", unique: bool = False
+    ) -> None:
+        name = name or keys[0].column_name.strip("_")
+        model = table.model
+        index_name = _short(f"{model._meta.table_name}_{name}")
+        model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=index_name))
+
+
+#: The derived columns that say who sees a page, and when.
+_SEEN = ("access", "visible_from", "visible_until")
+
+
+def _attribute(column: str) -> str:
+    """The attribute of a model for a column; those of peewee's own stay what they are."""
+    return f"{column}_" if hasattr(peewee.Model, column) else column
+
+
+def _short(name: str) -> str:
+    """A name of a table or an index that every database takes."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}_{md5(name)[:8]}"

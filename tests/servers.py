@@ -1,0 +1,169 @@
+"""Database servers for tests: private ones, on loopback only, that end with the run.
+
+They are started when a test first needs one, from whatever of PostgreSQL and MariaDB is
+installed. Addresses in ``CONTENTAPI_TEST_POSTGRESQL`` and ``CONTENTAPI_TEST_MARIADB`` name
+servers that run already, by an account that may create databases.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from glob import glob
+from pathlib import Path
+
+from flask_contentapi_peewee import MariaDBBackend, PeeweeBackend, PostgreSQLBackend
+
+__all__ = ["SERVERS", "Server", "mariadb", "postgresql", "why_missing"]
+
+#: How long a server may take to answer, in seconds.
+PATIENCE = 60
+
+
+class Server:
+    """A running server.
+
+    :param address: its address, up to the name of a database.
+    :param backend: the backend for its databases.
+    :param first: a database that is there.
+    """
+
+    def __init__(self, address: str, backend: type[PeeweeBackend], first: str) -> None:
+        self.address = address
+        self._backend = backend
+        self._first = first
+
+    def create_database(self, name: str) -> None:
+        """Makes an empty database."""
+        address = f"{self.address.partition(':')[2]}/{self._first}"
+        backend = self._backend.from_address(address, Path())
+        backend.engine.database.execute_sql(f"CREATE DATABASE {name}")
+        backend.close()
+
+
+def why_missing(name: str) -> str:
+    """Why there is no server of a kind, or "" where there is one."""
+    return "" if SERVERS[name]() else f"{name} is not installed"
+
+
+@cache
+def postgresql() -> Server | None:
+    """PostgreSQL, or None where it is not installed."""
+    given = os.environ.get("CONTENTAPI_TEST_POSTGRESQL")
+    if given:
+        return Server(given, PostgreSQLBackend, "postgres")
+    initdb = _program("initdb", "/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin")
+    if initdb is None:
+        return None
+    folder, as_user = _home("postgres")
+    data, port = folder / "data", _free_port()
+    # The language's own order must not matter, so it is a language with one.
+    locale = ["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"]
+    _run([*as_user, initdb, "-D", data, "-A", "trust", "-U", "contentapi", "-E", "UTF8", *locale])
+    _start(
+        [
+            *as_user,
+            initdb.with_name("postgres"),
+            *("-D", data, "-p", str(port), "-k", folder),
+            *("-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200"),
+        ],
+        port,
+    )
+    return Server(f"postgresql://contentapi@127.0.0.1:{port}", PostgreSQLBackend, "postgres")
+
+
+@cache
+def mariadb() -> Server | None:
+    """MariaDB, or None where it is not installed."""
+    given = os.environ.get("CONTENTAPI_TEST_MARIADB")
+    if given:
+        return Server(given, MariaDBBackend, "mysql")
+    install = _program("mariadb-install-db")
+    daemon = _program("mariadbd", "/usr/sbin", "/usr/libexec")
+    if install is None or daemon is None:
+        return None
+    folder, as_user = _home("mysql")
+    data, port = folder / "data", _free_port()
+    _run([*as_user, install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal", "--skip-test-db"])
+    _start(
+        [
+            *as_user,
+            daemon,
+            "--no-defaults",
+            f"--datadir={data}",
+            f"--port={port}",
+            "--bind-address=127.0.0.1",
+            f"--socket={folder}/socket",
+            f"--pid-file={folder}/pid",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--max-connections=200",
+        ],
+        port,
+    )
+    return Server(f"mariadb://root@127.0.0.1:{port}", MariaDBBackend, "mysql")
+
+
+#: What starts each kind of server, or finds it running.
+SERVERS: dict[str, Callable[[], Server | None]] = {"postgresql": postgresql, "mariadb": mariadb}
+
+
+def _program(name: str, *folders: str) -> Path | None:
+    found = shutil.which(name)
+    places = [found] if found else []
+    for folder in folders:
+        places += sorted(glob(f"{folder}/{name}"), reverse=True)
+    return Path(places[-1]).resolve() if places else None
+
+
+def _home(user: str) -> tuple[Path, list[str]]:
+    """A folder for a server, and what runs a command as its owner; servers do not run as root."""
+    folder = Path(tempfile.mkdtemp(prefix="contentapi-server-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if os.name == "nt" or os.geteuid() != 0:
+        return folder, []
+    shutil.chown(folder, user)
+    return folder, ["runuser", "-u", user, "--"]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _run(command: Sequence[object]) -> None:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command} failed:\n{done.stdout}\n{done.stderr}")
+
+
+def _start(command: Sequence[object], port: int) -> None:
+    process = subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    atexit.register(_stop, process)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise RuntimeError(f"{command} ended with {process.returncode}")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise RuntimeError(f"{command} does not answer")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
