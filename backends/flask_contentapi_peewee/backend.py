@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import peewee
 from playhouse.pool import MaxConnectionsExceeded
 
-from flask_contentapi.backend import Backend, ContentChanged, Reader
+from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
 from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
 from flask_contentapi_peewee.loading import dump, load
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -133,7 +134,7 @@ class PeeweeBackend(Backend):
     # Reading.
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self) -> Iterator[DatabaseReader]:
         database = self.engine.reading
         self._require_ready()
         try:
@@ -182,11 +183,16 @@ class PeeweeBackend(Backend):
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
-        with connected(self.engine.reading):
-            yield from dump(self.tables)
+        with self.reader() as reader:
+            yield from dump(reader, self.tables)
 
-    def check(self) -> Iterable[Problem]:
-        return ()
+    def check(self) -> Iterator[Problem]:
+        why = self.not_ready()
+        if why:
+            yield Problem("database", "", why)
+            return
+        with self.reader() as reader:
+            yield from check(reader, self.tables)
 
 
 class SQLiteBackend(PeeweeBackend):

@@ -16,7 +16,10 @@ import peewee
 
 from flask_contentapi import kinds
 
-__all__ = ["ALWAYS", "EPOCH", "NEVER", "StoredField", "microseconds", "stored_field"]
+__all__ = ["ALWAYS", "EPOCH", "NEVER", "Clause", "StoredField", "microseconds", "stored_field"]
+
+#: Parts of statements; the types of peewee's nodes do not know their operators.
+Clause = Any
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A moment before all others, and one after them, in microseconds.
@@ -42,7 +45,7 @@ class StoredField(peewee.Field):
     def __init__(self, kind: kinds.Kind, sql_type: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.kind = kind
-        self.field_type = sql_type
+        self.field_type = sql_type  # type: ignore[misc]
 
     def db_value(self, value: Any) -> Any:
         return None if value is None else self.encode(value)

@@ -7,18 +7,18 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 import orjson
 import peewee
-from peewee import SQL, Node, fn
+from peewee import SQL, fn
 from playhouse.pool import PooledMySQLDatabase, PooledPostgresqlDatabase, PooledSqliteDatabase
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.search import TITLE_WEIGHT
-from flask_contentapi_peewee.columns import StoredField
+from flask_contentapi_peewee.columns import Clause, StoredField
 
 __all__ = ["Engine", "MariaDB", "PostgreSQL", "SQLite", "md5"]
 
@@ -78,7 +78,7 @@ class Engine(ABC):
                 database.close_all()
 
     @abstractmethod
-    def among(self, column: Node, values: SQL) -> Node:
+    def among(self, column: Clause, values: SQL) -> Clause:
         """Whether a column is one of some integers.
 
         :param values: the place of a parameter made by :meth:`integers`.
@@ -88,32 +88,32 @@ class Engine(ABC):
         """Integers as one parameter of a statement."""
         return orjson.dumps(list(values)).decode()
 
-    def random(self) -> Node:
+    def random(self) -> Clause:
         """A random number for each row."""
         return fn.RANDOM()
 
-    def indexed(self, field: StoredField) -> Node:
+    def indexed(self, field: Clause) -> Clause:
         """What an index has of a column."""
         return field
 
-    def indexes(self, field: StoredField) -> Sequence[Sequence[Node]]:
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         """The keys of each index that is needed to filter and order by a column."""
         return [[self.indexed(field)]]
 
-    def is_long(self, field: StoredField) -> bool:
+    def is_long(self, field: Clause) -> bool:
         """Whether a column may hold more than an index takes."""
         return getattr(field, "field_type", "") == self.sql_types["text"]
 
-    def equals(self, field: StoredField, value: SQL) -> Node:
+    def equals(self, field: StoredField, value: SQL) -> Clause:
         """Whether a column has a value, so that its index helps."""
         return field == value
 
-    def sort_keys(self, field: StoredField, descending: bool) -> Sequence[Node]:
+    def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
         """What to order by for a column: missing values first ascending, last descending."""
         return [field.desc() if descending else field.asc()]
 
     @abstractmethod
-    def array(self, fields: Sequence[StoredField]) -> Node:
+    def array(self, fields: Sequence[StoredField]) -> Clause:
         """Columns of a row as a JSON array, decimals as texts."""
 
     # Full text. Words are tokens of ASCII letters and digits, which every engine takes as they
@@ -140,18 +140,18 @@ class Engine(ABC):
         """Adds the words of objects that have none in the table."""
 
     @abstractmethod
-    def words_id(self, table: peewee.Table) -> Node:
+    def words_id(self, table: peewee.Table) -> Clause:
         """The id of the object that a row of the table is about."""
 
     @abstractmethod
-    def matches(self, table: peewee.Table, query: SQL) -> Node:
+    def matches(self, table: peewee.Table, query: SQL) -> Clause:
         """Whether an object has the words of a query.
 
         :param query: the place of a parameter made by :meth:`query`.
         """
 
     @abstractmethod
-    def rank(self, table: peewee.Table, query: SQL) -> Node:
+    def rank(self, table: peewee.Table, query: SQL) -> Clause:
         """What to order by so that the best come first."""
 
     @abstractmethod
@@ -171,7 +171,7 @@ class SQLite(Engine):
 
     def __init__(self, database: peewee.Database) -> None:
         super().__init__(database)
-        database.register_function(md5, "md5", 1)
+        cast(peewee.SqliteDatabase, database).register_function(md5, "md5", 1)
 
     @classmethod
     def connect(cls, address: str, root: Path) -> SQLite:
@@ -211,7 +211,7 @@ class SQLite(Engine):
         # A transaction that begins with reading could not go on to write after another has.
         return self.database.atomic("IMMEDIATE")
 
-    def among(self, column: Node, values: SQL) -> Node:
+    def among(self, column: Clause, values: SQL) -> Clause:
         return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
 
     def clear_words(self, table: str) -> None:
@@ -219,7 +219,7 @@ class SQLite(Engine):
         self.database.execute_sql(f'DROP TABLE "{table}"')
         self.create_words(table)
 
-    def array(self, fields: Sequence[StoredField]) -> Node:
+    def array(self, fields: Sequence[StoredField]) -> Clause:
         return fn.json_array(*fields)
 
     def create_words(self, table: str) -> None:
@@ -232,19 +232,19 @@ class SQLite(Engine):
         sql = f'INSERT INTO "{table}" (rowid, title, rest) VALUES (?, ?, ?)'  # noqa: S608
         self.database.cursor().executemany(sql, texts)
 
-    def words_id(self, table: peewee.Table) -> Node:
+    def words_id(self, table: peewee.Table) -> Clause:
         return table.c.rowid
 
-    def matches(self, table: peewee.Table, query: SQL) -> Node:
+    def matches(self, table: peewee.Table, query: SQL) -> Clause:
         return peewee.Expression(self._whole(table), "MATCH", query)
 
-    def rank(self, table: peewee.Table, query: SQL) -> Node:
+    def rank(self, table: peewee.Table, query: SQL) -> Clause:
         return fn.bm25(self._whole(table), float(TITLE_WEIGHT), 1.0).asc()
 
     @staticmethod
-    def _whole(table: peewee.Table) -> Node:
+    def _whole(table: peewee.Table) -> Clause:
         """The hidden column that stands for all columns."""
-        return getattr(table.c, table.__name__)  # type: ignore[no-any-return]
+        return getattr(table.c, table.__name__)
 
     def query(self, tokens: Sequence[str], every: bool) -> str:
         return (" AND " if every else " OR ").join(f'"{token}"' for token in tokens)
@@ -273,31 +273,31 @@ class PostgreSQL(Engine):
             return cls(_postgresql(address))
         return cls(_postgresql(address, "read-write"), _postgresql(address, "prefer-standby"))
 
-    def among(self, column: Node, values: SQL) -> Node:
+    def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
 
     def integers(self, values: Iterable[int]) -> Any:
         return list(values)
 
-    def indexed(self, field: StoredField) -> Node:
+    def indexed(self, field: Clause) -> Clause:
         # Longer values do not fit the pages of an index.
         return fn.LEFT(field, INDEXED) if self.is_long(field) else field
 
-    def indexes(self, field: StoredField) -> Sequence[Sequence[Node]]:
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         return [[self.indexed(field).asc(nulls="FIRST")]]
 
-    def equals(self, field: StoredField, value: SQL) -> Node:
+    def equals(self, field: StoredField, value: SQL) -> Clause:
         if not self.is_long(field):
             return field == value
         return (fn.LEFT(field, INDEXED) == fn.LEFT(value, INDEXED)) & (field == value)
 
-    def sort_keys(self, field: StoredField, descending: bool) -> Sequence[Node]:
+    def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
         keys = [self.indexed(field), field] if self.is_long(field) else [field]
         if descending:
             return [key.desc(nulls="LAST") for key in keys]
         return [key.asc(nulls="FIRST") for key in keys]
 
-    def array(self, fields: Sequence[StoredField]) -> Node:
+    def array(self, fields: Sequence[StoredField]) -> Clause:
         decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
         entries = (f.cast("text") if f in decimals else f for f in fields)
         return fn.json_build_array(*entries).cast("text")
@@ -313,13 +313,13 @@ class PostgreSQL(Engine):
         vectors = ((identity, _vector(title, rest)) for identity, title, rest in rows)
         self.database.cursor().executemany(sql, vectors)
 
-    def words_id(self, table: peewee.Table) -> Node:
-        return table.c.id  # type: ignore[no-any-return]
+    def words_id(self, table: peewee.Table) -> Clause:
+        return table.c.id
 
-    def matches(self, table: peewee.Table, query: SQL) -> Node:
+    def matches(self, table: peewee.Table, query: SQL) -> Clause:
         return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))
 
-    def rank(self, table: peewee.Table, query: SQL) -> Node:
+    def rank(self, table: peewee.Table, query: SQL) -> Clause:
         weights = SQL(f"CAST('{{{1 / TITLE_WEIGHT}, 0, 0, 1}}' AS REAL[])")
         return fn.ts_rank(weights, table.c.words, query.cast("tsquery")).desc()
 
@@ -366,25 +366,25 @@ class MariaDB(Engine):
         ]
         return cls(databases[0], databases[-1])
 
-    def among(self, column: Node, values: SQL) -> Node:
+    def among(self, column: Clause, values: SQL) -> Clause:
         table = fn.JSON_TABLE(
             peewee.NodeList((values, SQL(", '$[*]' COLUMNS (value BIGINT PATH '$')")))
         )
         return column.in_(peewee.Select(columns=[SQL("j.value")]).from_(table.alias("j")))
 
-    def random(self) -> Node:
+    def random(self) -> Clause:
         return fn.RAND()
 
-    def indexed(self, field: StoredField) -> Node:
+    def indexed(self, field: Clause) -> Clause:
         if not self.is_long(field):
             return field
         return peewee.NodeList((peewee.Entity(field.column_name), SQL(f"({INDEXED})")), glue="")
 
-    def indexes(self, field: StoredField) -> Sequence[Sequence[Node]]:
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         # An index is not read backwards where what follows is ascending.
         return [[self.indexed(field)], *([] if self.is_long(field) else [[field.desc()]])]
 
-    def array(self, fields: Sequence[StoredField]) -> Node:
+    def array(self, fields: Sequence[StoredField]) -> Clause:
         decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
         return fn.JSON_ARRAY(*(f.cast("CHAR") if f in decimals else f for f in fields))
 
@@ -400,13 +400,13 @@ class MariaDB(Engine):
         sql = f"INSERT INTO `{table}` (id, title, rest) VALUES (%s, %s, %s)"  # noqa: S608
         self.database.cursor().executemany(sql, texts)
 
-    def words_id(self, table: peewee.Table) -> Node:
-        return table.c.id  # type: ignore[no-any-return]
+    def words_id(self, table: peewee.Table) -> Clause:
+        return table.c.id
 
-    def matches(self, table: peewee.Table, query: SQL) -> Node:
+    def matches(self, table: peewee.Table, query: SQL) -> Clause:
         return _against([table.c.title, table.c.rest], query)
 
-    def rank(self, table: peewee.Table, query: SQL) -> Node:
+    def rank(self, table: peewee.Table, query: SQL) -> Clause:
         in_title = _against([table.c.title], query)
         return (_against([table.c.title, table.c.rest], query) + TITLE_WEIGHT * in_title).desc()
 
@@ -414,7 +414,7 @@ class MariaDB(Engine):
         return " ".join(f"+{token}" if every else token for token in tokens)
 
 
-def _against(columns: Sequence[Node], query: SQL) -> Node:
+def _against(columns: Sequence[Clause], query: SQL) -> Clause:
     return peewee.NodeList((fn.MATCH(*columns), SQL("AGAINST ("), query, SQL("IN BOOLEAN MODE)")))
 
 
@@ -460,4 +460,7 @@ def _postgresql(address: str, attributes: str = "") -> peewee.Database:
     if attributes:
         options["target_session_attrs"] = attributes
     conninfo = urlunsplit(parts._replace(query=urlencode(options)))
-    return PooledPostgresqlDatabase(conninfo, prefer_psycopg3=True, **_pool(parts.query))
+    database: peewee.Database = PooledPostgresqlDatabase(
+        conninfo, prefer_psycopg3=True, **_pool(parts.query)
+    )
+    return database

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flask_contentapi.library import Library, Table, read_library
-from flask_contentapi.records import RecordReader
+from flask_contentapi.query import Row
+from flask_contentapi.records import RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.paths import GAP, step
-from flask_contentapi_peewee.rows import Branch, Inserter
-from flask_contentapi_peewee.tables import OwnTable, Tables
+from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.rows import BATCH, Branch, Inserter
+from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
+from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 
 __all__ = ["dump", "find_branches", "load"]
 
@@ -114,6 +117,29 @@ def find_branches(pages: Table) -> dict[int, Branch]:
     return branches
 
 
-def dump(tables: Tables) -> Iterator[tuple[str, Any]]:
+def dump(reader: DatabaseReader, tables: Tables) -> Iterator[tuple[str, Any]]:
     """All that the tables hold as records, each with its section."""
-    return iter(())
+    for record in reader.records(tables.locales, ["code"], "sort"):
+        yield "locales", record["code"]
+    for record in reader.records(tables.sites, SITE_COLUMNS, "id"):
+        yield "sites", record
+    for record in reader.records(tables.collections, COLLECTION_COLUMNS, "sort"):
+        yield "collections", record
+    for name, endpoint in tables.endpoints.items():
+        for record in _dump_objects(reader, endpoint):
+            yield name, record
+
+
+def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[dict[str, Any]]:
+    endpoint = tables.endpoint
+    order = "path_" if endpoint.tree else "id"
+    known = reader.records(tables.base, ["id", "type"], order)
+    for start in range(0, len(known), BATCH):
+        batch = known[start : start + BATCH]
+        stored: dict[int, Row] = {}
+        for label in {record["type"] for record in batch}:
+            ids = [record["id"] for record in batch if record["type"] == label]
+            stored |= reader.stored(endpoint.name, ids, label)
+        for record in batch:
+            *row, extras = stored[record["id"]]
+            yield write_record(endpoint, tuple(row), extras)

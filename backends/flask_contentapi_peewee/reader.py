@@ -68,7 +68,7 @@ class DatabaseReader(Reader):
         shape = shape_of(query, values)
         counted = Counted((), 0)
         if query.count or query.tree:
-            counted = self._counted(shape, values)
+            counted = self._counted(query, shape, values)
             unseen = _unseen(query, counted)
             if unseen or query.offset >= counted.total or query.limit == 0:
                 return Selected((), 0 if unseen else counted.total, unseen)
@@ -78,8 +78,7 @@ class DatabaseReader(Reader):
             raise ContentChanged
         return Selected(self._rows(found, projection), counted.total if query.count else 0)
 
-    def _counted(self, shape: Shape, values: Values) -> Counted:
-        query = values.query
+    def _counted(self, query: Query, shape: Shape, values: Values) -> Counted:
         key = (
             query.endpoint,
             query.types,
@@ -116,6 +115,28 @@ class DatabaseReader(Reader):
         found = self._run(statement, values)
         rows = self._rows(found, projection)
         return {row[0]: columns for row, columns in zip(found, rows, strict=True)}
+
+    def records(self, table: OwnTable, columns: Sequence[str], order: str) -> list[dict[str, Any]]:
+        """All rows of a table, of some columns, in the order of one."""
+        query = table.model.select(*(table.fields[column] for column in columns))
+        found = self.all(query.order_by(table.fields[order]))
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
+    def all(self, query: Any) -> list[tuple[Any, ...]]:
+        """What a query of peewee's gives, as tuples."""
+        return list(query.tuples().execute(self._database))
+
+    def stored(self, endpoint: str, ids: Sequence[int], label: str) -> dict[int, Row]:
+        """Objects of one type with all that is stored of them, hidden ones too.
+
+        :returns: by id the columns of the type, and the extras.
+        """
+        columns = (*self._statements.columns(endpoint, label), "extras_")
+        shape = Shape(endpoint, columns, frozenset([label]), everything=True)
+        statement, projection = self._statements.fetch(shape)
+        found = self._run(statement, Values(_NOBODY, ids=ids))
+        rows = self._rows(found, projection)
+        return {row[0]: stored for row, stored in zip(found, rows, strict=True)}
 
     def _types(
         self, endpoint: str, columns: Sequence[str], values: Values

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import orjson
 import peewee
-from peewee import SQL, Node, fn
+from peewee import SQL, fn
 
 from flask_contentapi import kinds
 from flask_contentapi.query import Filter, Order, Query, Row, Viewer
 from flask_contentapi.registry import Column
-from flask_contentapi_peewee.columns import StoredField, microseconds
+from flask_contentapi_peewee.columns import Clause, StoredField, microseconds
 from flask_contentapi_peewee.engines import Engine, md5
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
@@ -89,6 +89,7 @@ class Shape(NamedTuple):
     :param scope: how many pages the scope is given by; None: all count.
     :param opened: whether some restricted pages are open to the viewer.
     :param closed: whether some collections are not.
+    :param everything: whether what nobody may see counts as well.
     """
 
     endpoint: str
@@ -102,6 +103,7 @@ class Shape(NamedTuple):
     scope: int | None = None
     opened: bool = False
     closed: bool = False
+    everything: bool = False
 
 
 def shape_of(query: Query, values: Values) -> Shape:
@@ -150,7 +152,7 @@ class Projection:
     :param width: how many columns there are.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[Clause, ...]
     places: tuple[int, ...]
     decoders: tuple[Callable[[Any], Any] | None, ...]
     many: tuple[Many, ...]
@@ -207,7 +209,7 @@ class Detail:
         self._base = project([tables.base], [*tables.base.fields])
         self._names = [*tables.base.fields]
         self._own: list[tuple[OwnTable, list[str], list[str]]] = []
-        self.nodes: list[Node] = [*self._base.nodes]
+        self.nodes: list[Clause] = [*self._base.nodes]
         identity, label = tables.base.fields["id"], tables.base.fields["type"]
         for table in tables.own:
             of_object = table.fields["id"] == identity
@@ -302,15 +304,19 @@ class Statements:
         named = select.identity == _slot(self._tables.engine, lambda values: values.ids[0])
         return self._statement(query.where(named)), detail
 
-    def _named(self, identity: StoredField) -> Node:
+    def _named(self, identity: StoredField) -> Clause:
         engine = self._tables.engine
         return engine.among(identity, _slot(engine, lambda v: engine.integers(v.ids)))
+
+    def columns(self, endpoint: str, label: str) -> tuple[str, ...]:
+        """The columns of a type."""
+        return self._tables.endpoints[endpoint].endpoint.type_of(label).column_names
 
     def have_all(self, endpoint: str, columns: Iterable[str]) -> bool:
         """Whether all objects of an endpoint have some columns."""
         return all(self._tables.endpoints[endpoint].base.has(column) for column in columns)
 
-    def stamp(self) -> Node:
+    def stamp(self) -> Clause:
         """The version of the content."""
         state = self._tables.state
         return state.model.select(state.fields["value"]).where(state.fields["key"] == "stamp")
@@ -350,8 +356,10 @@ class _Objects:
         field = self._fields[column]
         return getattr(self.model, field.name) if self._aliased else field
 
-    def seen(self, shape: Shape, engine: Engine) -> Iterator[Node]:
+    def seen(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         """Whether the viewer may see an object."""
+        if shape.everything:
+            return
         if self.endpoint.tree:
             access = self.field("access_")
             moment = _slot(engine, lambda values: microseconds(values.viewer.moment))
@@ -364,21 +372,25 @@ class _Objects:
             yield collection.is_null() | ~engine.among(collection, closed)
 
     @staticmethod
-    def _opened(access: Any, engine: Engine) -> Node:
+    def _opened(access: Any, engine: Engine) -> Clause:
         opened = _slot(engine, lambda values: engine.integers([0, *values.viewer.pages]))
         return engine.among(access, opened)
 
-    def within(self, shape: Shape, engine: Engine) -> Iterator[Node]:
+    def within(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         """Whether a page is in the scope."""
         if shape.scope is None:
             return
         path = self.field("path_")
         branches = [
-            (path >= _slot(engine, lambda values, n=n: values.scope[n]))
-            & (path < _slot(engine, lambda values, n=n: end(values.scope[n])))
+            (path >= _slot(engine, _nth_scope(n))) & (path < _slot(engine, _nth_scope(n, end)))
             for n in range(shape.scope)
         ]
         yield reduce(or_, branches, NOTHING)
+
+
+def _nth_scope(number: int, change: Callable[[str], str] = str) -> Callable[[Any], str]:
+    """One of the paths that the scope is given by, or what is made of it."""
+    return lambda values: change(values.scope[number])
 
 
 #: A condition that nothing meets.
@@ -415,7 +427,7 @@ class _Select:
         table = next(table for table in self.tables if table.has(column))
         return table.columns.get(column)
 
-    def query(self, *columns: Node) -> Any:
+    def query(self, *columns: Clause) -> Any:
         """A query for something of all objects that match."""
         base = self._here.base.model
         query = base.select(*columns)
@@ -434,7 +446,7 @@ class _Select:
         needed.update(self._shape.columns)
         return (t for t in self.tables[1:] if needed & (t.fields.keys() - {"id"}))
 
-    def _conditions(self) -> Iterator[Node]:
+    def _conditions(self) -> Iterator[Clause]:
         shape = self._shape
         yield from self._objects.seen(shape, self._engine)
         yield from self._objects.within(shape, self._engine)
@@ -459,7 +471,7 @@ class _Select:
         """The id of a page that is named."""
         return self.slot(lambda values: values.query.tree[number].page)
 
-    def named(self) -> Iterator[Node]:
+    def named(self) -> Iterator[Clause]:
         """The path of each page that is named; none where it may not be seen in the scope."""
         for number in range(len(self._shape.relations)):
             pages = _Objects(self._here, aliased=True)
@@ -470,7 +482,7 @@ class _Select:
             ]
             yield pages.model.select(pages.field("path_")).where(reduce(and_, conditions))
 
-    def _related(self, number: int, relation: str) -> Node:
+    def _related(self, number: int, relation: str) -> Clause:
         if relation == "child_of":
             return self._objects.field("parent") == self._page(number)
         if relation == "ancestor_of":
@@ -486,7 +498,7 @@ class _Select:
         stop = pages.model.select(path.concat(AFTER)).where(named)
         return (self._objects.field("path_") > start) & (self._objects.field("path_") < stop)
 
-    def _ancestors(self, number: int) -> Node:
+    def _ancestors(self, number: int) -> Clause:
         """The ids of the pages above one that is named."""
         quote = self._engine.database.quote
         table = f"{quote[0]}{self._here.base.model._meta.table_name}{quote[1]}"
@@ -499,7 +511,7 @@ class _Select:
 
     # Filters.
 
-    def _filtered(self, number: int, column: str, operator: str, arity: int) -> Iterator[Node]:
+    def _filtered(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
         if operator == "all":
             yield from self._tagged(number, column, arity)
             return
@@ -512,8 +524,8 @@ class _Select:
             return
         field = self._field(column)
         if operator == "in":
-            wanted = [self._wanted(number, field, place) for place in range(arity)]
-            yield reduce(or_, [self._engine.equals(field, value) for value in wanted], NOTHING)
+            values = [self._wanted(number, field, place) for place in range(arity)]
+            yield reduce(or_, [self._engine.equals(field, value) for value in values], NOTHING)
         elif operator == "eq":
             yield self._engine.equals(field, self._wanted(number, field))
         else:
@@ -529,7 +541,7 @@ class _Select:
 
         return self.slot(get)
 
-    def _tagged(self, number: int, column: str, arity: int) -> Iterator[Node]:
+    def _tagged(self, number: int, column: str, arity: int) -> Iterator[Clause]:
         table = next(table for table in self.tables if table.has(column)).many[column]
         for place in range(arity):
             tag = self._engine.equals(
@@ -537,7 +549,7 @@ class _Select:
             )
             yield self.identity.in_(table.model.select(table.fields["id"]).where(tag))
 
-    def _target_seen(self, column: str) -> Iterator[Node]:
+    def _target_seen(self, column: str) -> Iterator[Clause]:
         """For a relation, whether the viewer may see what it points to."""
         declared = self._column(column)
         if declared is not None and declared.target is not None:
@@ -551,7 +563,7 @@ class _Select:
 
     # Order.
 
-    def order(self) -> list[Node]:
+    def order(self) -> list[Clause]:
         """What to order by."""
         shape, engine = self._shape, self._engine
         default = self._objects.field("path_") if self._here.endpoint.tree else self.identity
@@ -564,7 +576,7 @@ class _Select:
             return [engine.rank(self._words, self._search()), default]
         return [default]
 
-    def _sort_keys(self, order: Order) -> Sequence[Node]:
+    def _sort_keys(self, order: Order) -> Sequence[Clause]:
         field = self._field(order.column)
         seen = list(self._target_seen(order.column))
         if not seen:

@@ -20,6 +20,9 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["Counted", "Structure", "Turn"]
 
+#: The keys of the records of sites and collections.
+SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
+COLLECTION_COLUMNS = ("id", "name", "parent", "restriction")
 #: How many totals are kept.
 KEPT_TOTALS = 4096
 
@@ -75,7 +78,7 @@ class Structure:
     # Sites.
 
     def _read_sites(self) -> Sites:
-        records = self._rows(self._tables.sites, *_SITE_COLUMNS, order="id")
+        records = self._rows(self._tables.sites, *SITE_COLUMNS, order="id")
         homes = self._read_homes({record[3] for record in records})
         sites = [
             Site(hostname, port, name, default, homes.get(root, ()))
@@ -183,7 +186,6 @@ class Structure:
         return found if found is not None else (ALWAYS if edge is fn.MAX else NEVER)
 
 
-_SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
 _HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")
 
 
