@@ -18,13 +18,7 @@ TREES = [
         [20, 12, 10, 32, 35, 60, 14, 15, 16, 17],
         tree={"child_of": 1},
     ),
-    asks(
-        "child_of: no grandchildren",
-        [60],
-        tree={"child_of": 1},
-        scope=(1,),
-        where=[("slug", "eq", "shop")],
-    ),
+    asks("child_of: within the scope", [61], tree={"child_of": 60}, scope=(60,)),
     asks(
         "child_of: siblings in their order, not by id", [23, 22, 21, 24, 25], tree={"child_of": 20}
     ),
