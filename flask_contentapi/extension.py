@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from flask import Blueprint, Flask, Response, current_app
 from flask.blueprints import BlueprintSetupState
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.routing import Rule
 
 from flask_contentapi.addresses import PageURLs
@@ -108,6 +108,12 @@ class ContentAPI:
                 "another name, as ContentAPI(name='intranet', config_prefix='INTRANET_')."
             )
         settings = Settings.from_config(app.config, self.config_prefix)
+        for name, other in instances.items():
+            if other.settings.url_prefix == settings.url_prefix:
+                raise ConfigurationError(
+                    f"{self.config_prefix}URL_PREFIX is {settings.url_prefix!r}, where the "
+                    f"instance {name!r} is already; give this one another."
+                )
         registry = Registry(self._types)
         storage = backend or self._backend or self._configured_backend(app)
         storage.open(registry, debug=app.debug)
@@ -148,7 +154,11 @@ class ContentAPI:
             return value
         if not isinstance(value, str):
             raise ConfigurationError(f"{key} is {value!r}; it must be a text or a Backend.")
-        return find_backend(value, Path(app.root_path))
+        try:
+            return find_backend(value, Path(app.root_path))
+        except ConfigurationError as error:
+            # The whole value stays unsaid, because there can be a password in it.
+            raise ConfigurationError(f"{key}: {error}") from error
 
     def _blueprint(self, state: State) -> Blueprint:
         blueprint = Blueprint(
@@ -156,8 +166,12 @@ class ContentAPI:
         )
         for command in COMMANDS:
             blueprint.cli.add_command(command)
+        # Flask prefers an application's handler of a code to a blueprint's handler of a class.
+        for code in default_exceptions:
+            blueprint.register_error_handler(code, _http_error)
         blueprint.register_error_handler(HTTPException, _http_error)
         blueprint.register_error_handler(BackendUnavailable, _unavailable)
+        blueprint.register_error_handler(Exception, _raise)
         for name, endpoint in state.registry.endpoints.items():
             for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
@@ -188,6 +202,11 @@ def _http_error(error: HTTPException) -> Response:
         if name.lower() != "content-type":
             response.headers[name] = value
     return response
+
+
+def _raise(error: Exception) -> NoReturn:
+    """Keeps an application's handler of all exceptions out, so that the answer is our 500."""
+    raise error
 
 
 def _unavailable(error: BackendUnavailable) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from flask_contentapi.search import STOP_WORDS, words
 __all__ = ["Settings"]
 
 _DEFAULT_LIMIT = 20
+_PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def _i18n_key(config: Mapping[str, Any], prefix: str) -> str:
 
 
 def _url_prefix(value: Any) -> str:
-    if not isinstance(value, str) or not value.startswith("/") or "<" in value:
+    if not isinstance(value, str) or not _PATH.fullmatch(value):
         raise ValueError("a path that starts with a slash, such as '/api/v2'")
     return value.rstrip("/")
 
@@ -85,12 +87,20 @@ def _url_prefix(value: Any) -> str:
 def _base_url(value: Any) -> str | None:
     if value is None:
         return None
-    parts = urlsplit(value) if isinstance(value, str) else None
-    if not parts or parts.scheme not in ("http", "https") or not parts.hostname:
+    if not isinstance(value, str) or not _is_address(value):
         raise ValueError("None or an address, such as 'https://example.org'")
-    if parts.query or parts.fragment:
-        raise ValueError("an address without a query")
-    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+    return value.rstrip("/")
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is an address with scheme, host and path alone."""
+    if re.search(r"[\s?#]", text):
+        return False
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _media_url(value: Any) -> str:

@@ -162,7 +162,9 @@ class EndpointView(View):
         if request.method in ("GET", "HEAD"):
             return self._settled(**parts)
         if request.method == "OPTIONS":
-            return Response(headers={"Allow": ", ".join(_METHODS)})
+            response = Response(headers={"Allow": ", ".join(_METHODS)})
+            del response.headers["Content-Type"]
+            return response
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
     def _settled(self, **parts: str) -> ResponseReturnValue:

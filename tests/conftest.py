@@ -57,7 +57,8 @@ def make_app(backend: str) -> MakeApp:
         **options: Any,
     ) -> Flask:
         app = Flask("site")
-        app.config.update(TESTING=True, CMSAPI_BACKEND=fresh_address(backend), **(config or {}))
+        app.config.update({"TESTING": True, "CMSAPI_BACKEND": fresh_address(backend)})
+        app.config.update(config or {})
         api = ContentAPI(app, types=types, **options)
         with app.app_context():
             api.backend.load(content or {})

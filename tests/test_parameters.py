@@ -358,11 +358,6 @@ def test_head_is_as_get_without_a_body(reference: API, path: str) -> None:
     assert head.headers["Content-Length"] == got.headers["Content-Length"]
 
 
-def test_options_tells_the_methods(reference: API) -> None:
-    response = reference.get("pages/", method="OPTIONS")
-    assert (response.status_code, response.headers["Allow"]) == (200, "GET, HEAD, OPTIONS")
-
-
 def test_a_detail_view_ignores_parameters_of_lists(reference: API) -> None:
     plain = reference.get("pages/2/").data
     assert reference.get("pages/2/?limit=abc&order=x&child_of=0&whatever=1").data == plain

@@ -1,0 +1,198 @@
+"""What each setting does, and that a wrong one is refused at start-up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_contentapi import ConfigurationError, ContentAPI
+from flask_contentapi_memory import MemoryBackend
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.samples import document, image, page, site
+
+CONTENT: dict[str, list[Any]] = {
+    "locales": ["en", "fr"],
+    "sites": [site(1, "a.example", is_default=True)],
+    "pages": [
+        page(1, title="storm", translation_key="home"),
+        *(page(n, 1, title="storm") for n in range(2, 40)),
+        page(50, locale="fr", translation_key="home"),
+        page(51, 50, locale="fr"),
+    ],
+    "images": [image(1), image(2, file="https://cdn.example/2.png")],
+    "documents": [document(1)],
+}
+
+
+def configured(make_api: MakeAPI, **settings: Any) -> API:
+    """The API with some settings, asked at the site's own host."""
+    return make_api(CONTENT, config=settings).at("a.example")
+
+
+def refused(**settings: Any) -> str:
+    """The message of the error that settings are refused with."""
+    app = Flask("site")
+    app.config.update(settings)
+    with pytest.raises(ConfigurationError) as raised:
+        ContentAPI(app)
+    assert "contentapi" not in app.blueprints
+    return str(raised.value)
+
+
+WRONG: dict[str, list[Any]] = {
+    "CMSAPI_URL_PREFIX": [
+        *(None, "", "api", 5, b"/api", "/api/<x>"),
+        *("/a b", "/a?b", "/a#b", "/a//b", "//a", "/ä", "/a%20b"),
+    ],
+    "CMSAPI_BASE_URL": [
+        *("", 5, "example.org", "/cms", "ftp://x.example", "https://", "//x.example"),
+        *("https://x/?a=b", "https://x/#a", "https://[x", "https://x:port", "https://x y"),
+    ],
+    "CMSAPI_MEDIA_URL": [None, "", "media", 5, "ftp://x.example"],
+    "CMSAPI_LIMIT_MAX": [0, -1, "20", 2.5, True, []],
+    "CMSAPI_SEARCH_ENABLED": [None, 1, 0, "yes", "False"],
+    "CMS_I18N_ENABLED": [None, 1, "true"],
+    "CMSAPI_I18N_ENABLED": [None, 1, "true"],
+    "CMSAPI_STOP_WORDS": [None, "the and", 5, [1], [b"the"]],
+    "CMSAPI_BACKEND": [None, 5, MemoryBackend],
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in WRONG.items() for value in values]
+)
+def test_wrong_settings_are_refused_by_name(key: str, value: Any) -> None:
+    message = refused(**{key: value})
+    assert message.startswith(f"{key} is {value!r}")
+
+
+@pytest.mark.parametrize("address", ["", "nowhere", ":x", "nowhere:secret", "memory:secret"])
+def test_addresses_of_no_backend_are_refused(address: str) -> None:
+    assert refused(CMSAPI_BACKEND=address).startswith("CMSAPI_BACKEND: ")
+    assert "memory" in refused(CMSAPI_BACKEND="nowhere:secret")
+    assert "secret" not in refused(CMSAPI_BACKEND="nowhere:secret")
+
+
+# What each does.
+
+
+@pytest.mark.parametrize("prefix", ["/content", "/content/", "/v2/a.b/c-d/", "/@x"])
+def test_the_prefix_is_where_the_api_is(make_api: MakeAPI, prefix: str) -> None:
+    app = make_api(CONTENT, config={"CMSAPI_URL_PREFIX": prefix}).app
+    api = API(app, prefix.rstrip("/"), "a.example")
+    item = api.items("pages/?limit=1")[0]
+    assert api.follow(item["meta"]["detail_url"]).get_json()["id"] == 1
+    assert item["meta"]["detail_url"].isascii()
+    assert api.status("nowhere") == 404
+    assert app.test_client().get("/api/v2/pages/").mimetype == "text/html"
+
+
+def test_the_api_may_be_the_whole_site(make_api: MakeAPI) -> None:
+    api = API(make_api(CONTENT, config={"CMSAPI_URL_PREFIX": "/"}).app, "", "a.example")
+    assert api.items("pages/")[0]["meta"]["detail_url"] == "http://a.example/pages/1/"
+    assert api.get("").mimetype == "application/json"
+
+
+def test_the_base_address_is_in_front(make_api: MakeAPI) -> None:
+    for base in ("https://www.example", "https://www.example:8443/cms/", "http://[::1]:80/x"):
+        api = configured(make_api, CMSAPI_BASE_URL=base)
+        start = base.rstrip("/")
+        assert api.items("images/")[0]["meta"] == {
+            "type": "media.Picture",
+            "detail_url": f"{start}/api/v2/images/1/",
+            "tags": [],
+            "download_url": f"{start}/media/1.png",
+        }
+
+
+@pytest.mark.parametrize(
+    ("media", "url"),
+    [
+        ("/media/", "http://a.example/media/1.png"),
+        ("/files", "http://a.example/files/1.png"),
+        ("/", "http://a.example/1.png"),
+        ("https://cdn.example", "https://cdn.example/1.png"),
+        ("https://cdn.example/x/", "https://cdn.example/x/1.png"),
+    ],
+)
+def test_files_are_at_the_media_address(make_api: MakeAPI, media: str, url: str) -> None:
+    api = configured(make_api, CMSAPI_MEDIA_URL=media)
+    found = [item["meta"]["download_url"] for item in api.items("images/")]
+    assert found == [url, "https://cdn.example/2.png"]
+
+
+@pytest.mark.parametrize(
+    ("highest", "default", "allowed", "refused"),
+    [(20, 20, 20, 21), (5, 5, 5, 6), (1, 1, 1, 2), (100, 20, 100, 101), (None, 20, 10**30, None)],
+)
+def test_the_highest_limit(
+    make_api: MakeAPI, highest: int | None, default: int, allowed: int, refused: int | None
+) -> None:
+    api = configured(make_api, CMSAPI_LIMIT_MAX=highest)
+    assert len(api.items("pages/")) == default
+    assert len(api.items(f"pages/?limit={allowed}")) == min(allowed, 39)
+    if refused is not None:
+        assert str(highest) in api.refusal(f"pages/?limit={refused}")
+
+
+def test_search_can_be_off(make_api: MakeAPI) -> None:
+    api = configured(make_api, CMSAPI_SEARCH_ENABLED=False)
+    for query in ("search=storm", "search=", "search_operator=or"):
+        assert "search" in api.refusal(f"pages/?{query}")
+    assert api.total("pages/") == 39
+
+
+def test_without_languages_their_parameters_are_unknown(make_api: MakeAPI) -> None:
+    api = configured(make_api)
+    assert api.total("pages/") == 39
+    for query in ("locale=en", "locale=", "translation_of=1", "translation_of=root"):
+        assert query.partition("=")[0] in api.refusal(f"pages/?{query}")
+    assert "locale" not in api.items("pages/")[0]["meta"]
+    assert "locale" not in api.json("pages/1/")["meta"]
+    assert api.items("pages/?fields=locale")[0]["meta"]["locale"] == "en"
+    assert api.json("pages/1/?fields=*")["meta"]["locale"] == "en"
+    assert api.ids("pages/?order=locale,-id&limit=1") == [39]
+    assert api.status("pages/51/") == 404
+
+
+@pytest.mark.parametrize("key", ["CMS_I18N_ENABLED", "CMSAPI_I18N_ENABLED"])
+def test_with_languages_their_trees_and_parameters_are_there(make_api: MakeAPI, key: str) -> None:
+    api = configured(make_api, **{key: True})
+    assert api.total("pages/") == 41
+    assert api.ids("pages/?locale=fr") == [50, 51]
+    assert api.ids("pages/?translation_of=1") == [50]
+    assert api.ids("pages/?translation_of=root&locale=en") == []
+    assert api.refusal("pages/?locale=xx", 404)
+    assert api.refusal("pages/?locale=", 404)
+    assert api.items("pages/")[0]["meta"]["locale"] == "en"
+    assert api.json("pages/51/")["meta"]["locale"] == "fr"
+    assert api.items("pages/?fields=-locale")[0]["meta"].keys() == {
+        *("type", "detail_url", "html_url", "slug", "first_published_at")
+    }
+
+
+def test_an_instance_can_differ_from_the_others_in_languages(make_api: MakeAPI) -> None:
+    settings = {"CMS_I18N_ENABLED": True, "CMSAPI_I18N_ENABLED": False}
+    assert configured(make_api, **settings).total("pages/") == 39
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [((), 0), ([], 0), ({"storm"}, 2), (["STÖRM"], 2), (["no", "the-storm"], 2), (["sto"], 0)],
+)
+def test_stop_words_are_left_out(make_api: MakeAPI, words: Any, found: int) -> None:
+    api = configured(make_api, CMSAPI_STOP_WORDS=words, CMS_I18N_ENABLED=True)
+    assert api.total("pages/?search=storm page&search_operator=and") == found
+    assert api.total("pages/?search=storm") == 39
+
+
+def test_a_backend_can_be_given_itself(make_api: MakeAPI) -> None:
+    for options in (
+        {"backend": MemoryBackend(CONTENT)},
+        {"config": {"CMSAPI_BACKEND": MemoryBackend(CONTENT)}},
+    ):
+        api = make_api(CONTENT, **options).at("a.example")
+        assert api.total("pages/") == 39
