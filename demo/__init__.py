@@ -1,0 +1,42 @@
+"""Windfall, a community orchard: a small site whose every page is made from the JSON API.
+
+Run it with ``flask --app demo run``. The content is in ``content/``, what it is made of in
+:mod:`demo.types`, and what turns it into HTML in :mod:`demo.site` and ``templates/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask
+
+from demo import members, site
+from demo.languages import LANGUAGES, LanguageInPath
+from demo.types import TYPES
+from flask_contentapi import ContentAPI
+
+__all__ = ["create_app"]
+
+
+def create_app(config: Mapping[str, Any] | None = None) -> Flask:
+    """The site.
+
+    :param config: settings that go before those of the environment (``FLASK_CMSAPI_BACKEND``
+        and the like) and the site's own.
+    """
+    app = Flask(__name__)
+    app.config.update(
+        SECRET_KEY="known to all",  # noqa: S106 - a real site has its own, and keeps it
+        SESSION_COOKIE_SAMESITE="Lax",
+        CMSAPI_BACKEND="jsonfiles:content",
+        CMS_I18N_ENABLED=True,
+    )
+    app.config.from_prefixed_env()
+    app.config.update(config or {})
+
+    ContentAPI(app, types=TYPES, can_view=members.can_view, page_urls=LanguageInPath())
+    for language in LANGUAGES.values():
+        app.register_blueprint(site.pages, name=language.code, url_prefix=language.prefix)
+    app.register_blueprint(site.files)
+    return app

@@ -1,0 +1,191 @@
+"""The views. Each one asks the API for what its page is about and hands it to a template.
+
+What a template shows besides, such as the menu or the latest articles, it asks for itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    current_app,
+    redirect,
+    render_template,
+    request,
+    send_from_directory,
+    url_for,
+)
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import HTTPException
+
+from demo import api, members
+from demo.languages import ENGLISH, LANGUAGES, Language
+
+__all__ = ["files", "pages"]
+
+RESULTS = 6
+
+#: Registered once for each language, under its code.
+pages = Blueprint("pages", __name__)
+files = Blueprint("files", __name__)
+
+
+# Pages, and lists of them.
+
+
+@pages.get("/")
+@pages.get("/<path:path>/")
+def page(path: str = "") -> ResponseReturnValue:
+    """Any page of the tree; its type names the template."""
+    found = api.find(request.path)
+    original = found["meta"]["alias_of"]
+    if original:
+        return redirect(original["meta"]["html_url"], 301)
+    template = found["meta"]["type"].rpartition(".")[2]
+    return render_template(f"pages/{template}.html", page=found, source=found.url)
+
+
+@pages.get("/apple/<slug>/")
+def apple(slug: str) -> str:
+    """One variety."""
+    found = api.items("apples", slug=slug, fields="*")
+    if not found:
+        abort(404)
+    return render_template("apple.html", apple=found[0], source=found.url)
+
+
+@pages.get("/tag/<tag>/")
+def tag(tag: str) -> str:
+    """The articles that have a tag."""
+    found = api.items(
+        "pages",
+        type="demo.ArticlePage",
+        tags=tag,
+        locale=language().code,
+        order="-published_date",
+        fields="published_date,reading_minutes,intro,feed_image",
+    )
+    return render_template("tag.html", tag=tag, articles=found, source=found.url)
+
+
+@pages.get("/search/")
+def search() -> str:
+    """The pages and documents that have all the words in ``q``."""
+    words = request.args.get("q", "")
+    found = api.items(
+        "pages",
+        search=words,
+        search_operator="and",
+        locale=language().code,
+        fields="search_description",
+        limit=RESULTS,
+        offset=(page_number() - 1) * RESULTS,
+    )
+    papers = api.items("documents", search=words, search_operator="and", fields="*")
+    return render_template(
+        "search.html",
+        words=words,
+        found=found,
+        papers=papers,
+        size=RESULTS,
+        source=found.url,
+    )
+
+
+# Members.
+
+
+@pages.route("/login/", methods=["GET", "POST"])
+def login() -> ResponseReturnValue:
+    """The form that unlocks what is for members."""
+    then = request.values.get("next", "")
+    wrong = False
+    if request.method == "POST":
+        wrong = not members.log_in(request.form["name"], request.form["password"])
+        if not wrong:
+            return redirect(path_of(then))
+    return render_template("login.html", then=then, wrong=wrong)
+
+
+@pages.post("/logout/")
+def logout() -> ResponseReturnValue:
+    """Back to the home page, as anybody."""
+    members.log_out()
+    return redirect(address("page"))
+
+
+# Files. A web server in front would do this.
+
+
+@files.get("/media/<path:file>")
+def media(file: str) -> Response:
+    """A picture or a document; the API says ``download_url``."""
+    if "members" in PurePosixPath(file.lower()).parts and not members.is_member():
+        abort(404)
+    return send_from_directory(Path(current_app.root_path) / "media", file)
+
+
+# What all pages have.
+
+
+@pages.app_errorhandler(HTTPException)
+def error(problem: HTTPException) -> ResponseReturnValue:
+    """A page that says what went wrong. Whether a page is secret or missing, nobody can tell."""
+    response = problem.get_response()
+    response.set_data(render_template("error.html", problem=problem))
+    return response
+
+
+@pages.app_context_processor
+def common() -> dict[str, Any]:
+    """The names that all templates know."""
+    return {
+        "_": language().say,
+        "address": address,
+        "address_in": address_in,
+        "api": api,
+        "language": language(),
+        "languages": LANGUAGES.values(),
+        "member": members.is_member(),
+        "members": members,
+        "number": page_number(),
+        "page": None,
+        "source": None,
+    }
+
+
+def language() -> Language:
+    """The language of the request."""
+    return LANGUAGES.get(request.blueprint or "", ENGLISH)
+
+
+def page_number() -> int:
+    """Which part of a long list is asked for, from 1 on."""
+    return request.args.get("page", 1, int)
+
+
+def address(view: str, **values: Any) -> str:
+    """The address of a view, in the language of the request."""
+    return url_for(f"{language().code}.{view}", **values)
+
+
+def path_of(text: str) -> str:
+    """The address of a page, from what a form says; whatever that is, it is on this site."""
+    path = text.strip("/")
+    return url_for("en.page", path=path) if path else address("page")
+
+
+def address_in(other: Language, page: api.Item | None) -> str:
+    """Where this page is in another language; the home page, if it is not there."""
+    if page:
+        for translation in api.items("pages", translation_of=page["id"], locale=other.code):
+            return str(translation["meta"]["html_url"])
+    view = (request.endpoint or "").rpartition(".")[2]
+    if view in ("apple", "search", "login"):
+        values: dict[str, Any] = {**(request.view_args or {}), **request.args}
+        return url_for(f"{other.code}.{view}", **values)
+    return url_for(f"{other.code}.page")

@@ -1,0 +1,375 @@
+"""The demo, as its visitors see it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag, urljoin
+
+import html5lib
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from PIL import Image
+from werkzeug.test import TestResponse
+
+import demo
+from demo import create_app, members
+from demo.languages import LANGUAGES
+
+DEMO = Path(demo.__file__).parent
+HOST = "http://localhost/"
+LINKS = {"a": "href", "link": "href", "img": "src", "form": "action"}
+OWL, OWL_IN_GERMAN = "/journal/an-owl-in-row-three/", "/de/tagebuch/ein-kauz-in-reihe-drei/"
+MINUTES = "/media/documents/members/minutes-2026.pdf"
+
+
+@pytest.fixture(scope="module")
+def site() -> Flask:
+    return create_app({"TESTING": True})
+
+
+@pytest.fixture
+def visitor(site: Flask) -> FlaskClient:
+    return site.test_client()
+
+
+@pytest.fixture
+def member(site: Flask) -> FlaskClient:
+    client = site.test_client()
+    log_in(client)
+    return client
+
+
+@pytest.fixture(scope="module", params=["visitor", "member"])
+def crawled(site: Flask, request: pytest.FixtureRequest) -> Mapping[str, Answer]:
+    """All that can be reached by links, by its address, for a visitor and for a member."""
+    client = site.test_client()
+    if request.param == "member":
+        log_in(client)
+    found: dict[str, Answer] = {}
+    waiting = [HOST, f"{HOST}de/"]
+    while waiting:
+        url = waiting.pop()
+        if url.startswith(HOST) and url not in found:
+            found[url] = Answer(client.get(url, follow_redirects=True, buffered=True))
+            waiting += found[url].links(url)
+    return found
+
+
+class Answer:
+    """What a link leads to.
+
+    :ivar tree: its HTML, or None.
+    :ivar faults: where that is not well-formed.
+    """
+
+    def __init__(self, response: TestResponse) -> None:
+        self.status = response.status
+        self.tree: Any = None
+        self.faults: list[Any] = []
+        if response.mimetype == "text/html":
+            parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+            self.tree = parser.parse(response.text)
+            self.faults = parser.errors
+
+    def links(self, url: str) -> Iterator[str]:
+        """All that it leads to by GET."""
+        for element in () if self.tree is None else self.tree.iter():
+            target = element.get(LINKS.get(element.tag, ""))
+            if target and element.get("method") != "post":
+                yield urldefrag(urljoin(url, target)).url
+
+
+def log_in(client: FlaskClient, **more: str) -> TestResponse:
+    form = {"name": members.NAME, "password": members.PASSWORD, **more}
+    return client.post("/login/", data=form)
+
+
+def get(client: FlaskClient, path: str) -> str:
+    return client.get(path, buffered=True).text
+
+
+def everything(client: FlaskClient, endpoint: str, **parameters: Any) -> list[dict[str, Any]]:
+    """A whole list of the API."""
+    found: list[dict[str, Any]] = []
+    total = 1
+    while len(found) < total:
+        query = {"offset": len(found), **parameters}
+        answer: Any = client.get(f"/api/v2/{endpoint}/", query_string=query).json
+        total, found = answer["meta"]["total_count"], found + answer["items"]
+    return found
+
+
+def titles(response: TestResponse) -> list[str]:
+    """The headings of a page, but for the first."""
+    elements = Answer(response).tree.iter()
+    return ["".join(h.itertext()).strip() for h in elements if h.tag in ("h2", "h3")]
+
+
+def records(section: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((DEMO / "content" / f"{section}.json").read_text())
+    return found
+
+
+# All of it.
+
+
+def test_no_link_is_dead(crawled: Mapping[str, Answer]) -> None:
+    assert {
+        url: answer.status for url, answer in crawled.items() if answer.status != "200 OK"
+    } == {}
+
+
+def test_links_lead_to_every_page(crawled: Mapping[str, Answer], visitor: FlaskClient) -> None:
+    pages = {page["meta"]["html_url"] for page in everything(visitor, "pages")}
+    assert pages <= crawled.keys()
+
+
+def test_html_is_well_formed(crawled: Mapping[str, Answer]) -> None:
+    assert {url: answer.faults for url, answer in crawled.items() if answer.faults} == {}
+
+
+def test_every_page_has_one_headline_and_its_language(crawled: Mapping[str, Answer]) -> None:
+    for url, answer in crawled.items():
+        if answer.tree is not None:
+            assert len(list(answer.tree.iter("h1"))) == len(list(answer.tree.iter("main"))) == 1
+            assert answer.tree.get("lang") == ("de" if url.startswith(f"{HOST}de/") else "en")
+
+
+def test_every_picture_has_a_text_and_its_size(crawled: Mapping[str, Answer]) -> None:
+    trees = [answer.tree for answer in crawled.values() if answer.tree is not None]
+    for image in (image for tree in trees for image in tree.iter("img")):
+        assert {"alt", "width", "height"} <= set(image.keys())
+
+
+def test_every_page_leads_to_the_json_that_it_is_made_from(visitor: FlaskClient) -> None:
+    (link,) = re.findall(r'rel="alternate" type="application/json" href="(.+?)"', get(visitor, OWL))
+    answer: Any = visitor.get(link).json
+    assert answer["title"] == "An owl in row three"
+
+
+def test_find_leads_from_each_html_url_to_its_page(member: FlaskClient) -> None:
+    for page in everything(member, "pages"):
+        path = page["meta"]["html_url"].removeprefix("http://localhost")
+        found = member.get("/api/v2/pages/find/", query_string={"html_path": path})
+        assert found.location == page["meta"]["detail_url"]
+
+
+def test_addresses_follow_the_host_that_is_asked(visitor: FlaskClient) -> None:
+    answer: Any = visitor.get("/api/v2/pages/101/", base_url="http://127.0.0.1:8080/").json
+    assert answer["meta"]["html_url"] == "http://127.0.0.1:8080/de/"
+
+
+def test_site_works_below_a_path(site: Flask) -> None:
+    below = site.test_client().get(OWL, base_url="http://localhost/demo/")
+    assert below.status_code == 200
+    assert 'href="http://localhost/demo/journal/"' in below.text
+
+
+# The content.
+
+
+def test_content_has_no_problems(site: Flask) -> None:
+    assert list(site.extensions["contentapi"]["contentapi"].backend.check()) == []
+
+
+@pytest.mark.parametrize("record", records("images"), ids=lambda record: record["file"])
+def test_pictures_are_as_large_as_their_records_say(record: dict[str, Any]) -> None:
+    with Image.open(DEMO / "media" / record["file"]) as picture:
+        assert picture.size == (record["width"], record["height"])
+
+
+def test_every_file_has_its_record() -> None:
+    named = {record["file"] for record in records("images") + records("documents")}
+    media = DEMO / "media"
+    assert named == {
+        path.relative_to(media).as_posix() for path in media.rglob("*") if path.is_file()
+    }
+
+
+def test_register_has_all_the_trees_that_the_apples_count(visitor: FlaskClient) -> None:
+    lines = get(visitor, "/media/documents/register-of-trees.csv").splitlines()[1:]
+    for apple in everything(visitor, "apples", fields="trees"):
+        assert sum(f",{apple['name']}," in line for line in lines) == apple["trees"]
+
+
+def test_templates_say_nothing_that_has_no_translation() -> None:
+    said = set()
+    for template in (DEMO / "templates").rglob("*.html"):
+        said.update(re.findall(r"""\b_\(["'](.+?)["']\)""", template.read_text()))
+    assert said - {"cider", "cooking", "eating"} <= LANGUAGES["de"].words.keys()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/journal/the-hedge-we-are-going-to-plant/", "/events/pressing-day-2025/"],
+    ids=["draft", "expired"],
+)
+def test_what_is_not_live_is_not_there(member: FlaskClient, path: str) -> None:
+    assert member.get(path).status_code == 404
+
+
+def test_alias_leads_to_its_original(visitor: FlaskClient) -> None:
+    answer = visitor.get("/directions/")
+    assert (answer.status_code, answer.location) == (301, "http://localhost/visit/")
+
+
+# Members.
+
+
+@pytest.mark.parametrize("path", ["/members/", "/members/rota/"])
+def test_private_page_asks_for_login_and_then_shows_itself(visitor: FlaskClient, path: str) -> None:
+    closed = visitor.get(path)
+    assert closed.status_code == 404
+    assert f'name="next" value="{path}"' in closed.text
+    assert log_in(visitor, next=path).location == path
+    assert visitor.get(path).status_code == 200
+
+
+def test_private_page_and_no_page_look_the_same(visitor: FlaskClient) -> None:
+    assert get(visitor, "/members/") == get(visitor, "/nothing/").replace("/nothing/", "/members/")
+
+
+def test_private_document_is_for_members(visitor: FlaskClient, member: FlaskClient) -> None:
+    assert [client.get(MINUTES, buffered=True).status_code for client in (visitor, member)] == [
+        404,
+        200,
+    ]
+    assert len(everything(member, "documents")) == len(everything(visitor, "documents")) + 1
+
+
+@pytest.mark.parametrize("path", ["papers/../members", "MEMBERS"])
+def test_private_document_has_no_back_door(visitor: FlaskClient, path: str) -> None:
+    assert visitor.get(f"/media/documents/{path}/minutes-2026.pdf").status_code == 404
+
+
+def test_menu_shows_members_their_page(visitor: FlaskClient, member: FlaskClient) -> None:
+    link = '<a href="http://localhost/members/">Members</a>'
+    assert link not in get(visitor, "/")
+    assert link in get(member, "/")
+
+
+def test_wrong_name_opens_nothing(visitor: FlaskClient) -> None:
+    answer = log_in(visitor, name="bramley")
+    assert "do not go together" in answer.text
+    assert visitor.get("/members/").status_code == 404
+
+
+def test_logout_closes_the_door(member: FlaskClient) -> None:
+    member.post("/logout/")
+    assert member.get("/members/").status_code == 404
+
+
+@pytest.mark.parametrize("there", ["", "/", "//"])
+def test_login_leads_home_from_nowhere(visitor: FlaskClient, there: str) -> None:
+    assert log_in(visitor, next=there).location == "/"
+
+
+@pytest.mark.parametrize("there", ["//evil.example", "https://evil.example", "/\\evil.example"])
+def test_login_leads_to_no_other_site(visitor: FlaskClient, there: str) -> None:
+    location = urljoin(HOST, log_in(visitor, next=there).location)
+    assert location.startswith(HOST)
+
+
+# Languages.
+
+
+def test_switch_leads_to_the_translation(visitor: FlaskClient) -> None:
+    link = f'<a href="http://localhost{OWL_IN_GERMAN}" hreflang="de" lang="de">'
+    assert link in get(visitor, OWL)
+
+
+def test_switch_leads_home_where_there_is_no_translation(visitor: FlaskClient) -> None:
+    assert '<a href="/de/" hreflang="de" lang="de">' in get(visitor, "/journal/forty-jars/")
+
+
+def test_switch_keeps_what_is_searched(visitor: FlaskClient) -> None:
+    assert '<a href="/de/search/?q=Ada" hreflang="de"' in get(visitor, "/search/?q=Ada")
+
+
+def test_pictures_and_apples_speak_the_language(visitor: FlaskClient) -> None:
+    page = get(visitor, "/de/apple/egremont-russet/")
+    assert "wie eine Kartoffel" in page
+    assert 'alt="Egremont Russet, ganz und aufgeschnitten"' in page
+
+
+def test_dates_speak_the_language(visitor: FlaskClient) -> None:
+    assert "28 September 2026" in get(visitor, OWL)
+    assert "2. Oktober 2026" in get(visitor, OWL_IN_GERMAN)
+
+
+# Finding things.
+
+
+def test_search_finds_pages_that_have_all_the_words(visitor: FlaskClient) -> None:
+    assert titles(visitor.get("/search/?q=Blenheim coughing")) == ["An owl in row three"]
+
+
+def test_search_finds_documents(visitor: FlaskClient) -> None:
+    assert "Grafting on one page" in get(visitor, "/search/?q=grafting")
+
+
+def test_search_finds_what_is_in_blocks(visitor: FlaskClient) -> None:
+    assert "A hundred and fifteen years" in titles(visitor.get("/search/?q=piano"))
+
+
+def test_search_keeps_to_the_language(visitor: FlaskClient) -> None:
+    assert titles(visitor.get("/de/search/?q=Kauz"))[:2] == ["Ein Kauz in Reihe drei", "Der Garten"]
+
+
+def test_search_has_further_pages(visitor: FlaskClient) -> None:
+    first, second = (titles(visitor.get(f"/search/?q=the&page={n}")) for n in (1, 2))
+    assert second
+    assert not set(first[:6]) & set(second[:6])
+
+
+def test_search_says_when_there_is_nothing(visitor: FlaskClient) -> None:
+    assert "Nothing has all of these words" in get(visitor, "/search/?q=pineapple")
+
+
+def test_search_shows_words_as_words(visitor: FlaskClient) -> None:
+    assert "<script>" not in get(visitor, "/search/?q=<script>")
+
+
+def test_tag_has_its_articles(visitor: FlaskClient) -> None:
+    assert titles(visitor.get("/tag/cider/")) == ["Pressing day, in numbers"]
+
+
+def test_apples_are_chosen_and_ordered(visitor: FlaskClient) -> None:
+    apples = titles(visitor.get("/apples/?use=cider&order=name"))
+    assert apples == ["Ashmead’s Kernel", "Gravenstein", "The Windfall"]
+
+
+def test_apple_leads_to_the_article_about_it(visitor: FlaskClient) -> None:
+    assert "The apple that nobody planted" in titles(visitor.get("/apple/windfall/"))
+
+
+def test_journal_begins_with_the_latest(visitor: FlaskClient) -> None:
+    assert titles(visitor.get("/journal/"))[0] == "Pressing day, in numbers"
+
+
+# What goes wrong.
+
+
+@pytest.mark.parametrize("path", ["/apple/pear/", "/media/none.jpg", "/de/nichts/"])
+def test_missing_things_have_a_page_that_says_so(visitor: FlaskClient, path: str) -> None:
+    answer = visitor.get(path)
+    assert answer.status_code == 404
+    assert Answer(answer).tree.find(".//form[@method='post']") is not None
+
+
+@pytest.mark.parametrize("path", ["/apples/?order=taste)", "/search/?q=a&page=0"])
+def test_what_the_api_refuses_is_explained(visitor: FlaskClient, path: str) -> None:
+    answer = visitor.get(path)
+    assert answer.status_code == 400
+    assert "order" in answer.text or "offset" in answer.text
+
+
+def test_errors_keep_their_headers(visitor: FlaskClient) -> None:
+    answer = visitor.post("/search/")
+    assert answer.status_code == 405
+    assert answer.headers["Allow"]
