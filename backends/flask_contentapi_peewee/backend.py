@@ -169,6 +169,8 @@ class PeeweeBackend(Backend):
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         with self.writing():
             load(content, self.registry, self.tables)
+        with connected(self.engine.database):
+            self.engine.analyze()
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -104,6 +104,13 @@ class Engine(ABC):
         """Whether a column may hold more than an index takes."""
         return getattr(field, "field_type", "") == self.sql_types["text"]
 
+    def unindexed(self, field: Clause) -> Clause:
+        """A column that no index shall be looked for, where the planner cannot know better."""
+        return field
+
+    def analyze(self) -> None:  # noqa: B027 - most do it by themselves
+        """Lets the planner know what the tables are like, after much has changed."""
+
     def equals(self, field: StoredField, value: SQL) -> Clause:
         """Whether a column has a value, so that its index helps."""
         return field == value
@@ -214,6 +221,13 @@ class SQLite(Engine):
     def among(self, column: Clause, values: SQL) -> Clause:
         return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
 
+    def unindexed(self, field: Clause) -> Clause:
+        # The planner takes every range for narrow.
+        return peewee.NodeList((SQL("+"), field), glue="")
+
+    def analyze(self) -> None:
+        self.database.execute_sql("ANALYZE")
+
     def clear_words(self, table: str) -> None:
         # Taking the rows out one by one would take as long as putting them in.
         self.database.execute_sql(f'DROP TABLE "{table}"')
@@ -275,6 +289,9 @@ class PostgreSQL(Engine):
 
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
+
+    def analyze(self) -> None:
+        self.database.execute_sql("ANALYZE")
 
     def integers(self, values: Iterable[int]) -> Any:
         return list(values)

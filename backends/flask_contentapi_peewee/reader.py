@@ -27,6 +27,9 @@ from flask_contentapi_peewee.tables import OwnTable
 
 __all__ = ["DatabaseReader"]
 
+#: From which offset on rows are skipped without looking at them.
+DEEP = 100
+
 
 class DatabaseReader(Reader):
     """Reads one version of the content.
@@ -72,11 +75,24 @@ class DatabaseReader(Reader):
             unseen = _unseen(query, counted)
             if unseen or query.offset >= counted.total or query.limit == 0:
                 return Selected((), 0 if unseen else counted.total, unseen)
+        if query.count:
+            shape = shape._replace(deep=self._is_deep(query), walk=self._is_walk(query, counted))
         statement, projection = self._statements.page(shape)
         found = self._run(statement, values)
         if query.count and not found:
             raise ContentChanged
         return Selected(self._rows(found, projection), counted.total if query.count else 0)
+
+    @staticmethod
+    def _is_deep(query: Query) -> bool:
+        return query.offset >= DEEP and not query.search and not query.random
+
+    def _is_walk(self, query: Query, counted: Counted) -> bool:
+        """Whether the order is an index in which the wanted rows are met soon."""
+        if not query.order or query.random or query.search or query.limit is None:
+            return False
+        reach = (query.offset + query.limit) * self._structure.size(query.endpoint)
+        return reach < counted.total**2
 
     def _counted(self, query: Query, shape: Shape, values: Values) -> Counted:
         key = (

@@ -29,6 +29,8 @@ __all__ = ["Projection", "Shape", "Statement", "Statements", "Values", "shape_of
 
 #: How many statements of each sort are kept.
 KEPT = 512
+#: Columns that many objects have the same value of.
+WIDE = frozenset(("show_in_menus", "locale"))
 #: More rows than there can be.
 ALL = 2**62
 
@@ -90,6 +92,8 @@ class Shape(NamedTuple):
     :param opened: whether some restricted pages are open to the viewer.
     :param closed: whether some collections are not.
     :param everything: whether what nobody may see counts as well.
+    :param deep: whether many rows come before those that are wanted.
+    :param walk: whether so many match that going through all in order finds the wanted ones soon.
     """
 
     endpoint: str
@@ -104,6 +108,14 @@ class Shape(NamedTuple):
     opened: bool = False
     closed: bool = False
     everything: bool = False
+    deep: bool = False
+    walk: bool = False
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether there is a condition that few objects meet, wherever they are."""
+        related = any(relation != "descendant_of" for relation in self.relations)
+        return self.searched or related or any(name not in WIDE for name, *_ in self.filters)
 
 
 def shape_of(query: Query, values: Values) -> Shape:
@@ -268,9 +280,14 @@ class Statements:
         """The rows of one page of a list: the id, the columns, the stamp."""
         select = _Select(self._tables, shape)
         projection = project(select.tables, shape.columns)
-        query = select.query(select.identity, *projection.nodes, self.stamp())
-        query = query.order_by(*select.order())
-        query = query.limit(select.slot(_limit)).offset(select.slot(lambda v: v.query.offset))
+        columns = [select.identity, *projection.nodes, self.stamp()]
+        if shape.deep:
+            # The rows before are skipped in an index, and only those wanted are looked up.
+            narrow = _Select(self._tables, shape._replace(columns=()))
+            wanted = _window(narrow.query(narrow.identity).order_by(*narrow.order()), narrow)
+            query = select.named_by(wanted, *columns)
+        else:
+            query = _window(select.query(*columns).order_by(*select.order()), select)
         return self._statement(query), projection
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
@@ -326,6 +343,11 @@ class Statements:
         return Statement(text, tuple(parameters))
 
 
+def _window(query: Any, select: _Select) -> Any:
+    """A query for the part of its rows that is wanted."""
+    return query.limit(select.slot(_limit)).offset(select.slot(lambda v: v.query.offset))
+
+
 def _limit(values: Values) -> int:
     query = values.query
     return ALL if query is None or query.limit is None else query.limit
@@ -364,12 +386,18 @@ class _Objects:
             access = self.field("access_")
             moment = _slot(engine, lambda values: microseconds(values.viewer.moment))
             yield self._opened(access, engine) if shape.opened else access == 0
-            yield self.field("visible_from_") <= moment
-            yield self.field("visible_until_") > moment
+            # Nearly all pages are visible, so that an index would not narrow anything.
+            yield engine.unindexed(self.field("visible_from_")) <= moment
+            yield engine.unindexed(self.field("visible_until_")) > moment
         elif self.endpoint.collections and shape.closed:
             collection = self.field("collection")
             closed = _slot(engine, lambda values: engine.integers(values.closed))
             yield collection.is_null() | ~engine.among(collection, closed)
+
+    def path(self, shape: Shape, engine: Engine) -> Clause:
+        """The place in the tree, for a range; something else may narrow the search more."""
+        path = self.field("path_")
+        return engine.unindexed(path) if shape.walk or shape.is_narrow else path
 
     @staticmethod
     def _opened(access: Any, engine: Engine) -> Clause:
@@ -380,12 +408,12 @@ class _Objects:
         """Whether a page is in the scope."""
         if shape.scope is None:
             return
-        path = self.field("path_")
+        path = self.path(shape, engine)
         branches = [
             (path >= _slot(engine, _nth_scope(n))) & (path < _slot(engine, _nth_scope(n, end)))
             for n in range(shape.scope)
         ]
-        yield reduce(or_, branches, NOTHING)
+        yield _any_of(branches)
 
 
 def _nth_scope(number: int, change: Callable[[str], str] = str) -> Callable[[Any], str]:
@@ -393,8 +421,9 @@ def _nth_scope(number: int, change: Callable[[str], str] = str) -> Callable[[Any
     return lambda values: change(values.scope[number])
 
 
-#: A condition that nothing meets.
-NOTHING = SQL("1 = 0")
+def _any_of(conditions: Sequence[Clause]) -> Clause:
+    """Whether one of some conditions is met; none of none is."""
+    return reduce(or_, conditions) if conditions else SQL("1 = 0")
 
 
 class _Select:
@@ -440,6 +469,16 @@ class _Select:
         conditions = list(self._conditions())
         return query.where(reduce(and_, conditions)) if conditions else query
 
+    def named_by(self, ids: Any, *columns: Clause) -> Any:
+        """A query for something of the objects that another query gives, in the same order."""
+        base = self._here.base.model
+        wanted = ids.alias("wanted")
+        query = base.select(*columns).join(wanted, on=(wanted.c.id == self.identity))
+        for table in self._joined():
+            on = table.fields["id"] == self.identity
+            query = query.join_from(base, table.model, on=on)
+        return query.order_by(*self.order())
+
     def _joined(self) -> Iterator[OwnTable]:
         """The tables besides the base whose columns are needed."""
         needed = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
@@ -453,6 +492,8 @@ class _Select:
         if shape.types is not None:
             labels = sorted(shape.types)
             label = self._objects.field("type")
+            if shape.walk or shape.is_narrow:
+                label = self._engine.unindexed(label)
             yield label == labels[0] if len(labels) == 1 else label.in_(labels)
         for number, relation in enumerate(shape.relations):
             yield self._related(number, relation)
@@ -493,10 +534,10 @@ class _Select:
             key = pages.field("translation_key")
             same = self._objects.field("translation_key") == pages.model.select(key).where(named)
             return same & (self.identity != self._page(number))
-        path = pages.field("path_")
-        start = pages.model.select(path).where(named)
-        stop = pages.model.select(path.concat(AFTER)).where(named)
-        return (self._objects.field("path_") > start) & (self._objects.field("path_") < stop)
+        start = pages.model.select(pages.field("path_")).where(named)
+        stop = pages.model.select(pages.field("path_").concat(AFTER)).where(named)
+        path = self._objects.path(self._shape, self._engine)
+        return (path > start) & (path < stop)
 
     def _ancestors(self, number: int) -> Clause:
         """The ids of the pages above one that is named."""
@@ -525,7 +566,7 @@ class _Select:
         field = self._field(column)
         if operator == "in":
             values = [self._wanted(number, field, place) for place in range(arity)]
-            yield reduce(or_, [self._engine.equals(field, value) for value in values], NOTHING)
+            yield _any_of([self._engine.equals(field, value) for value in values])
         elif operator == "eq":
             yield self._engine.equals(field, self._wanted(number, field))
         else:

@@ -63,6 +63,7 @@ class Structure:
         self._turn = Turn(0, 0)
         self.stamp = stamp
         self._totals: dict[Any, Counted] = {}
+        self._sizes: dict[str, int] = {}
         self.locales = [code for (code,) in self._rows(tables.locales, "code", order="sort")]
         #: The paths of all home pages.
         self.paths: dict[int, str] = {}
@@ -74,6 +75,13 @@ class Structure:
             )
         }
         self.restrictions = Restrictions(self._page_restrictions(), self._collection_restrictions())
+
+    def size(self, endpoint: str) -> int:
+        """About how many objects an endpoint has."""
+        if endpoint not in self._sizes:
+            base = self._tables.endpoints[endpoint].base
+            ((self._sizes[endpoint],),) = self._all(base.model.select(fn.COUNT(base.fields["id"])))
+        return self._sizes[endpoint]
 
     # Sites.
 
@@ -168,8 +176,8 @@ class Structure:
         if not self._turn.since <= now < self._turn.until:
             starts, ends = (self._pages.fields[f"visible_{name}_"] for name in ("from", "until"))
             self._turn = Turn(
-                max(self._edge(fn.MAX, field, field <= now) for field in (starts, ends)),
-                min(self._edge(fn.MIN, field, field > now) for field in (starts, ends)),
+                max(self._edge(fn.MAX(f), f <= now, ALWAYS) for f in (starts, ends)),
+                min(self._edge(fn.MIN(f), f > now, NEVER) for f in (starts, ends)),
             )
         return self._turn
 
@@ -181,9 +189,9 @@ class Structure:
             self._totals[key] = count()
         return self._totals[key]
 
-    def _edge(self, edge: Any, field: Any, condition: Any) -> int:
-        ((found,),) = self._all(self._pages.model.select(edge(field)).where(condition))
-        return found if found is not None else (ALWAYS if edge is fn.MAX else NEVER)
+    def _edge(self, edge: Any, condition: Any, none: int) -> int:
+        ((found,),) = self._all(self._pages.model.select(edge).where(condition))
+        return none if found is None else int(found)
 
 
 _HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")
