@@ -16,7 +16,7 @@ from flask_contentapi.addresses import quote_slug
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
-from flask_contentapi.registry import Endpoint, ObjectType, Registry, suggest
+from flask_contentapi.registry import SECTIONS, Endpoint, ObjectType, Registry, suggest
 from flask_contentapi.sites import Home, Site, Sites
 
 __all__ = ["Library", "Restriction", "Restrictions", "Table", "read_library", "revise_library"]
@@ -153,7 +153,7 @@ def read_library(content: Content, registry: Registry, *, outline: bool = False)
     :raises ContentError: with every problem found.
     """
     reader = RecordReader(registry)
-    _check_sections(content, registry, reader)
+    content = _sections(content, registry, reader)
     collections = _read_collections(content.get("collections", ()), reader)
     tables = {
         name: _read_table(content.get(name, ()), endpoint, reader, outline)
@@ -212,12 +212,20 @@ def _assemble(
     return Library(locales, found, tables, restrictions, [*filter(None, sites)], collections)
 
 
-def _check_sections(content: Content, registry: Registry, reader: RecordReader) -> None:
-    sections = ("locales", "sites", "collections", *registry.endpoints)
-    for name in content:
-        if name not in sections:
-            hint = suggest(name, sections) or f" There are {', '.join(sections)}."
-            reader.note(Place(name, -1, name), "", f"there is no such section.{hint}")
+def _sections(content: Content, registry: Registry, reader: RecordReader) -> Content:
+    """The sections that can be read; what else there is, is noted."""
+    known = (*SECTIONS, *registry.endpoints)
+    readable = {}
+    for name, records in content.items():
+        place = Place(str(name), -1, str(name))
+        if name not in known:
+            hint = suggest(str(name), known) or f" There are {', '.join(known)}."
+            reader.note(place, "", f"there is no such section.{hint}")
+        elif isinstance(records, str | Mapping) or not isinstance(records, Iterable):
+            reader.note(place, "", "must be a list of records")
+        else:
+            readable[name] = records
+    return readable
 
 
 def _read_table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -20,10 +21,11 @@ __all__ = ["Place", "RecordReader", "write_record"]
 
 
 _log = logging.getLogger("flask_contentapi")
+_HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[^\s/:?#@&%\[\]]+")
 
 
 def _check_hostname(hostname: str) -> None:
-    if not hostname or "/" in hostname or hostname != hostname.strip():
+    if not _HOSTNAME.fullmatch(hostname):
         raise ValidationError("must be a host name, without scheme, port and path")
 
 

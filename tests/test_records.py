@@ -1,0 +1,591 @@
+"""Content records: what is refused, what is left out, and that nothing is lost or halved."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask import Flask
+from marshmallow import fields
+
+from flask_contentapi import (
+    Blocks,
+    ChildObject,
+    Children,
+    ContentAPI,
+    ContentError,
+    Document,
+    Image,
+    Page,
+    Related,
+    Tags,
+)
+from flask_contentapi.backend import Backend
+from flask_contentapi_memory import MemoryBackend
+from tests.api import API
+from tests.conftest import MakeAPI, MakeApp
+from tests.samples import Record, blog, document, image, page, private, site
+
+Content = dict[str, list[Any]]
+
+
+def backend_of(app: Flask) -> Backend:
+    """The storage of an application's only instance."""
+    (state,) = app.extensions["contentapi"].values()
+    backend: Backend = state.backend
+    return backend
+
+
+def dumped(app: Flask) -> Content:
+    """The whole content as records."""
+    sections: Content = {}
+    with app.app_context():
+        for section, record in backend_of(app).dump():
+            sections.setdefault(section, []).append(record)
+    return sections
+
+
+GOOD: Content = {
+    "locales": ["en", "fr"],
+    "sites": [site(1)],
+    "collections": [{"id": 1}, {"id": 2, "parent": 1}],
+    "images": [image(1, collection=2)],
+    "documents": [document(1)],
+    "pages": [
+        page(1),
+        blog(
+            2,
+            1,
+            authors=[{"id": 1, "name": "Ada"}, {"id": 2}],
+            related_links=[{"id": 1}],
+            tags=["a"],
+        ),
+        page(3, 1, body=[{"type": "x", "value": 1}]),
+    ],
+}
+
+#: For each kind of broken record what is changed in good content, and the problem it makes.
+BROKEN: dict[str, tuple[Content, tuple[str, str]]] = {
+    "a page without an id": ({"pages": [{"id": None}]}, ("pages[3]", "id")),
+    "an id that is text": ({"pages": [{"id": "4"}]}, ("pages 4", "id")),
+    "an id that is true": ({"pages": [{"id": True}]}, ("pages True", "id")),
+    "an id too large": ({"pages": [{"id": 2**63}]}, (f"pages {2**63}", "id")),
+    "a second id": ({"pages": [{"id": 2, "slug": "x"}]}, ("pages 2", "id")),
+    "a page without a title": ({"pages": [{"title": None}]}, ("pages 4", "title")),
+    "a title that is a number": ({"pages": [{"title": 5}]}, ("pages 4", "title")),
+    "a title with a NUL": ({"pages": [{"title": "\0"}]}, ("pages 4", "title")),
+    "a title that is no UTF-8": ({"pages": [{"title": "\ud800"}]}, ("pages 4", "title")),
+    "a page without a slug": ({"pages": [{"slug": None}]}, ("pages 4", "slug")),
+    "an empty slug": ({"pages": [{"slug": ""}]}, ("pages 4", "slug")),
+    "a slug with a slash": ({"pages": [{"slug": "a/b"}]}, ("pages 4", "slug")),
+    "a slug that is a dot": ({"pages": [{"slug": ".."}]}, ("pages 4", "slug")),
+    "two siblings with one slug": ({"pages": [{"parent": 1, "slug": "p2"}]}, ("pages 4", "slug")),
+    "two roots with one slug": ({"pages": [{"slug": "p1"}]}, ("pages 4", "slug")),
+    "a page without a type": ({"pages": [{"type": None}]}, ("pages 4", "type")),
+    "a type that is no text": ({"pages": [{"type": 5}]}, ("pages 4", "type")),
+    "a type of other objects": ({"pages": [{"type": "media.Picture"}]}, ("pages 4", "type")),
+    "a parent that is not there": ({"pages": [{"parent": 99}]}, ("pages 4", "parent")),
+    "a parent that is text": ({"pages": [{"parent": "1"}]}, ("pages 4", "parent")),
+    "a page below itself": ({"pages": [{"parent": 4}]}, ("pages 4", "parent")),
+    "a field that is not there": ({"pages": [{"titel": "x"}]}, ("pages 4", "titel")),
+    "a field of another type": ({"pages": [{"venue": "x"}]}, ("pages 4", "venue")),
+    "a state that is text": ({"pages": [{"live": "yes"}]}, ("pages 4", "live")),
+    "an instant that is none": ({"pages": [{"expires_at": "soon"}]}, ("pages 4", "expires_at")),
+    "a language that is not there": ({"pages": [{"locale": "xx"}]}, ("pages 4", "locale")),
+    "a language that is a number": ({"pages": [{"locale": 5}]}, ("pages 4", "locale")),
+    "an alias that is text": ({"pages": [{"alias_of": "1"}]}, ("pages 4", "alias_of")),
+    "a restriction that is text": (
+        {"pages": [{"restriction": "login"}]},
+        ("pages 4", "restriction"),
+    ),
+    "a restriction without a type": ({"pages": [{"restriction": {}}]}, ("pages 4", "restriction")),
+    "blocks that are no list": ({"pages": [{"body": {}}]}, ("pages 4", "body")),
+    "a page that is no object": ({"pages": ["x"]}, ("pages[3]", "")),
+    "an image without a title": ({"images": [{"title": None}]}, ("images 4", "title")),
+    "a width that is text": ({"images": [{"width": "3"}]}, ("images 4", "width")),
+    "tags that are text": ({"images": [{"tags": "a,b"}]}, ("images 4", "tags")),
+    "a tag that is a number": ({"images": [{"tags": ["a", 5]}]}, ("images 4", "tags")),
+    "a collection that is not there": ({"images": [{"collection": 9}]}, ("images 4", "collection")),
+    "a size of a document": ({"documents": [{"width": 3}]}, ("documents 4", "width")),
+    "a second collection": ({"collections": [{"id": 1}]}, ("collections 1", "id")),
+    "a collection without an id": ({"collections": [{"name": "x"}]}, ("collections[2]", "id")),
+    "a collection below nothing": (
+        {"collections": [{"id": 4, "parent": 9}]},
+        ("collections 4", "parent"),
+    ),
+    "a collection below itself": (
+        {"collections": [{"id": 4, "parent": 4}]},
+        ("collections 4", "parent"),
+    ),
+    "a collection with more": (
+        {"collections": [{"id": 4, "title": "x"}]},
+        ("collections 4", "title"),
+    ),
+    "a collection's restriction": (
+        {"collections": [{"id": 4, "restriction": {"type": 5}}]},
+        ("collections 4", "restriction"),
+    ),
+    "a site without a host": ({"sites": [{"root_page": 1}]}, ("sites[1]", "hostname")),
+    "a site without a page": ({"sites": [{"hostname": "x"}]}, ("sites x", "root_page")),
+    "a site at no page": ({"sites": [site(9, "x")]}, ("sites x:80", "root_page")),
+    "a host with a path": ({"sites": [site(1, "x/y")]}, ("sites x/y", "hostname")),
+    "a host with a port": ({"sites": [site(1, "x:80")]}, ("sites x:80", "hostname")),
+    "a host with a query": ({"sites": [site(1, "x?a&b")]}, ("sites x?a&b", "hostname")),
+    "a host with a space": ({"sites": [site(1, "x y")]}, ("sites x y", "hostname")),
+    "an empty host": ({"sites": [site(1, "")]}, ("sites ", "hostname")),
+    "a port that is none": ({"sites": [site(1, "x", port=70000)]}, ("sites x", "port")),
+    "a port that is text": ({"sites": [site(1, "x", port="80")]}, ("sites x", "port")),
+    "a second host": ({"sites": [site(1, "LOCALHOST")]}, ("sites localhost:80", "hostname")),
+    "a site with more": ({"sites": [site(1, "x", name="x")]}, ("sites x", "name")),
+    "a language that is no text": ({"locales": [5]}, ("locales[2]", "")),
+    "an empty language": ({"locales": [""]}, ("locales[2]", "")),
+    "a section that is not there": ({"pagse": []}, ("pagse", "")),
+}
+
+
+def broken(kind: str) -> Content:
+    """Good content with one more record, which is broken."""
+    content = copy.deepcopy(GOOD)
+    for section, records in BROKEN[kind][0].items():
+        content.setdefault(section, [])
+        for record in records:
+            whole: Any = record
+            if section in ("pages", "images", "documents") and isinstance(record, dict):
+                whole = {**(page(4, 1) if section == "pages" else image(4)), **record}
+                if record.get("slug") == "p1":
+                    whole["parent"] = None
+            content[section].append(whole)
+    return content
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_record_is_refused_with_its_name_and_field(make_app: MakeApp, kind: str) -> None:
+    with pytest.raises(ContentError) as raised:
+        make_app(broken(kind))
+    assert [(p.where, p.field) for p in raised.value.problems] == [BROKEN[kind][1]]
+    where, field = BROKEN[kind][1]
+    assert str(raised.value).startswith(f"{where}, {field}: " if field else f"{where}: ")
+
+
+#: The same for what is inside a page.
+INSIDE: dict[str, tuple[Record, tuple[str, str]]] = {
+    "children that are no list": ({"authors": {}}, ("pages 4", "authors")),
+    "a child that is no object": ({"authors": [5]}, ("pages 4, authors[0]", "")),
+    "a child without an id": ({"authors": [{}]}, ("pages 4, authors[0]", "id")),
+    "a second child": ({"authors": [{"id": 7}, {"id": 7}]}, ("pages 4, authors[1]", "id")),
+    "a child of another page": ({"authors": [{"id": 1}]}, ("pages 4, authors[0]", "id")),
+    "a child's field": ({"authors": [{"id": 7, "nmae": "x"}]}, ("pages 4, authors[0]", "nmae")),
+    "a child's value": ({"authors": [{"id": 7, "name": 5}]}, ("pages 4, authors[0]", "name")),
+    "a child's type": ({"authors": [{"id": 7, "type": "x"}]}, ("pages 4, authors[0]", "type")),
+    "a date": ({"published_date": "15.1.2026"}, ("pages 4", "published_date")),
+    "a decimal": ({"rating": "4.505"}, ("pages 4", "rating")),
+    "an integer": ({"reading_minutes": 2.5}, ("pages 4", "reading_minutes")),
+    "a boolean": ({"featured": 1}, ("pages 4", "featured")),
+    "a relation": ({"feed_image": {"id": 1}}, ("pages 4", "feed_image")),
+}
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_what_is_broken_inside_a_page_is_named(make_app: MakeApp, kind: str) -> None:
+    values, problem = INSIDE[kind]
+    with pytest.raises(ContentError) as raised:
+        make_app({**GOOD, "pages": [*GOOD["pages"], blog(4, 1, **values)]})
+    assert problem in [(p.where, p.field) for p in raised.value.problems]
+
+
+def test_problems_know_where_they_are(make_app: MakeApp) -> None:
+    pages = [page(1), blog(2, 1, authors=[{"id": 1}, {"id": 2, "name": 5}])]
+    with pytest.raises(ContentError) as raised:
+        make_app({"pages": pages})
+    (problem,) = raised.value.problems
+    assert (problem.section, problem.index) == ("pages", 1)
+    assert problem.path == ("authors", 1, "name")
+    assert "must be text" in problem.message
+
+
+@pytest.mark.parametrize("records", [None, 5, "page", {"id": 1}, True])
+@pytest.mark.parametrize("section", ["pages", "images", "sites", "locales", "collections"])
+def test_sections_are_lists(make_app: MakeApp, section: str, records: Any) -> None:
+    with pytest.raises(ContentError) as raised:
+        make_app({section: records})
+    assert [(p.where, p.field) for p in raised.value.problems] == [(section, "")]
+
+
+@pytest.mark.parametrize("pages", [[(2, 3), (3, 4), (4, 2)], [(2, 2)], [(5, 3), (3, 5), (2, 3)]])
+def test_circles_are_refused(make_app: MakeApp, pages: list[tuple[int, int]]) -> None:
+    with pytest.raises(ContentError) as raised:
+        make_app({"pages": [page(1), *(page(id, parent) for id, parent in pages)]})
+    assert {(p.where, p.field) for p in raised.value.problems} == {
+        (f"pages {id}", "parent") for id, _ in pages
+    }
+
+
+def test_two_default_sites_are_refused(make_app: MakeApp) -> None:
+    sites = [site(1, "a", is_default=True), site(1, "b", is_default=True)]
+    with pytest.raises(ContentError, match="sites b:80, is_default: "):
+        make_app({**GOOD, "sites": sites})
+
+
+def test_all_problems_are_told_at_once(make_app: MakeApp) -> None:
+    content = {
+        "sites": [site(9, "x")],
+        "collections": [{"id": 1, "parent": 7}],
+        "images": [image(1, title=5, width="x", collection=8)],
+        "pages": [page(1, slug="a/b", live=5, x=1), page(2, 6), {"id": 3}, page(1, 2)],
+    }
+    with pytest.raises(ContentError) as raised:
+        make_app(content)
+    found = {(p.where, p.field) for p in raised.value.problems}
+    assert found >= {
+        ("collections 1", "parent"),
+        ("images 1", "title"),
+        ("images 1", "width"),
+        ("pages 1", "slug"),
+        ("pages 1", "live"),
+        ("pages 1", "x"),
+        ("pages 3", "title"),
+        ("pages 3", "slug"),
+        ("pages 2", "parent"),
+        ("sites x:80", "root_page"),
+    }
+    assert len(found) == len(raised.value.problems)
+    assert all(str(problem) in str(raised.value) for problem in raised.value.problems)
+
+
+def test_very_many_problems_are_told_in_short(make_app: MakeApp) -> None:
+    with pytest.raises(ContentError) as raised:
+        make_app({"pages": [page(n, live=5) for n in range(1, 101)]})
+    assert len(raised.value.problems) == 100
+    assert "80 more" in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_nothing_is_loaded_by_halves(make_api: MakeAPI, kind: str) -> None:
+    api = make_api(GOOD)
+    before = [
+        api.get(f"{endpoint}/?fields=*").data for endpoint in ("pages", "images", "documents")
+    ]
+    with api.app.app_context(), pytest.raises(ContentError):
+        backend_of(api.app).load(broken(kind))
+    after = [api.get(f"{endpoint}/?fields=*").data for endpoint in ("pages", "images", "documents")]
+    assert after == before
+    assert dumped(api.app)["pages"] == dumped(make_api(GOOD).app)["pages"]
+
+
+def test_loading_replaces_all_that_was_there(make_api: MakeAPI) -> None:
+    api = make_api(GOOD)
+    assert api.total("pages/?search=page") == 3
+    with api.app.app_context():
+        backend_of(api.app).load({"pages": [page(7, title="Other")]})
+    assert api.ids("pages/") == [7]
+    assert api.ids("images/") == api.ids("documents/") == api.ids("pages/?search=page") == []
+    assert dumped(api.app).keys() == {"pages"}
+
+
+def test_records_are_not_changed_by_loading(make_api: MakeAPI) -> None:
+    content = copy.deepcopy(GOOD)
+    api = make_api(content)
+    assert content == GOOD
+    content["pages"][2]["body"][0]["value"] = "changed"
+    assert api.json("pages/3/")["body"] == [{"type": "x", "value": 1}]
+
+
+def test_sections_may_be_any_iterables_of_mappings(make_api: MakeAPI) -> None:
+    class Read(Mapping[str, Any]):
+        def __init__(self, record: Record) -> None:
+            self._record = record
+
+        def __getitem__(self, key: str) -> Any:
+            return self._record[key]
+
+        def __iter__(self) -> Any:
+            return iter(self._record)
+
+        def __len__(self) -> int:
+            return len(self._record)
+
+    api = make_api({"pages": (Read(page(n)) for n in (1, 2)), "locales": {"en": 1}.keys()})
+    assert api.ids("pages/") == [1, 2]
+
+
+# What is left out.
+
+
+class Left(Page):
+    app_label = "lab"
+    text = fields.String()
+    flag = fields.Boolean()
+    number = fields.Integer()
+    ratio = fields.Float()
+    amount = fields.Decimal()
+    day = fields.Date()
+    clock = fields.Time()
+    moment = fields.DateTime()
+    picture = Related("images")
+    tags = Tags()
+    body = Blocks()
+    data = fields.Raw()
+    api_fields = [*"text flag number ratio amount day clock moment picture tags body data".split()]
+
+
+def test_left_out_fields_have_their_empty_value(make_api: MakeAPI) -> None:
+    record = {"id": 1, "type": "lab.Left", "parent": None, "title": "T", "slug": "s"}
+    item = make_api({"pages": [record]}, types=[Left]).json("pages/1/?fields=*")
+    assert item["meta"] == {
+        "type": "lab.Left",
+        "detail_url": "http://localhost/api/v2/pages/1/",
+        "html_url": None,
+        "slug": "s",
+        "show_in_menus": False,
+        "seo_title": "",
+        "search_description": "",
+        "first_published_at": None,
+        "expires_at": None,
+        "alias_of": None,
+        "parent": None,
+        "locale": None,
+    }
+    assert {name: item[name] for name in Left.api_fields if isinstance(name, str)} == {
+        "text": "",
+        "flag": False,
+        **dict.fromkeys(("number", "ratio", "amount", "day", "clock", "moment", "picture", "data")),
+        "tags": [],
+        "body": [],
+    }
+
+
+def test_pages_without_a_language_have_the_first(make_api: MakeAPI) -> None:
+    given = make_api({"locales": ["pt-br", "en"], "pages": [page(1), page(2, locale="en")]})
+    assert [i["meta"]["locale"] for i in given.items("pages/?fields=locale")] == ["pt-br", "en"]
+    found = make_api({"pages": [page(1), page(2, locale="fr"), page(3, locale="en")]})
+    assert [i["meta"]["locale"] for i in found.items("pages/?fields=locale")] == ["fr", "fr", "en"]
+
+
+# Instances of the declared classes.
+
+
+class Part(ChildObject):
+    app_label = "lab"
+    name = fields.String()
+    day = fields.Date()
+    api_fields = ["name", "day"]
+
+
+class Thing(Page):
+    app_label = "lab"
+    day = fields.Date()
+    clock = fields.Time()
+    moment = fields.DateTime()
+    amount = fields.Decimal(places=2)
+    key = fields.UUID()
+    tags = Tags()
+    parts = Children(Part)
+    api_fields = ["day", "clock", "moment", "amount", "key", "tags", "parts"]
+
+
+def test_instances_stand_for_records(make_api: MakeAPI) -> None:
+    thing = Thing(
+        id=1,
+        parent=None,
+        title="Thing",
+        slug="thing",
+        day=date(2026, 1, 15),
+        clock=time(18, 30),
+        moment=datetime(2026, 1, 15, 8, tzinfo=UTC),
+        amount=Decimal("4.5"),
+        key=uuid.UUID(int=1),
+        tags=("b", "a"),
+        parts=[Part(id=1, name="P", day=date(2026, 1, 15)), {"id": 2}],
+    )
+    content = {
+        "pages": [thing, {**page(2, 1), "type": "lab.Thing"}],
+        "images": [Image(id=1, title="I", file="i.png")],
+        "documents": [Document(id=1, title="D")],
+    }
+    api = make_api(content, types=[Thing])
+    item = api.json("pages/1/")
+    assert {name: item[name] for name in Thing.api_fields if isinstance(name, str)} == {
+        "day": "2026-01-15",
+        "clock": "18:30:00",
+        "moment": "2026-01-15T08:00:00Z",
+        "amount": "4.50",
+        "key": str(uuid.UUID(int=1)),
+        "tags": ["a", "b"],
+        "parts": [
+            {"id": 1, "meta": {"type": "lab.Part"}, "name": "P", "day": "2026-01-15"},
+            {"id": 2, "meta": {"type": "lab.Part"}, "name": "", "day": None},
+        ],
+    }
+    assert (api.ids("images/"), api.ids("documents/")) == ([1], [1])
+    again = make_api(dumped(api.app), types=[Thing])
+    assert again.get("pages/?fields=*").data == api.get("pages/?fields=*").data
+
+
+def test_instances_have_no_fields_but_declared_ones() -> None:
+    with pytest.raises(TypeError, match=r"Thing has no field dya, x\."):
+        Thing(id=1, dya=None, x=1)
+    assert repr(Thing(id=7)) == "<lab.Thing 7>"
+
+
+def test_broken_instances_are_refused(make_app: MakeApp) -> None:
+    with pytest.raises(ContentError, match="pages 1, day: must be a date"):
+        make_app({"pages": [Thing(id=1, title="T", slug="s", day=7)]}, types=[Thing])
+
+
+# To records and back.
+
+
+def without_defaults(record: Record) -> Record:
+    """What a record says that is not said by leaving it out."""
+    kept: Record = {}
+    for key, value in record.items():
+        if key in ("authors", "related_links", "gallery"):
+            kept[key] = [without_defaults(entry) for entry in value]
+        elif key == "live":
+            kept[key] = value or "draft"
+        else:
+            kept[key] = sorted(set(value)) if key == "tags" else value
+    plain: tuple[Any, ...] = (None, "", False, [])
+    return {k: v for k, v in kept.items() if v not in plain and (k, v) != ("live", True)}
+
+
+def test_the_reference_content_is_dumped_as_it_was(
+    make_app: MakeApp, reference_content: Mapping[str, Any]
+) -> None:
+    records = dumped(make_app(reference_content))
+    assert records["locales"] == reference_content["locales"]
+    for section in ("pages", "images", "documents"):
+        given = {record["id"]: without_defaults(record) for record in reference_content[section]}
+        assert {record["id"]: without_defaults(record) for record in records[section]} == given
+
+
+def test_dumped_content_answers_as_before(
+    make_app: MakeApp, reference_content: Mapping[str, Any]
+) -> None:
+    first = make_app(reference_content)
+    records = dumped(first)
+    second = make_app(records)
+    assert dumped(second) == records
+    paths = [
+        f"{name}/?fields=*&limit=20&offset={n}" for name in ("pages", "images") for n in (0, 20)
+    ]
+    paths += [f"pages/{record['id']}/?fields=*" for record in records["pages"]]
+    for path in paths:
+        assert API(second).get(path).data == API(first).get(path).data
+
+
+def test_undeclared_types_lose_nothing(make_app: MakeApp) -> None:
+    gone = page(2, 1, type="shop.Product", price="4.50", parts=[{"id": 1, "x": [None]}], n=None)
+    records = dumped(make_app({"pages": [page(1), gone]}))
+    assert records["pages"][1].items() >= {k: v for k, v in gone.items() if k != "parent"}.items()
+    assert dumped(make_app(records)) == records
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, "\0", 2**63, {"a": {1}}])
+def test_undeclared_types_hold_json_too(make_app: MakeApp, value: Any) -> None:
+    with pytest.raises(ContentError, match="pages 1, price: "):
+        make_app({"pages": [page(1, type="shop.Product", price=value)]})
+
+
+# One by one, in memory.
+
+
+@pytest.fixture
+def memory() -> tuple[API, MemoryBackend]:
+    app = Flask("site")
+    backend = MemoryBackend(
+        {
+            "sites": [site(1)],
+            "collections": [{"id": 1, "restriction": private()}],
+            "images": [image(1, title="lamp", tags=["night"])],
+            "pages": [
+                page(1, type="flask_contentapi.Page"),
+                page(2, 1, title="storm", type="flask_contentapi.Page"),
+                page(3, 2, title="calm", type="flask_contentapi.Page"),
+            ],
+        }
+    )
+    ContentAPI(app, backend=backend)
+    return API(app), backend
+
+
+def plain(id: int, parent: int | None, **values: Any) -> Record:
+    return page(id, parent, **{"type": "flask_contentapi.Page", **values})
+
+
+def test_records_are_put_while_requests_run(memory: tuple[API, MemoryBackend]) -> None:
+    api, backend = memory
+    assert api.ids("pages/?search=storm") == [2]
+    backend.put("pages", plain(4, 1, title="storm tide"), plain(5, 4))
+    assert api.ids("pages/") == [1, 2, 3, 4, 5]
+    assert sorted(api.ids("pages/?search=storm")) == [2, 4]
+    backend.put("pages", plain(2, 1, title="quiet", slug="new"))
+    assert api.ids("pages/?search=storm") == [4]
+    assert api.ids("pages/?search=quiet") == [2]
+    assert api.ids("pages/?descendant_of=2") == [3]
+    assert api.json("pages/3/")["meta"]["html_url"] == "http://localhost/new/p3/"
+    backend.put("pages", plain(3, 4))
+    assert api.ids("pages/") == [1, 2, 4, 3, 5]
+
+
+def test_records_are_deleted_while_requests_run(memory: tuple[API, MemoryBackend]) -> None:
+    api, backend = memory
+    assert api.ids("images/?search=night") == [1]
+    backend.delete("images", 1, 99)
+    assert api.ids("images/") == api.ids("images/?search=night") == []
+    backend.delete("pages", 3, 2)
+    assert api.ids("pages/") == [1]
+    assert api.ids("pages/?search=storm") == []
+    assert api.status("pages/find/?html_path=/p2/") == 404
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        (plain(4, 99), ("pages 4", "parent")),
+        (plain(4, 1, slug="p2"), ("pages 4", "slug")),
+        (plain(2, 3), ("pages 2", "parent")),
+        (plain(4, 1, live=5), ("pages 4", "live")),
+        ({"id": 4}, ("pages 4", "title")),
+    ],
+)
+def test_what_would_not_fit_is_not_put(
+    memory: tuple[API, MemoryBackend], record: Record, problem: tuple[str, str]
+) -> None:
+    api, backend = memory
+    before = [api.get("pages/?fields=*").data, api.get("pages/?search=storm").data]
+    with pytest.raises(ContentError) as raised:
+        backend.put("pages", plain(7, 1, title="storm"), record)
+    assert problem in [(p.where, p.field) for p in raised.value.problems]
+    assert [api.get("pages/?fields=*").data, api.get("pages/?search=storm").data] == before
+
+
+def test_pages_with_pages_below_are_not_deleted(memory: tuple[API, MemoryBackend]) -> None:
+    api, backend = memory
+    for wrong in (2, 1):
+        with pytest.raises(ContentError, match="parent"):
+            backend.delete("pages", wrong)
+    assert api.ids("pages/") == [1, 2, 3]
+
+
+def test_every_change_has_a_stamp_of_its_own(memory: tuple[API, MemoryBackend]) -> None:
+    _, backend = memory
+
+    def stamp() -> str:
+        with backend.reader() as reader:
+            return reader.version
+
+    stamps = [stamp()]
+    backend.put("pages", plain(4, 1))
+    stamps.append(stamp())
+    backend.put("images", image(1, title="another"))
+    stamps.append(stamp())
+    assert len(set(stamps)) == 3
+    backend.delete("pages", 4)
+    backend.put("images", image(1, title="lamp", tags=["night"]))
+    assert stamp() == stamps[0]
