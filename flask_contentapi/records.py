@@ -97,7 +97,9 @@ class RecordReader:
         """
         before = len(self.problems)
         endpoint = self._registry.endpoints[section]
-        values, place = self._open(section, index, record)
+        values, place = self._begin(section, index, record)
+        if values is None:
+            return None
         label = self._label(place, endpoint, values.pop("type", None))
         read = self._read(place, endpoint.type_of(label).columns, values)
         if label in endpoint.types:
@@ -134,22 +136,27 @@ class RecordReader:
         self, section: str, index: int, record: Any, columns: Mapping[str, Column]
     ) -> dict[str, Any] | None:
         before = len(self.problems)
-        values, place = self._open(section, index, record)
+        values, place = self._begin(section, index, record)
+        if values is None:
+            return None
         read = self._read(place, columns, values)
         self._refuse(place, values, columns)
         return dict(zip(columns, read, strict=True)) if len(self.problems) == before else None
 
-    def _open(self, section: str, index: int, record: Any) -> tuple[dict[str, Any], Place]:
+    def _begin(self, section: str, index: int, record: Any) -> tuple[dict[str, Any] | None, Place]:
+        """A record's values, None if it has none, and what it is known by."""
+        place = Place(section, index, f"{section}[{index}]")
+        values = self._open(place, record)
+        name = None if values is None else values.get("id", values.get("hostname"))
+        return values, place if name is None else place._replace(name=f"{section} {name}")
+
+    def _open(self, place: Place, record: Any) -> dict[str, Any] | None:
         if isinstance(record, Content):
-            values = record.to_record()
-        elif isinstance(record, Mapping):
-            values = dict(record)
-        else:
-            self.note(Place(section, index, f"{section}[{index}]"), "", "must be an object")
-            values = {}
-        name = values.get("id", values.get("hostname"))
-        known_by = f"{section}[{index}]" if name is None else f"{section} {name}"
-        return values, Place(section, index, known_by)
+            return record.to_record()
+        if isinstance(record, Mapping):
+            return dict(record)
+        self.note(place, "", "must be an object")
+        return None
 
     def _label(self, place: Place, endpoint: Endpoint, label: Any) -> str:
         """The label of a record's type; it can be left out where there is only one."""
@@ -189,13 +196,16 @@ class RecordReader:
     def _child(self, place: Place, column: Column, number: int, record: Any) -> Row:
         child = column.child
         assert child is not None
-        values, _ = self._open(place.section, place.number, record)
         inner = place.child(column.name, number)
+        values = self._open(inner, record)
+        if values is None:
+            return ()
         read = self._read(inner, child.columns, values)
         self._refuse(inner, values, child.columns)
         if read[0] in self._child_ids[child.label]:
             self.note(inner, "id", f"{read[0]} is the id of another {child.label} already")
-        self._child_ids[child.label].add(read[0])
+        if read[0] is not None:
+            self._child_ids[child.label].add(read[0])
         return tuple(read)
 
     def _refuse(self, place: Place, rest: Mapping[str, Any], known: Iterable[str]) -> None:

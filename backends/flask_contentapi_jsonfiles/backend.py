@@ -86,10 +86,10 @@ class JSONFilesBackend(SnapshotBackend):
         return super().reader()
 
     def reload(self) -> None:
-        with self._changing:
-            self._load()
         try:
-            self._store.touch()
+            with self._changing:
+                self._load()
+                self._store.touch()
         except OSError as error:
             raise ConfigurationError(
                 f"Other processes do not know that {str(self.folder)!r} is to be read anew, "

@@ -154,7 +154,7 @@ class _Lister:
 
     def _unknown(self, name: str, section: str, known: Collection[str]) -> None:
         hint = suggest(section, known) or f" There are {', '.join(known)}."
-        self._note(name, f"there is no section {printable(section)!r}.{hint}")
+        self._note(name, f"there is no section '{printable(section)}'.{hint}")
 
     def _note(self, name: str, message: str) -> None:
         self._listing.problems.append(Problem("", "", message, file=printable(name)))

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
+from uuid import uuid4
 
 import orjson
 
@@ -100,13 +101,24 @@ class Store:
         :raises OSError: if the folder cannot be written.
         """
         with suppress(FileNotFoundError):
-            names = os.listdir(self._pending)
-            for name in names:
+            for name in os.listdir(self._pending):
                 if name != _OBSOLETE:
                     os.replace(self._pending / name, self._folder / name)
-            for name, signature in json.loads((self._pending / _OBSOLETE).read_bytes()):
+            for name, signature in self._obsolete():
                 self._delete(name, signature)
-            shutil.rmtree(self._pending)
+            done = self._folder / f".load-{uuid4().hex}"
+            os.rename(self._pending, done)
+            shutil.rmtree(done, ignore_errors=True)
+
+    def _obsolete(self) -> list[tuple[str, list[int]]]:
+        """The names and the signatures of the files that go with the old content."""
+        try:
+            obsolete: list[tuple[str, list[int]]] = json.loads(
+                (self._pending / _OBSOLETE).read_bytes()
+            )
+        except FileNotFoundError:
+            return []
+        return obsolete
 
     def _delete(self, name: str, signature: list[int]) -> None:
         """Deletes a file that has not been changed, and the folders that are empty without it."""
