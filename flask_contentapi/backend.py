@@ -157,6 +157,8 @@ class Backend(ABC):
     def create(self) -> None:  # noqa: B027 - most need nothing
         """Makes what has to be there before content can be kept; what is there stays as it is.
 
+        It is called on a backend that is open.
+
         :raises ConfigurationError: if it cannot be made.
         """
 

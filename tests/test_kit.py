@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from threading import RLock
+from typing import Any, ClassVar
+from uuid import uuid4
 
 import pytest
 
-from docs.examples.list_backend import ListBackend
-from flask_contentapi.backend import Backend
-from flask_contentapi.testing import BackendTests
+from docs.examples.list_backend import ListBackend, ListReader, Thing
+from flask_contentapi.backend import Backend, ContentChanged
+from flask_contentapi.library import read_library
+from flask_contentapi.testing import BackendTests, LoadTests
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 
@@ -35,3 +40,57 @@ class TestJSONFilesBackend(BackendTests):
 class TestListBackend(BackendTests):
     def make_backend(self) -> Backend:
         return ListBackend()
+
+
+class OtherReader(ListReader):
+    """Ranks nothing, and cannot go on once the content is another one."""
+
+    backend: OtherBackend
+
+    def relevance(self, thing: Thing, words: Iterable[str]) -> int:
+        return 0
+
+    def things(self, endpoint: str) -> list[Thing]:
+        if self.backend.content is not self:
+            raise ContentChanged
+        return super().things(endpoint)
+
+
+class OtherBackend(ListBackend):
+    ranks = False
+
+    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        reader = OtherReader(read_library(content, self.registry), uuid4().hex)
+        reader.backend = self
+        self.content = reader
+
+
+class TestBackendWithWaysOfItsOwn(BackendTests):
+    ranks = False
+    holds_content = False
+
+    def make_backend(self) -> Backend:
+        return OtherBackend()
+
+
+class LockedBackend(ListBackend):
+    """Lets one thread in at a time, whether it reads or loads."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        with self._lock:
+            super().load(content)
+
+    @contextmanager
+    def reader(self) -> Iterator[ListReader]:  # type: ignore[override]
+        with self._lock:
+            yield self.content
+
+
+class TestBackendWhoseLoadsWait(LoadTests):
+    load_waits = True
+
+    def make_backend(self) -> Backend:
+        return LockedBackend()

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, ClassVar
 
 from docs.examples.list_backend import ListBackend, ListReader, Thing
-from flask_contentapi.backend import Backend
+from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ContentError, Problem
 from flask_contentapi.library import Library, Restrictions, read_library
 from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
@@ -578,10 +578,29 @@ class Present(ListReader):
         return self._backend.content.version
 
 
-@caught_by("test_reader_sees_one_content_while_another_is_loaded")
+@caught_by("test_reader_sees_one_content_while_another_is_loaded[a list]")
 class ChangesUnderItsReaders(ListBackend):
     def reader(self) -> nullcontext[ListReader]:
         return nullcontext(Present(self))
+
+
+class Finished(ListReader):
+    """Gives up when the content is another one."""
+
+    backend: ListBackend
+
+    def things(self, endpoint: str) -> list[Thing]:
+        if self.backend.content is not self:
+            raise ContentChanged
+        return super().things(endpoint)
+
+
+@caught_by("test_reader_sees_one_content_while_another_is_loaded[objects by id]")
+class GivesUpItsContent(ListBackend):
+    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        super().load(content)
+        self.content = Finished(self.content.library, self.content.version)
+        self.content.backend = self
 
 
 @caught_by("test_a_reader_can_be_opened_inside_another")

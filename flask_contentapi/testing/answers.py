@@ -196,6 +196,7 @@ class AnswerTests(Kit):
         app.config.update(TESTING=True, CMSAPI_BASE_URL=None, **config)
         ContentAPI(app, types=TYPES, backend=backend, can_view=can_view, clock=lambda: NOW)
         try:
+            backend.create()
             backend.load(CONTENT)
             yield app.test_client()
         finally:

@@ -44,11 +44,14 @@ class Kit:
 
     :cvar ranks: whether searches come by relevance; otherwise they come in default order and
         need every word where the client does not say. As :attr:`Backend.ranks`.
+    :cvar holds_content: whether a reader holds on to the content that it began with when another
+        is loaded; otherwise it may raise :exc:`ContentChanged` from then on.
     :cvar load_waits: whether :meth:`Backend.load` waits until the readers that are open at the
-        time are closed; otherwise it replaces the content at once, and they go on with the old.
+        time are closed; otherwise it replaces the content at once.
     """
 
     ranks: ClassVar[bool] = True
+    holds_content: ClassVar[bool] = True
     load_waits: ClassVar[bool] = False
 
     def make_backend(self) -> Backend:
@@ -68,6 +71,7 @@ class Kit:
         backend = cls().make_backend()
         backend.open(Registry(TYPES))
         try:
+            backend.create()
             if content is not None:
                 backend.load(content)
             yield backend
