@@ -36,6 +36,10 @@ class TestJSONFilesBackend(BackendTests):
     def make_backend(self) -> Backend:
         return JSONFilesBackend(tempfile.mkdtemp(dir=self.folders))
 
+    def reopen(self, backend: Backend) -> Backend:
+        assert isinstance(backend, JSONFilesBackend)
+        return JSONFilesBackend(backend.folder)
+
 
 class TestListBackend(BackendTests):
     def make_backend(self) -> Backend:

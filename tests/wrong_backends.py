@@ -646,6 +646,23 @@ class ChecksNothing(ListBackend):
         return ()
 
 
+@caught_by("test_loaded_content_outlives_a_persistent_backend")
+class SaysThatItIsPersistent(ListBackend):
+    persistent = True
+
+
+@caught_by("test_create_leaves_what_is_there")
+class EmptiesWhatIsThere(ListBackend):
+    def create(self) -> None:
+        self.load({})
+
+
+@caught_by("test_reload_leaves_what_is_stored")
+class ForgetsOnReload(ListBackend):
+    def reload(self) -> None:
+        self.load({})
+
+
 @caught_by("test_ranks_is_as_declared")
 class SaysThatItDoesNotRank(ListBackend):
     ranks = False

@@ -27,6 +27,8 @@ from flask_contentapi.sites import Sites
 class ListBackend(Backend):
     """Keeps the content in lists, as long as the process runs."""
 
+    persistent = False
+
     def open(self, registry: Registry, *, debug: bool = False) -> None:
         self.registry = registry
         self.load({})

@@ -61,14 +61,24 @@ class Kit:
         """
         raise NotImplementedError(f"{type(self).__name__} has to say how to make a backend.")
 
+    def reopen(self, backend: Backend) -> Backend:
+        """Another backend for what the given one has stored, not opened, as another process has it.
+
+        Override it where :attr:`Backend.persistent` is true.
+        """
+        return self.make_backend()
+
     @classmethod
     @contextmanager
-    def opened(cls, content: Mapping[str, Any] | None = None) -> Iterator[Backend]:
-        """A fresh backend that is opened for the types of the sample.
+    def opened(
+        cls, content: Mapping[str, Any] | None = None, backend: Backend | None = None
+    ) -> Iterator[Backend]:
+        """A backend that is opened for the types of the sample.
 
         :param content: what to load into it; None: nothing.
+        :param backend: the backend; None: a fresh one.
         """
-        backend = cls().make_backend()
+        backend = backend or cls().make_backend()
         backend.open(Registry(TYPES))
         try:
             backend.create()

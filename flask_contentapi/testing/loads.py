@@ -243,6 +243,18 @@ class LoadTests(Kit):
         backend.reload()
         assert _state(backend) == before
 
+    def test_loaded_content_outlives_a_persistent_backend(self) -> None:
+        with self.opened(SMALL) as first:
+            before = _state(first)
+        with self.opened(backend=self.reopen(first)) as second:
+            assert (_state(second) == before) is first.persistent
+
+    def test_other_processes_see_what_is_loaded_once_it_is_reloaded(self) -> None:
+        with self.opened({}) as first, self.opened(backend=self.reopen(first)) as second:
+            first.load(SMALL)
+            first.reload()
+            assert (_state(second) == _state(first)) is first.persistent
+
     def test_create_leaves_what_is_there(self, backend: Backend) -> None:
         backend.load(SMALL)
         before = _state(backend)
