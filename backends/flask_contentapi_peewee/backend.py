@@ -22,6 +22,7 @@ from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
 from flask_contentapi_peewee.tables import Tables
+from flask_contentapi_peewee.writing import Writer
 
 __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
 
@@ -117,19 +118,16 @@ class PeeweeBackend(Backend):
                 model.create_table()
             for endpoint in self.tables.endpoints.values():
                 self.engine.create_words(endpoint.words)
-            for key, value in (("schema", SCHEMA), ("stamp", _new_stamp())):
-                self._write_state(key, value)
+            state = self.tables.state
+            for key, value in (("schema", SCHEMA), ("stamp", "")):
+                row = {state.fields["key"]: key, state.fields["value"]: value}
+                state.model.insert(row).execute()
 
     def _read_state(self, key: str) -> str | None:
         state = self.tables.state
         query = state.model.select(state.fields["value"]).where(state.fields["key"] == key)
         found = query.tuples().execute(self.engine.reading)
         return next((value for (value,) in found), None)
-
-    def _write_state(self, key: str, value: str) -> None:
-        state = self.tables.state
-        state.model.delete().where(state.fields["key"] == key).execute()
-        state.model.insert({state.fields["key"]: key, state.fields["value"]: value}).execute()
 
     # Reading.
 
@@ -158,30 +156,41 @@ class PeeweeBackend(Backend):
         structure = self._structure
         if structure is None:
             stamp = self._read_state("stamp") or ""
-            structure = Structure(self.tables, database, stamp)
-            if self._read_state("stamp") != stamp:
-                raise ContentChanged
-            self._structure = structure
+            structure = self._structure = Structure(self.tables, database, stamp)
         return structure
 
     # Writing.
 
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        """Changes the content in one transaction; others that write wait for its end.
+
+        An error that leaves the ``with`` block leaves the content as it was.
+        """
+        with self._transaction() as stamp:
+            structure = Structure(self.tables, self.engine.database, stamp)
+            reader = DatabaseReader(self.engine.database, self.statements, structure)
+            yield Writer(self.tables, self.registry, reader)
+
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
-        with self.writing():
+        with self._transaction():
             load(content, self.registry, self.tables)
         with connected(self.engine.database):
             self.engine.analyze()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """A transaction in which the content becomes another version."""
+    def _transaction(self) -> Iterator[str]:
+        """A transaction in which the content becomes another version; gives its stamp."""
         why = self.not_ready()
         if why:
             raise ConfigurationError(why)
-        database = self.engine.database
-        with connected(database), self.engine.transaction():
-            yield
-            self._write_state("stamp", _new_stamp())
+        with connected(self.engine.database), self.engine.transaction():
+            stamp = secrets.token_hex(8)
+            state = self.tables.state
+            # Whoever writes as well waits here, so that one builds on what the other did.
+            update = state.model.update({state.fields["value"]: stamp})
+            update.where(state.fields["key"] == "stamp").execute()
+            yield stamp
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
@@ -216,10 +225,6 @@ class MariaDBBackend(PeeweeBackend):
 
 
 _MAKE = "Make it with the command: flask contentapi init-db."
-
-
-def _new_stamp() -> str:
-    return secrets.token_hex(8)
 
 
 def _reason(error: BaseException) -> str:

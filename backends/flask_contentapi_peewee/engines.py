@@ -134,6 +134,11 @@ class Engine(ABC):
         """Takes everything out of the table of words."""
         self.database.execute_sql(f"DELETE FROM {table}")  # noqa: S608 - a name of our own
 
+    def delete_words(self, table: str, identity: int) -> None:
+        """Takes an object out of the table of words."""
+        words = peewee.Table(table).bind(self.database)
+        words.delete().where(self.words_id(words) == identity).execute()
+
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Inserts many rows by one statement."""
         self.database.cursor().executemany(sql, rows)

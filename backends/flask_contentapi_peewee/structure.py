@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import peewee
@@ -50,7 +51,7 @@ class Counted(NamedTuple):
 
 
 class Structure:
-    """The structure of one version of the content, read from the database.
+    """The structure of one version of the content, each part read when it is first needed.
 
     :param tables: the tables.
     :param database: the connections to read by.
@@ -64,17 +65,30 @@ class Structure:
         self.stamp = stamp
         self._totals: dict[Any, Counted] = {}
         self._sizes: dict[str, int] = {}
-        self.locales = [code for (code,) in self._rows(tables.locales, "code", order="sort")]
-        #: The paths of all home pages.
-        self.paths: dict[int, str] = {}
-        self.sites = self._read_sites()
-        self.collections = {
-            identity: (parent, rule)
-            for identity, parent, rule in self._rows(
-                tables.collections, "id", "parent", "restriction", order="sort"
-            )
-        }
-        self.restrictions = Restrictions(self._page_restrictions(), self._collection_restrictions())
+        self._homes: dict[int, str] = {}
+
+    @cached_property
+    def locales(self) -> list[str]:
+        """The codes of all languages."""
+        return [code for (code,) in self._rows(self._tables.locales, "code", order="sort")]
+
+    @property
+    def paths(self) -> Mapping[int, str]:
+        """The paths of all home pages."""
+        _ = self.sites
+        return self._homes
+
+    @cached_property
+    def collections(self) -> Mapping[int, tuple[int | None, Any]]:
+        """Of each collection the parent and the restriction."""
+        columns = ("id", "parent", "restriction")
+        rows = self._rows(self._tables.collections, *columns, order="sort")
+        return {identity: (parent, rule) for identity, parent, rule in rows}
+
+    @cached_property
+    def restrictions(self) -> Restrictions:
+        """All restrictions."""
+        return Restrictions(self._page_restrictions(), self._collection_restrictions())
 
     def size(self, endpoint: str) -> int:
         """About how many objects an endpoint has."""
@@ -85,7 +99,9 @@ class Structure:
 
     # Sites.
 
-    def _read_sites(self) -> Sites:
+    @cached_property
+    def sites(self) -> Sites:
+        """All sites."""
         records = self._rows(self._tables.sites, *SITE_COLUMNS, order="id")
         homes = self._read_homes({record[3] for record in records})
         sites = [
@@ -108,7 +124,7 @@ class Structure:
         of_site = fields["id"].in_(roots) | fields["translation_key"].in_(keys)
         query = self._pages.model.select(*columns).where(of_site).order_by(fields["path_"])
         rows = self._all(query)
-        self.paths = {row[0]: row[4] for row in rows}
+        self._homes = {row[0]: row[4] for row in rows}
         return {
             row[0]: tuple(Home(*home[:3]) for home in (row, *_translations(row, rows)))
             for row in rows

@@ -40,12 +40,14 @@ class OwnTable:
     :param fields: the columns, by stored field; derived ones by name, with an underscore.
     :param many: for each field of tags the table with ``id`` and ``tag``, for each of child
         objects their table, where ``owner_`` is the object; in one of tags no column is declared.
+    :param child: the type of the child objects, if it is a table of some.
     """
 
     model: Model
     columns: dict[str, Column]
     fields: dict[str, StoredField]
     many: dict[str, OwnTable] = field(default_factory=dict)
+    child: ObjectType | None = None
 
     def has(self, column: str) -> bool:
         """Whether a stored field is kept in it, or in one of the tables that belong to it."""
@@ -146,6 +148,12 @@ class Tables:
         self.endpoints = {
             name: EndpointTables(endpoint, make) for name, endpoint in registry.endpoints.items()
         }
+
+    def of_child(self, child: ObjectType) -> Iterator[OwnTable]:
+        """The tables of the child objects of a type."""
+        for endpoint in self.endpoints.values():
+            for table in endpoint.all:
+                yield from (many for many in table.many.values() if many.child is child)
 
     @property
     def models(self) -> Iterator[Model]:
@@ -268,6 +276,7 @@ class _Maker:
                 fields[column.name] = self.column(column.kind, null=True)
         table = self.table(name, fields)
         table.columns = dict(child.columns)
+        table.child = child
         self._index(table, [table.fields["owner_"], table.fields["sort_"]])
         return table
 

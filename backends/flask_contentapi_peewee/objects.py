@@ -1,0 +1,188 @@
+"""Single objects in the tables: read, checked against what is there, put and taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+from peewee import fn
+
+from flask_contentapi.errors import ContentError
+from flask_contentapi.query import Row
+from flask_contentapi.records import Place, RecordReader, write_record
+from flask_contentapi.registry import ObjectType, Registry
+from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.rows import Branch, Inserter
+from flask_contentapi_peewee.tables import OwnTable, Tables
+
+__all__ = ["Objects", "raise_problems", "refuse"]
+
+
+def refuse(place: Place, key: str, message: str) -> NoReturn:
+    """Says that something cannot be done."""
+    raise ContentError([place.problem(key, message)])
+
+
+def raise_problems(reader: RecordReader) -> None:
+    """Raises what a reader has gathered, if it has something."""
+    if reader.problems:
+        raise ContentError(reader.problems)
+
+
+class Objects:
+    """The objects of all endpoints, one by one.
+
+    :param tables: the tables.
+    :param registry: the declared types.
+    :param reader: reads what is there, what the transaction has changed included.
+    """
+
+    def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
+        self._tables = tables
+        self._registry = registry
+        self._reader = reader
+
+    def exists(self, table: OwnTable, identity: Any) -> bool:
+        """Whether a table has a row with an id."""
+        return self.count(table, table.fields["id"] == identity) > 0
+
+    def count(self, table: OwnTable, condition: Any) -> int:
+        """How many rows of a table meet a condition."""
+        ((number,),) = self._reader.all(table.model.select(fn.COUNT(1)).where(condition))
+        return int(number)
+
+    def next_id(self, table: OwnTable) -> int:
+        """An id that no row has, after all others."""
+        ((highest,),) = self._reader.all(table.model.select(fn.MAX(table.fields["id"])))
+        return int(highest or 0) + 1
+
+    def label(self, endpoint: str, identity: int) -> str:
+        """The type of an object.
+
+        :raises ContentError: if there is no such object.
+        """
+        base = self._tables.endpoints[endpoint].base
+        query = base.model.select(base.fields["type"]).where(base.fields["id"] == identity)
+        found: list[str] = [label for (label,) in self._reader.all(query)]
+        if not found:
+            place = Place(endpoint, 0, f"{endpoint} {identity}")
+            refuse(place, "", "there is no such object")
+        return found[0]
+
+    def record(self, endpoint: str, identity: int) -> dict[str, Any]:
+        """An object as its record.
+
+        :raises ContentError: if there is no such object.
+        """
+        label = self.label(endpoint, identity)
+        *row, extras = self._reader.stored(endpoint, [identity], label)[identity]
+        return write_record(self._registry.endpoints[endpoint], tuple(row), extras)
+
+    def declared(self, endpoint: str, label: Any) -> ObjectType:
+        """The type with a label."""
+        return self._registry.endpoints[endpoint].type_of(str(label))
+
+    # Records.
+
+    def read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
+        """A record, checked; child objects without an id get one, pages without one a language.
+
+        :returns: the columns of its type, and what an undeclared type has besides.
+        :raises ContentError: with all that is wrong with it.
+        """
+        reader = RecordReader(self._registry)
+        entry = reader.entry(endpoint, 0, self._completed(endpoint, record))
+        if entry is not None:
+            self._check(reader, Place(endpoint, 0, f"{endpoint} {entry[0][0]}"), entry[0])
+        raise_problems(reader)
+        assert entry is not None
+        return entry
+
+    def _completed(self, endpoint: str, record: Mapping[str, Any]) -> dict[str, Any]:
+        completed = dict(record)
+        if self._registry.endpoints[endpoint].tree and completed.get("locale") is None:
+            completed["locale"] = next(iter(self.locales()), None)
+        declared = self.declared(endpoint, completed.get("type"))
+        for name, column in declared.columns.items():
+            children = completed.get(name)
+            if column.child is not None and isinstance(children, list | tuple):
+                completed[name] = self._with_ids(self._many(endpoint, declared, name), children)
+        return completed
+
+    def _many(self, endpoint: str, declared: ObjectType, column: str) -> OwnTable:
+        known = self._tables.endpoints[endpoint]
+        tables = (known.base, *known.lineage(declared.label))
+        return next(table.many[column] for table in tables if column in table.many)
+
+    def _with_ids(self, table: OwnTable, children: Iterable[Any]) -> list[Any]:
+        """Records of child objects, each with an id."""
+        identity = self.next_id(table)
+        completed = []
+        for child in children:
+            if isinstance(child, Mapping) and child.get("id") is None:
+                child = {**child, "id": identity}
+                identity += 1
+            completed.append(child)
+        return completed
+
+    def locales(self) -> list[str]:
+        """The codes of all languages."""
+        return [r["code"] for r in self._reader.records(self._tables.locales, ["code"], "sort")]
+
+    def _check(self, reader: RecordReader, place: Place, row: Row) -> None:
+        """Notes what does not fit to what is there."""
+        endpoint = self._registry.endpoints[place.section]
+        values = dict(zip(endpoint.type_of(row[1]).column_names, row, strict=True))
+        collection = values["collection"] if endpoint.collections else None
+        if collection is not None and not self.exists(self._tables.collections, collection):
+            reader.note(place, "collection", f"there is no collection {collection}")
+        if endpoint.tree:
+            parent, locale = values["parent"], values["locale"]
+            if parent is not None and not self.exists(self._pages, parent):
+                reader.note(place, "parent", f"there is no page {parent}")
+            if locale is not None and locale not in self.locales():
+                known = ", ".join(self.locales())
+                reader.note(place, "locale", f"{locale!r} is none of {known}")
+
+    @property
+    def _pages(self) -> OwnTable:
+        return self._tables.endpoints["pages"].base
+
+    # Rows.
+
+    def put(self, table: OwnTable, values: Mapping[str, Any]) -> None:
+        """Puts a row into a table."""
+        table.model.insert({table.fields[name]: v for name, v in values.items()}).execute()
+
+    def insert(
+        self, endpoint: str, row: Row, extras: Mapping[str, Any], branch: Branch | None
+    ) -> None:
+        """Puts an object that is not there.
+
+        :raises ContentError: if one of its child objects has the id of another one.
+        """
+        self._check_children(endpoint, row)
+        inserter = Inserter(self._tables, self._tables.endpoints[endpoint])
+        inserter.add(row, extras, branch)
+        inserter.flush()
+
+    def _check_children(self, endpoint: str, row: Row) -> None:
+        declared = self.declared(endpoint, row[1])
+        for name, column in declared.columns.items():
+            if column.child is None:
+                continue
+            for table in self._tables.of_child(column.child):
+                for child in row[declared.places[name]]:
+                    if self.exists(table, child[0]):
+                        place = Place(endpoint, 0, f"{endpoint} {row[0]}")
+                        refuse(place, name, f"the id {child[0]} stands in another object already")
+
+    def remove(self, endpoint: str, identity: int, label: str) -> None:
+        """Takes an object away with all that belongs to it."""
+        known = self._tables.endpoints[endpoint]
+        for table in (known.base, *known.lineage(label)):
+            for many in table.many.values():
+                owner = many.fields.get("owner_") or many.fields["id"]
+                many.model.delete().where(owner == identity).execute()
+            table.model.delete().where(table.fields["id"] == identity).execute()
+        self._tables.engine.delete_words(known.words, identity)

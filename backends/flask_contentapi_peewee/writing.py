@@ -1,0 +1,341 @@
+"""Changes of the content by the site's own code, object by object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any, TypeVar, cast
+from uuid import uuid4
+
+from flask_contentapi.query import Row
+from flask_contentapi.records import Place, RecordReader
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.branches import Branches
+from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
+from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.tables import Tables
+
+__all__ = ["Writer"]
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _whole(method: Method) -> Method:
+    """A change that is made as a whole or, where it cannot be, not at all."""
+
+    @wraps(method)
+    def change(self: Writer, *args: Any, **options: Any) -> Any:
+        with self.database.atomic():
+            return method(self, *args, **options)
+
+    return cast(Method, change)
+
+
+class Writer:
+    """Changes the content within one transaction, which makes one new version of it.
+
+    Records are as in the rest of the package; what follows from them (the tree, when a page is
+    visible, the words it is found by) follows by itself.
+
+    :param tables: the tables.
+    :param registry: the declared types.
+    :param reader: reads what is there, what the transaction has changed included.
+    """
+
+    def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
+        self._tables = tables
+        self._registry = registry
+        self._reader = reader
+        self.database = tables.engine.database
+        self._objects = Objects(tables, registry, reader)
+        self._pages = tables.endpoints["pages"].base
+        self._branches = Branches(self._pages, reader)
+
+    # Objects.
+
+    def record(self, endpoint: str, id: int) -> dict[str, Any]:
+        """An object as its record, hidden ones too.
+
+        :raises ContentError: if there is no such object.
+        """
+        return self._objects.record(endpoint, id)
+
+    @_whole
+    def add(self, endpoint: str, record: Mapping[str, Any], *, before: int | None = None) -> int:
+        """Adds an object.
+
+        :param endpoint: where it is served.
+        :param record: its record; ``id`` may be left out, as may the ids of child objects, and a
+            page's ``slug``, which is then made of its title.
+        :param before: for a page, the sibling that it goes in front of; None: the last one.
+        :returns: its id.
+        :raises ContentError: if it does not fit; nothing is changed then.
+        """
+        tables = self._tables.endpoints[endpoint]
+        given = dict(record)
+        if given.get("id") is None:
+            given["id"] = self._objects.next_id(tables.base)
+        if tables.endpoint.tree and not given.get("slug"):
+            title = str(given.get("title", ""))
+            given["slug"] = self._branches.free_slug(given.get("parent"), title)
+        row, extras = self._objects.read(endpoint, given)
+        place = _place(endpoint, row[0])
+        if self._objects.exists(tables.base, row[0]):
+            refuse(place, "id", "another record has this id already")
+        branch = None
+        if tables.endpoint.tree:
+            branch = self._branches.place(place, self._values(row), before)
+        self._objects.insert(endpoint, row, extras, branch)
+        return int(row[0])
+
+    @_whole
+    def update(self, endpoint: str, id: int, **changes: Any) -> None:
+        """Changes fields of an object.
+
+        :param endpoint: where it is served.
+        :param id: its id.
+        :param changes: new values as records have them; fields that are not named stay.
+        :raises ContentError: if there is no such object, or a value does not fit.
+        """
+        place = _place(endpoint, id)
+        known = self.record(endpoint, id)
+        for name in ("id", "parent"):
+            if name in changes and changes[name] != known.get(name):
+                refuse(place, name, "is not changed by an update; pages move")
+        new = {**known, **changes}
+        row, extras = self._objects.read(endpoint, new)
+        tree = self._tables.endpoints[endpoint].endpoint.tree
+        branch = self._branches.revise(place, self._values(row)) if tree else None
+        self._objects.remove(endpoint, id, known["type"])
+        self._objects.insert(endpoint, row, extras, branch)
+
+    @_whole
+    def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
+        """Takes an object away.
+
+        :param endpoint: where it is served.
+        :param id: its id.
+        :param descendants: whether the pages below a page go with it.
+        :raises ContentError: if there is no such object, or something needs it.
+        """
+        doomed = [(id, self._objects.label(endpoint, id))]
+        if self._tables.endpoints[endpoint].endpoint.tree:
+            doomed = [*self._branches.below(id), *doomed]
+            self._check_doomed(_place(endpoint, id), doomed, descendants)
+        for identity, label in doomed:
+            self._objects.remove(endpoint, identity, label)
+
+    def _check_doomed(self, place: Place, doomed: list[tuple[int, str]], descendants: bool) -> None:
+        if len(doomed) > 1 and not descendants:
+            refuse(place, "", "there are pages below it; descendants=True takes them away as well")
+        sites = self._reader.records(self._tables.sites, ["hostname", "root_page"], "id")
+        pages = {page for page, _ in doomed}
+        for site in sites:
+            if site["root_page"] in pages:
+                refuse(place, "", f"page {site['root_page']} is the home of {site['hostname']}")
+
+    def _values(self, row: Row) -> dict[str, Any]:
+        """The columns of a page by name."""
+        declared = self._registry.endpoints["pages"].type_of(row[1])
+        return dict(zip(declared.column_names, row, strict=True))
+
+    # Pages.
+
+    @_whole
+    def move(self, page: int, parent: int | None, *, before: int | None = None) -> None:
+        """Puts a page and all below it somewhere else.
+
+        :param page: its id.
+        :param parent: the page to put it under; None makes it a root page.
+        :param before: the sibling that it goes in front of; None: the last one.
+        :raises ContentError: if that is no place for it.
+        """
+        known = self.record("pages", page)
+        row, _ = self._objects.read("pages", {**known, "parent": parent})
+        self._branches.move(_place("pages", page), self._values(row), before)
+
+    @_whole
+    def publish(self, page: int) -> None:
+        """Makes a page visible at once; the first time sets ``first_published_at``.
+
+        :param page: its id.
+        """
+        known = self.record("pages", page)
+        now = datetime.now(UTC)
+        changes: dict[str, Any] = {"live": True, "go_live_at": None}
+        if known.get("first_published_at") is None:
+            changes["first_published_at"] = now
+        expires = known.get("expires_at")
+        if expires is not None and datetime.fromisoformat(expires) <= now:
+            changes["expires_at"] = None
+        self.update("pages", page, **changes)
+
+    def unpublish(self, page: int) -> None:
+        """Hides a page; the pages below it stay as they are.
+
+        :param page: its id.
+        """
+        self.update("pages", page, live=False)
+
+    @_whole
+    def alias(self, page: int, parent: int | None, **changes: Any) -> int:
+        """Adds a page that has the same content as another one, in another place.
+
+        :param page: the other one.
+        :param parent: the page to put it under.
+        :param changes: fields that are different.
+        :returns: its id.
+        :raises ContentError: if a value does not fit.
+        """
+        copy = {**self._copy(page), "parent": parent, "alias_of": page, "translation_key": None}
+        return self.add("pages", {**copy, **changes})
+
+    @_whole
+    def translate(self, page: int, locale: str, **changes: Any) -> int:
+        """Adds a translation of a page, which is a draft at first.
+
+        It goes under the translation of the page's parent, or where there is none under the
+        same parent.
+
+        :param page: the page.
+        :param locale: the language.
+        :param changes: fields that are different, as ``title`` or ``parent``.
+        :returns: its id.
+        :raises ContentError: if there is one already, or a value does not fit.
+        """
+        copy = self._copy(page)
+        key = copy.get("translation_key")
+        if key is None:
+            key = str(uuid4())
+            self.update("pages", page, translation_key=key)
+        elif self._translation(key, locale) is not None:
+            refuse(_place("pages", page), "locale", f"there is one in {locale} already")
+        parent = self._parent_in(copy.get("parent"), locale)
+        own = {"translation_key": key, "locale": locale, "live": False, "parent": parent}
+        return self.add("pages", {**copy, **own, **changes})
+
+    def _copy(self, page: int) -> dict[str, Any]:
+        """The record of a page without what only one page can have."""
+        record = self.record("pages", page)
+        declared = self._objects.declared("pages", record["type"])
+        for name, column in declared.columns.items():
+            if column.child is not None:
+                record[name] = [{**child, "id": None} for child in record.get(name, ())]
+        return {name: value for name, value in record.items() if name not in ("id", "slug")}
+
+    def _parent_in(self, parent: int | None, locale: str) -> int | None:
+        """The translation of a page, or the page itself."""
+        if parent is None:
+            return None
+        key = self.record("pages", parent).get("translation_key")
+        return parent if key is None else self._translation(key, locale) or parent
+
+    def _translation(self, key: str, locale: str) -> int | None:
+        fields = self._pages.fields
+        query = self._pages.model.select(fields["id"])
+        found = query.where((fields["translation_key"] == key) & (fields["locale"] == locale))
+        return next((page for (page,) in self._reader.all(found)), None)
+
+    # Languages, sites and collections.
+
+    def put_locale(self, code: str) -> None:
+        """Adds a language after the others, if it is not there.
+
+        :param code: its code.
+        """
+        if code not in self._objects.locales():
+            sort = self._objects.count(self._tables.locales, True)
+            self._objects.put(self._tables.locales, {"code": code, "sort": sort})
+
+    @_whole
+    def put_site(self, **site: Any) -> None:
+        """Adds a site, or changes the one with its host name and port.
+
+        :param site: its keys, as a record has them.
+        :raises ContentError: if a value does not fit.
+        """
+        reader = RecordReader(self._registry)
+        read = reader.site(0, site)
+        if read is not None and not self._objects.exists(self._pages, read["root_page"]):
+            place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
+            reader.note(place, "root_page", f"there is no page {read['root_page']}")
+        raise_problems(reader)
+        assert read is not None
+        table = self._tables.sites
+        if read["is_default"]:
+            table.model.update({table.fields["is_default"]: False}).execute()
+        number = self.delete_site(read["hostname"], read["port"]) or self._objects.next_id(table)
+        self._objects.put(table, {"id": number, **read})
+
+    def delete_site(self, hostname: str, port: int = 80) -> int | None:
+        """Takes a site away; its pages stay.
+
+        :param hostname: its host name.
+        :param port: its port.
+        :returns: its number among the sites, or None if there was none.
+        """
+        table = self._tables.sites
+        known = self._reader.records(table, ["id", "hostname", "port"], "id")
+        for site in known:
+            if (site["hostname"], site["port"]) == (hostname.lower(), port):
+                table.model.delete().where(table.fields["id"] == site["id"]).execute()
+                return int(site["id"])
+        return None
+
+    @_whole
+    def put_collection(self, **collection: Any) -> int:
+        """Adds a collection, or changes the one with its id.
+
+        :param collection: its keys, as a record has them; ``id`` may be left out.
+        :returns: its id.
+        :raises ContentError: if a value does not fit.
+        """
+        table = self._tables.collections
+        if collection.get("id") is None:
+            collection["id"] = self._objects.next_id(table)
+        reader = RecordReader(self._registry)
+        read = reader.collection(0, collection)
+        if read is not None:
+            self._check_parents(reader, read)
+        raise_problems(reader)
+        assert read is not None
+        known = self._reader.records(table, ["id", "sort"], "sort")
+        sorts = {record["id"]: record["sort"] for record in known}
+        sort = sorts.get(read["id"], len(known) and known[-1]["sort"] + 1)
+        table.model.delete().where(table.fields["id"] == read["id"]).execute()
+        self._objects.put(table, {**read, "sort": sort})
+        return int(read["id"])
+
+    def _check_parents(self, reader: RecordReader, read: Mapping[str, Any]) -> None:
+        """Notes a parent that is not there, and circles."""
+        known = self._reader.records(self._tables.collections, ["id", "parent"], "sort")
+        parents = {record["id"]: record["parent"] for record in known}
+        place, above = _place("collections", read["id"]), read["parent"]
+        if above is not None and above not in parents and above != read["id"]:
+            reader.note(place, "parent", f"there is no collection {above}")
+        while above is not None and above != read["id"]:
+            above = parents.get(above)
+        if above is not None:
+            reader.note(place, "parent", "the collections above it form a circle")
+
+    def delete_collection(self, id: int) -> None:
+        """Takes a collection away.
+
+        :param id: its id.
+        :raises ContentError: if something lies in it.
+        """
+        table = self._tables.collections
+        inside = self._objects.count(table, table.fields["parent"] == id)
+        for endpoint in self._tables.endpoints.values():
+            if endpoint.endpoint.collections:
+                base = endpoint.base
+                inside += self._objects.count(base, base.fields["collection"] == id)
+        if inside:
+            refuse(_place("collections", id), "", f"{inside} objects lie in it")
+        table.model.delete().where(table.fields["id"] == id).execute()
+
+
+def _place(section: str, identity: int) -> Place:
+    return Place(section, 0, f"{section} {identity}")
