@@ -17,7 +17,7 @@ from flask_contentapi_jsonfiles.files import File
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from tests.api import API
 from tests.folders import Folder
-from tests.samples import image
+from tests.samples import image, page
 
 BROKEN = '[\n{"id": 1,\n}]'
 PROBLEM = (
@@ -75,6 +75,13 @@ def test_a_body_that_changes_shows(content: Folder) -> None:
     api = content.api(debug=True)
     content.put("pages/a.body.md", "New")
     assert api.json("pages/1/")["body"] == "<p>New</p>"
+
+
+def test_a_change_from_one_to_true_shows(content: Folder) -> None:
+    content.put("pages.json", [page(1, body=[1])])
+    api = content.api(debug=True)
+    content.put("pages.json", [page(1, body=[True])])
+    assert api.json("pages/1/")["body"] == [True]
 
 
 def test_changes_show_in_files_that_are_old(content: Folder) -> None:
@@ -139,12 +146,47 @@ def test_a_folder_that_did_not_change_is_not_read(
     assert titles(api) == ["Old"]
 
 
-def test_unchanged_content_keeps_its_indexes(content: Folder) -> None:
+def test_unchanged_content_is_not_checked_again(
+    content: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = content.api(debug=True)
+    content.put("images.json", [image(1, title="Old")])
+    monkeypatch.delattr("flask_contentapi_jsonfiles.reading.read_library")
+    assert titles(api) == ["Old"]
+
+
+def test_content_in_another_form_keeps_its_indexes(content: Folder) -> None:
     api = content.api(debug=True)
     before = storage(api).snapshot
-    content.put("images.json", [image(1, title="Old")])
+    content.remove("images.json")
+    content.put("images/a.json", image(1, title="Old"))
     assert titles(api) == ["Old"]
     assert storage(api).snapshot is before
+
+
+def test_a_file_that_is_as_it_was_before_it_was_broken_is_served(content: Folder) -> None:
+    api = content.api(debug=True)
+    for value in (BROKEN, [image(1, title=3)], [image(1, title="Old")]):
+        content.put("images.json", value)
+        assert titles(api) == ["Old"]
+    assert check(storage(api)) == []
+
+
+def test_a_mistake_that_stays_is_a_problem_at_each_reload(content: Folder) -> None:
+    found = content.backend()
+    content.put("images.json", [image(1, title=3)])
+    for _ in range(2):
+        with pytest.raises(ContentError):
+            found.reload()
+
+
+def test_files_are_served_again_after_a_load_that_they_do_not_know(content: Folder) -> None:
+    api = content.api(debug=True)
+    storage(api).load({"images": [image(1, title="New")]})
+    content.put("images.json", [image(1, title="Old")])
+    for name in ("collections", "documents", "locales", "pages", "sites"):
+        content.remove(f"{name}.json")
+    assert titles(api) == ["Old"]
 
 
 # In production.

@@ -2,7 +2,7 @@
 
 The files are read whole, into the same snapshots that the in-memory backend answers from. When
 they are read anew depends on how the application runs. In development the folder is looked at
-while a request comes in, twice a second at most: that is a millisecond for some hundred files,
+while a request comes in, twice a second at most: that is some milliseconds for a thousand files,
 sees every change on every kind of file system, and needs neither a thread nor the library
 watchfiles, which hears nothing on network drives and many container mounts. In production a
 request looks at one file only, the stamp that :meth:`JSONFilesBackend.reload` touches.
@@ -57,6 +57,8 @@ class JSONFilesBackend(SnapshotBackend):
         self._clock = clock
         self._debug = False
         self._kept: Mapping[str, Kept] = {}
+        #: Whether what was kept is what is served.
+        self._is_served = False
         self._complained: tuple[Problem, ...] = ()
         # What was there when the folder was read or looked at last.
         self._stamp: object = None
@@ -72,7 +74,7 @@ class JSONFilesBackend(SnapshotBackend):
     def open(self, registry: Registry, *, debug: bool = False) -> None:
         if not self.folder.is_dir():
             raise ConfigurationError(f"There is no folder {str(self.folder)!r}; create it.")
-        self._registry, self._snapshot = registry, None
+        self._registry, self._snapshot, self._is_served = registry, None, False
         self._debug = debug
         with self._changing:
             self._load()
@@ -105,6 +107,7 @@ class JSONFilesBackend(SnapshotBackend):
             branches = self._list().branches.values()
             self._store.replace(records, [file for branch in branches for file in branch.files])
             self._serve(library)
+            self._is_served = False
 
     def check(self) -> Iterator[Problem]:
         """What is wrong with the files as they are now, and then with what is served besides."""
@@ -164,10 +167,13 @@ class JSONFilesBackend(SnapshotBackend):
         :raises ContentError: if they are broken; then nothing is changed.
         """
         files = FileReader(self._kept)
+        is_served, self._is_served = self._is_served, False
         self._stamp = self._store.stamp()
         self._fingerprint, reading = self._read(files)
         self._kept = files.kept
-        self._serve(reading.library(self.registry))
+        if reading.problems or not (is_served and files.is_unchanged):
+            self._serve(reading.library(self.registry))
+        self._is_served = True
         self._complained = ()
 
     def _read(self, files: FileReader) -> tuple[object, Reading]:

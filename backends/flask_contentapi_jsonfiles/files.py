@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,15 @@ def signature_of(status: os.stat_result) -> tuple[int, ...]:
 
 
 class Kept(NamedTuple):
-    signature: tuple[int, ...]
+    """What was read from a file.
+
+    :param file: the file as it was then.
+    :param digest: what is another one for another text.
+    :param value: what its text says.
+    """
+
+    file: File
+    digest: bytes
     value: Any
 
 
@@ -43,7 +52,7 @@ class FileReader:
     """Reads files.
 
     :param before: :attr:`kept` of the reader that was used last.
-    :ivar kept: what was read from files that are settled, by their paths.
+    :ivar kept: what was read, by the paths of the files.
     """
 
     def __init__(self, before: Mapping[str, Kept] | None = None) -> None:
@@ -65,12 +74,24 @@ class FileReader:
         html: str = self._read(file, _markdown if file.name.endswith(".md") else _html)
         return html
 
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether all that was read is what the reader before has read."""
+        before = self._before
+        return self.kept.keys() == before.keys() and all(
+            found.digest == before[path].digest for path, found in self.kept.items()
+        )
+
     def _read(self, file: File, parse: Callable[[str], Any]) -> Any:
         known = self._before.get(file.path)
-        if known is None or known.signature != file.signature:
-            known = Kept(file.signature, parse(read_text(file)))
-        if file.settled:
+        if known is not None and known.file == file and file.settled:
             self.kept[file.path] = known
+            return known.value
+        text = read_text(file)
+        digest = blake2b(text.encode(), digest_size=16).digest()
+        if known is None or known.digest != digest:
+            known = Kept(file, digest, parse(text))
+        self.kept[file.path] = known._replace(file=file)
         return known.value
 
 

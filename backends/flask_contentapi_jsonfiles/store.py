@@ -38,7 +38,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pending = folder / ".pending"
-        self._stamp = folder / ".reload"
+        self._stamp = os.path.join(folder, ".reload")
 
     def stamp(self) -> tuple[int, ...] | None:
         """What is another one after every :meth:`touch`."""
