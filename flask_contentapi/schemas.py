@@ -7,10 +7,12 @@ gives the same, slowly, and tests hold one against the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from marshmallow import Schema, fields
 
+from flask_contentapi.choices import choose
 from flask_contentapi.registry import Export, ObjectType
 from flask_contentapi.selection import Selection
 
@@ -66,8 +68,21 @@ class Schemas:
         # A function, because types may point to each other in a circle.
         if shown is None:
             return lambda: self.of(target)
-        only = [f"meta.{name}" if target.exports[name].in_meta else name for name in shown.added]
-        return lambda: self.of(target)(only=only)
+        exclude = [*_left_out(target, shown)]
+        return lambda: self.of(target)(exclude=exclude)
+
+
+def _left_out(declared: ObjectType, selection: Selection, before: str = "") -> Iterator[str]:
+    """The paths of all that a selection leaves out, with what is inside of what it has."""
+    chosen = {export.name: inner for export, inner in choose(declared, "nested", selection)}
+    for name, export in declared.exports.items():
+        path = f"{before}meta.{name}" if export.in_meta else f"{before}{name}"
+        if name not in chosen:
+            yield path
+        elif export.nested is not None:
+            yield from _left_out(export.nested, chosen[name], f"{path}.")
+    if not any(declared.exports[name].in_meta for name in chosen):
+        yield f"{before}meta"
 
 
 def _generated(declared: dict[str, fields.Field[Any]], label: str) -> type[AnswerSchema]:

@@ -7,26 +7,22 @@ the field is one of the plain ones, whose stored values orjson writes the very s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from marshmallow import fields
 
 from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
-from flask_contentapi.content import Entry
-from flask_contentapi.errors import BadRequest
+from flask_contentapi.choices import Chosen, View, choose, refuse_circles
 from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, itself
 from flask_contentapi.query import Row, Viewer
-from flask_contentapi.registry import Column, Export, ObjectType, Registry, suggest
+from flask_contentapi.registry import Column, Export, ObjectType, Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup
 
-__all__ = ["Item", "Plan", "Planner", "View"]
-
-View = Literal["list", "detail", "nested"]
-Chosen = list[tuple[Export, Selection]]
+__all__ = ["Item", "Plan", "Planner"]
 
 
 class Key(NamedTuple):
@@ -101,9 +97,11 @@ class Planner:
 
     :param registry: the declared types.
     :param i18n: whether internationalisation is on.
+    :raises DeclarationError: if embedded objects would bring each other without an end.
     """
 
     def __init__(self, registry: Registry, i18n: bool) -> None:
+        refuse_circles(registry)
         self._registry = registry
         self._i18n = i18n
 
@@ -112,45 +110,7 @@ class Planner:
 
         :raises BadRequest: if the selection names what the type does not show.
         """
-        return self._plan(Layout(declared), self._choose(declared, view, selection))
-
-    # Choosing keys (specification, 4.3; contract, Fields).
-
-    def _choose(self, declared: ObjectType, view: View, selection: Selection) -> Chosen:
-        hidden = frozenset() if view == "detail" else declared.detail_only
-        available = {n: e for n, e in declared.exports.items() if n not in hidden}
-        self._check(declared, available, selection)
-        if selection.base == "*":
-            names = set(available)
-        else:
-            names = set() if selection.base == "_" else set(self._defaults(declared, view))
-        names = (names | selection.added.keys()) - selection.removed
-        return [
-            (export, selection.added.get(name) or DEFAULT)
-            for name, export in available.items()
-            if name in names
-        ]
-
-    @staticmethod
-    def _check(declared: ObjectType, available: Mapping[str, Export], selection: Selection) -> None:
-        unknown = sorted((selection.added.keys() | selection.removed) - available.keys())
-        if unknown:
-            hint = suggest(unknown[0], available) or f" There are {', '.join(available)}."
-            raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
-        for name, inner in selection.added.items():
-            if inner is not None and available[name].nested is None:
-                raise BadRequest(f"{name} has no fields of its own to be chosen in brackets.")
-
-    def _defaults(self, declared: ObjectType, view: View) -> Iterable[str]:
-        content_class = declared.content_class
-        if not issubclass(content_class, Entry):
-            return declared.exports
-        languages = content_class.i18n_default_fields
-        if view == "detail":
-            return declared.exports.keys() - (() if self._i18n else languages)
-        if view == "nested":
-            return content_class.nested_default_fields
-        return (*content_class.listing_default_fields, *(languages if self._i18n else ()))
+        return self._plan(Layout(declared), choose(declared, view, selection, self._i18n))
 
     # Compiling.
 
@@ -172,7 +132,7 @@ class Planner:
         return Key(export, value, value)
 
     def _nested(self, layout: Layout, export: Export, selection: Selection) -> Plan:
-        chosen = self._choose(layout.type, "nested", export.shown or selection)
+        chosen = choose(layout.type, "nested", export.shown or selection)
         return self._plan(layout, chosen)
 
     def _embedded(self, export: Export, place: int, lookup: Lookup, selection: Selection) -> Key:
@@ -226,7 +186,7 @@ class Planner:
         within = representation.within_site
         lookup = layout.lookup(target, lambda row: _block_ids(row[place], block), within)
         shown = parse_fields(representation.shown or "")
-        plan = self._plan(lookup.layout, self._choose(target, "nested", shown))
+        plan = self._plan(lookup.layout, choose(target, "nested", shown))
 
         def bind(context: Context) -> Callable[[Any], Any]:
             found, build = context.related[lookup.slot], plan.bind(context)

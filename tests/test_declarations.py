@@ -207,6 +207,18 @@ def test_fields_in_brackets_are_checked_as_well() -> None:
             ContentAPI(Flask("site"), types=[news, person])
 
 
+def test_embedded_objects_do_not_bring_themselves_again() -> None:
+    own = {"boss": Related("people"), "api_fields": ["boss"]}
+    message = mistake(person_with(**own, nested_default_fields=["boss"]))
+    assert message.startswith("Person.boss always brings itself again")
+    shown = {"boss": Related("people", shown="_,boss"), "api_fields": ["boss"]}
+    assert mistake(person_with(**shown)).startswith("Person.boss always brings itself again")
+    body = Blocks({"person": Related("people")})
+    message = mistake(person_with(body=body, api_fields=["body"], nested_default_fields=["body"]))
+    assert message.startswith("Person.body always brings itself again")
+    ContentAPI(Flask("site"), types=[person_with(**own)])
+
+
 @pytest.mark.parametrize("child", [Page, Entry, fields.String, "Part", None, 5])
 def test_children_are_child_objects(child: Any) -> None:
     assert mistake(page_with(parts=Children(child))).startswith("News.parts must be given")

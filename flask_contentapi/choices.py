@@ -1,0 +1,108 @@
+"""Which keys an answer has: a selection applied to a type (specification, 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, cast
+
+from flask_contentapi.content import Entry
+from flask_contentapi.errors import BadRequest, DeclarationError
+from flask_contentapi.fields import Blocks, Related
+from flask_contentapi.registry import Export, ObjectType, Registry, suggest
+from flask_contentapi.selection import DEFAULT, Selection, parse_fields
+
+__all__ = ["Chosen", "View", "choose", "refuse_circles"]
+
+View = Literal["list", "detail", "nested"]
+#: The keys in the order of exports, each with what is selected in its brackets.
+Chosen = list[tuple[Export, Selection]]
+
+
+def choose(
+    declared: ObjectType, view: View, selection: Selection = DEFAULT, i18n: bool = False
+) -> Chosen:
+    """The keys that a view of a type has (contract, Fields).
+
+    :param selection: the ``fields`` parameter, or what stands in brackets in it.
+    :param i18n: whether internationalisation is on.
+    :raises BadRequest: if the selection names what the type does not show.
+    """
+    hidden = frozenset() if view == "detail" else declared.detail_only
+    available = {n: e for n, e in declared.exports.items() if n not in hidden}
+    _check(available, selection)
+    if selection.base == "*":
+        names = set(available)
+    else:
+        names = set() if selection.base == "_" else set(_defaults(declared, view, i18n))
+    names = (names | selection.added.keys()) - selection.removed
+    return [
+        (export, selection.added.get(name) or DEFAULT)
+        for name, export in available.items()
+        if name in names
+    ]
+
+
+def refuse_circles(registry: Registry) -> None:
+    """Refuses types whose embedded objects bring each other without an end.
+
+    :raises DeclarationError: naming a class and what it always shows.
+    """
+    for endpoint in registry.endpoints.values():
+        for declared in {endpoint.base, *endpoint.types.values()}:
+            for export in declared.exports.values():
+                _walk(registry, declared, export, DEFAULT, ())
+
+
+def _walk(
+    registry: Registry,
+    declared: ObjectType,
+    export: Export,
+    inner: Selection,
+    above: tuple[tuple[ObjectType, Selection], ...],
+) -> None:
+    for target, selection in _embedded(registry, export, inner):
+        if (target, selection) in above:
+            raise DeclarationError(
+                f"{declared.content_class.__name__}.{export.name} always brings itself again, "
+                "without an end; take it out of nested_default_fields or of what is shown."
+            )
+        for further in choose(target, "nested", selection):
+            _walk(registry, target, *further, (*above, (target, selection)))
+
+
+def _embedded(
+    registry: Registry, export: Export, inner: Selection
+) -> Iterator[tuple[ObjectType, Selection]]:
+    """The types of the objects in a key, with what is selected of each."""
+    column = export.column
+    if column is None or export.source is not None:
+        return
+    if column.target or column.child:
+        yield cast(ObjectType, column.target or column.child), export.shown or inner
+    elif isinstance(column.field, Blocks):
+        for representation in column.field.representations.values():
+            if isinstance(representation, Related):
+                shown = parse_fields(representation.shown or "")
+                yield registry.target(representation), shown
+
+
+def _check(available: Mapping[str, Export], selection: Selection) -> None:
+    unknown = sorted((selection.added.keys() | selection.removed) - available.keys())
+    if unknown:
+        hint = suggest(unknown[0], available) or f" There are {', '.join(available)}."
+        raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
+    for name, inner in selection.added.items():
+        if inner is not None and available[name].nested is None:
+            raise BadRequest(f"{name} has no fields of its own to be chosen in brackets.")
+
+
+def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:
+    content_class = declared.content_class
+    if not issubclass(content_class, Entry):
+        return declared.exports
+    languages = content_class.i18n_default_fields
+    if view == "detail":
+        return declared.exports.keys() - (() if i18n else languages)
+    if view == "nested":
+        return content_class.nested_default_fields
+    return (*content_class.listing_default_fields, *(languages if i18n else ()))
