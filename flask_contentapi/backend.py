@@ -162,6 +162,16 @@ class Backend(ABC):
         :raises ConfigurationError: if it cannot be made.
         """
 
+    def migrate(self) -> Iterable[str]:
+        """Makes what :meth:`create` has made fit to types that are declared otherwise now.
+
+        Nothing that is kept is lost.
+
+        :returns: what is done, each in a sentence.
+        :raises ContentError: if something that is kept cannot fit; nothing is changed then.
+        """
+        return ()
+
     def reload(self) -> None:  # noqa: B027 - most read their storage for each request anyway
         """Makes this process and others read the storage anew, where they keep what they read.
 

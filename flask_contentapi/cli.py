@@ -135,6 +135,22 @@ def load(state: State, source: str) -> None:
         state.backend.load(_read_json(source))
 
 
+@click.command("init-db")
+@_pass_state
+def init_db(state: State) -> None:
+    """Make what has to be there before content can be kept; what is there stays as it is."""
+    state.backend.create()
+
+
+@click.command()
+@_pass_state
+def migrate(state: State) -> None:
+    """Make what is kept fit to types that are declared otherwise now; nothing is lost."""
+    done = [*map(click.echo, state.backend.migrate())]
+    if not done:
+        click.echo("There is nothing to change.")
+
+
 @click.command()
 @_pass_state
 def reload(state: State) -> None:
@@ -142,7 +158,7 @@ def reload(state: State) -> None:
     state.backend.reload()
 
 
-COMMANDS = (types, check, dump, load, reload)
+COMMANDS = (types, check, init_db, migrate, dump, load, reload)
 
 
 def _is_backend(text: str) -> bool:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import orjson
 import peewee
 from playhouse.pool import MaxConnectionsExceeded
 
@@ -17,7 +18,8 @@ from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Prob
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
-from flask_contentapi_peewee.loading import dump, load
+from flask_contentapi_peewee.loading import dump, load, reindex
+from flask_contentapi_peewee.migrating import Migration, layout_of
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
@@ -89,24 +91,29 @@ class PeeweeBackend(Backend):
     # Set-up.
 
     def not_ready(self) -> str:
-        """Why the database cannot be served from, in a sentence; "" if it can."""
+        """Why the database cannot be served from, in sentences; "" if it can."""
         missing = self.engine.missing()
         if missing:
             return f"{missing} {_MAKE}"
+        database = self.engine.reading
         try:
-            with connected(self.engine.reading):
-                state = self.tables.state
-                if not self.engine.reading.table_exists(state.model._meta.table_name):
-                    return f"The tables are not there. {_MAKE}"
-                schema = self._read_state("schema")
+            with connected(database):
+                return self._unfit(database)
         except _GONE as error:
             return f"The database cannot be reached: {_reason(error)}."
+
+    def _unfit(self, database: peewee.Database) -> str:
+        """Why the tables are not those of the declared types."""
+        if not database.table_exists(self.tables.state.model._meta.table_name):
+            return f"The tables are not there. {_MAKE}"
+        schema = self._read_state("schema", database)
         if schema != SCHEMA:
             return (
                 f"The tables have the layout {schema}, but this version of flask_contentapi knows "
-                f"{SCHEMA}; update flask_contentapi."
+                f"{SCHEMA}. Update flask_contentapi."
             )
-        return ""
+        steps = list(self._migration(database).steps())
+        return " ".join([_UNFIT, *steps, _CHANGE]) if steps else ""
 
     def create(self) -> None:
         self.engine.create()
@@ -119,14 +126,42 @@ class PeeweeBackend(Backend):
             for endpoint in self.tables.endpoints.values():
                 self.engine.create_words(endpoint.words)
             state = self.tables.state
-            for key, value in (("schema", SCHEMA), ("stamp", "")):
+            layout = orjson.dumps(layout_of(self.tables)).decode()
+            for key, value in (("schema", SCHEMA), ("stamp", ""), ("layout", layout)):
                 row = {state.fields["key"]: key, state.fields["value"]: value}
                 state.model.insert(row).execute()
 
-    def _read_state(self, key: str) -> str | None:
+    def migrate(self) -> list[str]:
+        with connected(self.engine.database):
+            migration = self._migration(self.engine.database)
+        steps = list(migration.steps())
+        if steps:
+            self._run(migration)
+        return steps
+
+    def _run(self, migration: Migration) -> None:
+        with self._transaction(migrating=True) as stamp:
+            migration.run()
+            self._write_state("layout", orjson.dumps(migration.layout).decode())
+            structure = Structure(self.tables, self.engine.database, stamp)
+            reader = DatabaseReader(self.engine.database, self.statements, structure)
+            for label in migration.reindexed:
+                reindex(reader, self.tables, label)
+        self._ready = False
+
+    def _migration(self, database: peewee.Database) -> Migration:
+        """What is to be done so that the tables are those of the declared types."""
+        return Migration(self.tables, orjson.loads(self._read_state("layout", database) or "{}"))
+
+    def _write_state(self, key: str, value: str) -> None:
+        state = self.tables.state
+        update = state.model.update({state.fields["value"]: value})
+        update.where(state.fields["key"] == key).execute()
+
+    def _read_state(self, key: str, database: peewee.Database) -> str | None:
         state = self.tables.state
         query = state.model.select(state.fields["value"]).where(state.fields["key"] == key)
-        found = query.tuples().execute(self.engine.reading)
+        found = query.tuples().execute(database)
         return next((value for (value,) in found), None)
 
     # Reading.
@@ -155,7 +190,7 @@ class PeeweeBackend(Backend):
         """The structure of the present version, as far as is known."""
         structure = self._structure
         if structure is None:
-            stamp = self._read_state("stamp") or ""
+            stamp = self._read_state("stamp", database) or ""
             structure = self._structure = Structure(self.tables, database, stamp)
         return structure
 
@@ -179,17 +214,15 @@ class PeeweeBackend(Backend):
             self.engine.analyze()
 
     @contextmanager
-    def _transaction(self) -> Iterator[str]:
+    def _transaction(self, *, migrating: bool = False) -> Iterator[str]:
         """A transaction in which the content becomes another version; gives its stamp."""
-        why = self.not_ready()
+        why = "" if migrating else self.not_ready()
         if why:
             raise ConfigurationError(why)
         with connected(self.engine.database), self.engine.transaction():
             stamp = secrets.token_hex(8)
-            state = self.tables.state
             # Whoever writes as well waits here, so that one builds on what the other did.
-            update = state.model.update({state.fields["value"]: stamp})
-            update.where(state.fields["key"] == "stamp").execute()
+            self._write_state("stamp", stamp)
             yield stamp
         self._structure = None
 
@@ -203,6 +236,8 @@ class PeeweeBackend(Backend):
             yield Problem("database", "", why)
             return
         with self.reader() as reader:
+            for sentence in self._migration(self.engine.reading).left_over():
+                yield Problem("database", "", sentence)
             yield from check(reader, self.tables)
 
 
@@ -224,7 +259,9 @@ class MariaDBBackend(PeeweeBackend):
     engine_class = MariaDB
 
 
-_MAKE = "Make it with the command: flask contentapi init-db."
+_MAKE = "Make what is missing with the command: flask contentapi init-db."
+_UNFIT = "The tables are not those of the declared types."
+_CHANGE = "Change the tables with the command: flask contentapi migrate."
 
 
 def _reason(error: BaseException) -> str:

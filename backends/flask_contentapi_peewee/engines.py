@@ -303,7 +303,7 @@ class PostgreSQL(Engine):
 
     def indexed(self, field: Clause) -> Clause:
         # Longer values do not fit the pages of an index.
-        return fn.LEFT(field, INDEXED) if self.is_long(field) else field
+        return fn.LEFT(field, SQL(str(INDEXED))) if self.is_long(field) else field
 
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         return [[self.indexed(field).asc(nulls="FIRST")]]
@@ -311,7 +311,8 @@ class PostgreSQL(Engine):
     def equals(self, field: StoredField, value: SQL) -> Clause:
         if not self.is_long(field):
             return field == value
-        return (fn.LEFT(field, INDEXED) == fn.LEFT(value, INDEXED)) & (field == value)
+        start = fn.LEFT(value, SQL(str(INDEXED)))
+        return (self.indexed(field) == start) & (field == value)
 
     def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
         keys = [self.indexed(field), field] if self.is_long(field) else [field]

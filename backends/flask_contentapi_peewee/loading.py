@@ -11,11 +11,11 @@ from flask_contentapi.records import RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import BATCH, Branch, Inserter
+from flask_contentapi_peewee.rows import BATCH, Branch, Inserter, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 
-__all__ = ["dump", "find_branches", "load"]
+__all__ = ["dump", "find_branches", "load", "reindex"]
 
 
 def load(content: Mapping[str, Iterable[Any]], registry: Registry, tables: Tables) -> None:
@@ -143,3 +143,19 @@ def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[di
         for record in batch:
             *row, extras = stored[record["id"]]
             yield write_record(endpoint, tuple(row), extras)
+
+
+def reindex(reader: DatabaseReader, tables: Tables, label: str) -> None:
+    """Finds the words of all objects of a type anew."""
+    for name, endpoint in tables.endpoints.items():
+        if label not in endpoint.endpoint.types:
+            continue
+        declared = endpoint.endpoint.types[label]
+        known = reader.records(endpoint.base, ["id", "type"], "id")
+        ids = [record["id"] for record in known if record["type"] == label]
+        for start in range(0, len(ids), BATCH):
+            stored = reader.stored(name, ids[start : start + BATCH], label)
+            for identity in stored:
+                tables.engine.delete_words(endpoint.words, identity)
+            found = [words_of_row(declared, row[:-1]) for row in stored.values()]
+            tables.engine.put_words(endpoint.words, found)

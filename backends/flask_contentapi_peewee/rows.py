@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from peewee import SQL
 
 from flask_contentapi.query import Row
+from flask_contentapi.registry import ObjectType
 from flask_contentapi.search import rest_words, title_words
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, microseconds
-from flask_contentapi_peewee.engines import md5
+from flask_contentapi_peewee.engines import Words, md5
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 from flask_contentapi_peewee.words import tokens
 
@@ -53,6 +54,14 @@ def derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
     }
 
 
+def words_of_row(declared: ObjectType, row: Row) -> Words:
+    """The words that an object is found by, as tokens.
+
+    :param row: the columns of its type.
+    """
+    return row[0], tokens(title_words(declared, row)), tokens(rest_words(declared, row))
+
+
 class Inserter:
     """Writes many objects of one endpoint, some at a time.
 
@@ -64,7 +73,7 @@ class Inserter:
         self._engine = tables.engine
         self._endpoint = endpoint
         self._waiting: defaultdict[OwnTable, list[Sequence[Any]]] = defaultdict(list)
-        self._words: list[tuple[int, list[str], list[str]]] = []
+        self._words: list[Words] = []
         self._texts: dict[OwnTable, str] = {}
 
     def add(self, row: Row, extras: Mapping[str, Any], branch: Branch | None = None) -> None:
@@ -83,8 +92,7 @@ class Inserter:
             self._put(table, values)
             for name, many in table.many.items():
                 self._put_many(many, row[0], values[name])
-        title, rest = title_words(declared, row), rest_words(declared, row)
-        self._words.append((row[0], tokens(title), tokens(rest)))
+        self._words.append(words_of_row(declared, row))
         if len(self._words) >= BATCH:
             self.flush()
 
