@@ -254,6 +254,13 @@ def test_links_are_followed_inside_the_folder(folder: Folder) -> None:
     assert api.ids("pages/") == api.ids("images/") == [1]
 
 
+def test_links_that_are_no_sections_are_left_alone(folder: Folder) -> None:
+    folder.put("content/images.json", [image(1)])
+    folder.put("media/notes.json", {})
+    folder.link("content/media", "../media")
+    assert Folder(folder.path / "content").api().ids("images/") == [1]
+
+
 def test_the_folder_itself_can_be_a_link(folder: Folder) -> None:
     folder.put("releases/1/pages/a.json", bare(1))
     folder.link("current", "releases/1")

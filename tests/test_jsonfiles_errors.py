@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from flask_contentapi_jsonfiles import files
+from flask_contentapi_jsonfiles.files import File
+from flask_contentapi_jsonfiles.jsontext import Unreadable
 from tests.folders import Folder
 from tests.samples import Record, image, page, site
 
@@ -273,7 +275,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["colections.json: there is no section 'colections'. Did you mean 'collections'?"],
     ),
     "what a broken file lacks is no mistake": (
-        {"pages/a.json": "[]", "sites.json": [site(1)], "pages/a/b.json": bare(2)},
+        {"pages/a.json": "[]", "sites.json": [site(1)]},
         ["pages/a.json, line 1: must be one record; a list of them is pages.json"],
     ),
     "what is below a page without an id is no mistake": (
@@ -337,6 +339,20 @@ def test_an_entry_of_an_earlier_line_does_not_move_the_line(folder: Folder) -> N
         "images.json, line 1",
         "images.json, line 4",
     ]
+
+
+@pytest.mark.parametrize("meanwhile", [None, "", "[", '[{"id"', "[" * 100_000])
+def test_a_file_that_is_changed_meanwhile_is_named_without_a_line(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, meanwhile: str | None
+) -> None:
+    def read_text(file: File) -> str:
+        if meanwhile is None:
+            raise Unreadable
+        return meanwhile
+
+    monkeypatch.setattr("flask_contentapi_jsonfiles.reading.read_text", read_text)
+    folder.put("images.json", [image(1, width="wide")])
+    assert folder.problems() == ["images.json: images 1, width: must be an integer"]
 
 
 def test_names_that_are_no_text_are_shown_all_the_same(folder: Folder) -> None:

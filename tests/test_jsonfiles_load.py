@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from flask_contentapi import ContentError
+from flask_contentapi import ConfigurationError, ContentError
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
 from tests.folders import Folder, write_tree
@@ -212,7 +212,7 @@ def test_a_load_that_is_interrupted_leaves_the_old_content_or_the_new(
     found = old.backend()
     with pytest.MonkeyPatch.context() as monkeypatch:
         stop_at(step, monkeypatch, error)
-        with pytest.raises((Stopped, OSError)):
+        with pytest.raises((Stopped, ConfigurationError)):
             found.load(NEW)
     assert content_of(old) == titles(OLD if step <= COMMIT else NEW)
     assert (old.path / "images/2026/a.png").exists()
@@ -229,7 +229,7 @@ def test_a_load_that_fails_leaves_nothing_beside(
 ) -> None:
     names, found = [path.name for path in old.path.iterdir()], old.backend()
     monkeypatch.setattr(os, "rename", lambda *paths: os.stat("/missing"))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ConfigurationError, match="cannot be written: No such file"):
         found.load(NEW)
     assert sorted(path.name for path in old.path.iterdir()) == sorted(names)
 
@@ -259,6 +259,16 @@ def test_a_load_finishes_another_one_first(old: Folder) -> None:
     found.load(OLD)
     assert content_of(old) == titles(OLD)
     assert old.names.count("pages/a.json") == 0
+
+
+def test_in_development_an_interrupted_load_is_finished_at_the_next_request(old: Folder) -> None:
+    old.age()
+    api, found = old.api(debug=True), old.backend()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        stop_at(COMMIT + 1, monkeypatch, Stopped)
+        with pytest.raises(Stopped):
+            found.load(NEW)
+    assert api.items("documents/")[0]["title"] == "New"
 
 
 def test_new_content_that_cannot_be_put_into_place_is_a_problem(old: Folder) -> None:

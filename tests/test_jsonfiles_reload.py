@@ -113,6 +113,16 @@ def test_the_folder_is_looked_at_twice_a_second(content: Folder) -> None:
     assert titles(api) == ["New"]
 
 
+def test_the_folder_stays_the_same_when_the_process_moves(
+    content: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(content.path.parent)
+    api = Folder(Path("content")).api(debug=True)
+    monkeypatch.chdir("/")
+    content.put("images.json", [image(1, title="New")])
+    assert titles(api) == ["New"]
+
+
 def test_half_a_second_is_what_is_waited(content: Folder) -> None:
     assert JSONFilesBackend(content.path)._interval == 0.5
 

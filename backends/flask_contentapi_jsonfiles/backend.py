@@ -51,7 +51,7 @@ class JSONFilesBackend(SnapshotBackend):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()
         self._store = Store(self.folder)
         self._interval = interval
         self._clock = clock
@@ -105,7 +105,13 @@ class JSONFilesBackend(SnapshotBackend):
             records[section].append(record)
         with self._changing:
             branches = self._list().branches.values()
-            self._store.replace(records, [file for branch in branches for file in branch.files])
+            obsolete = [file for branch in branches for file in branch.files]
+            try:
+                self._store.replace(records, obsolete)
+            except OSError as error:
+                raise ConfigurationError(
+                    f"The folder {str(self.folder)!r} cannot be written: {error.strerror}."
+                ) from error
             self._serve(library)
             self._is_served = False
 
@@ -138,12 +144,17 @@ class JSONFilesBackend(SnapshotBackend):
         if not self._is_due():  # another thread has just done it
             return
         self._looked = self._clock()
-        if self._debug and self._list().fingerprint == self._fingerprint is not None:
+        if self._debug and self._is_unchanged():
             return
         try:
             self._load()
         except ContentError as error:
             self._complain(error)
+
+    def _is_unchanged(self) -> bool:
+        fingerprint = self._list().fingerprint
+        known = fingerprint is not None and fingerprint == self._fingerprint
+        return known and self._store.is_settled
 
     def _complain(self, error: ContentError) -> None:
         if error.problems == self._complained:

@@ -149,7 +149,7 @@ class _Lister:
         if entry.name in self._folders:
             if branch := self._branch(entry, entry.name, (self._root,)):
                 self._listing.branches[entry.name] = branch
-        elif _has_records(entry.path):
+        elif not entry.is_symlink() and _has_records(entry.path):
             self._unknown(entry.name, entry.name, self._folders)
 
     def _unknown(self, name: str, section: str, known: Collection[str]) -> None:
