@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.content import Entry
 from flask_contentapi.query import Filter, Order, Query, Search, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.testing.sample import CONTENT, NOW
@@ -71,15 +72,19 @@ class Kit:
     @classmethod
     @contextmanager
     def opened(
-        cls, content: Mapping[str, Any] | None = None, backend: Backend | None = None
+        cls,
+        content: Mapping[str, Any] | None = None,
+        backend: Backend | None = None,
+        types: Iterable[type[Entry]] = TYPES,
     ) -> Iterator[Backend]:
-        """A backend that is opened for the types of the sample.
+        """A backend that is opened.
 
         :param content: what to load into it; None: nothing.
         :param backend: the backend; None: a fresh one.
+        :param types: what is declared.
         """
         backend = backend or cls().make_backend()
-        backend.open(Registry(TYPES))
+        backend.open(Registry(types))
         try:
             backend.create()
             if content is not None:

@@ -12,8 +12,10 @@ from typing import Any
 
 import orjson
 import pytest
+from marshmallow import fields
 
 from flask_contentapi.backend import Backend, ContentChanged, Reader
+from flask_contentapi.content import Page
 from flask_contentapi.errors import ContentError
 from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
@@ -113,6 +115,15 @@ FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
     ),
 ]
 
+
+class Cabinet(Page):
+    """A type that is declared later."""
+
+    app_label = "museum"
+    drawers = fields.Integer()
+
+
+_NINE_DRAWERS = query(where=[("drawers", "eq", 9)], types=frozenset({"museum.Cabinet"}))
 
 Look = Callable[[Reader], Any]
 
@@ -254,6 +265,22 @@ class LoadTests(Kit):
             first.load(SMALL)
             first.reload()
             assert (_state(second) == _state(first)) is first.persistent
+
+    def test_migrate_keeps_what_is_there_and_makes_room_for_further_types(self) -> None:
+        with self.opened(SMALL) as first:
+            before = _canonical(_dumped(first.dump()))
+        with self.opened(backend=self.reopen(first), types=(*TYPES, Cabinet)) as second:
+            list(second.migrate())
+            assert (_canonical(_dumped(second.dump())) == before) is first.persistent
+            second.load({"pages": [Cabinet(id=1, title="Drawers", slug="drawers", drawers=9)]})
+            with second.reader() as reader:
+                assert found(reader, _NINE_DRAWERS) == ([1], 1)
+
+    def test_migrate_leaves_what_fits(self, backend: Backend) -> None:
+        backend.load(SMALL)
+        before = _state(backend)
+        list(backend.migrate())
+        assert _state(backend) == before
 
     def test_create_leaves_what_is_there(self, backend: Backend) -> None:
         backend.load(SMALL)
