@@ -72,7 +72,8 @@ def postgresql() -> Server | None:
             *as_user,
             initdb.with_name("postgres"),
             *("-D", data, "-p", str(port), "-k", folder),
-            *("-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200"),
+            *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"),
+            *("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"),
         ],
         port,
     )
@@ -91,7 +92,16 @@ def mariadb() -> Server | None:
         return None
     folder, as_user = _home("mysql")
     data, port = folder / "data", _free_port()
-    _run([*as_user, install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal", "--skip-test-db"])
+    _run(
+        [
+            *as_user,
+            install,
+            "--no-defaults",
+            f"--datadir={data}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+        ]
+    )
     _start(
         [
             *as_user,
@@ -103,6 +113,10 @@ def mariadb() -> Server | None:
             f"--socket={folder}/socket",
             f"--pid-file={folder}/pid",
             "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-file-per-table=0",
+            "--innodb-doublewrite=0",
+            "--innodb-flush-method=nosync",
+            "--skip-log-bin",
             "--max-connections=200",
         ],
         port,
@@ -146,14 +160,17 @@ def _run(command: Sequence[object]) -> None:
 
 
 def _start(command: Sequence[object], port: int) -> None:
+    """Starts a server; it ends with this process, in whatever way that ends."""
+    script = '"$@" & server=$!; cat; kill $server; wait $server'
     process = subprocess.Popen(
-        [*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ["sh", "-c", script, "sh", *map(str, command)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     atexit.register(_stop, process)
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        if process.poll() is not None:
-            raise RuntimeError(f"{command} ended with {process.returncode}")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
@@ -162,8 +179,6 @@ def _start(command: Sequence[object], port: int) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(PATIENCE)

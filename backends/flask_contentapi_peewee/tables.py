@@ -7,7 +7,7 @@ and of every type that it derives from. Tags and child objects have tables of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,8 +72,9 @@ class EndpointTables:
         self.endpoint = endpoint
         self.base = make.base_table(endpoint)
         self.words = f"{PREFIX}{endpoint.name}_words"
+        asked = _asked(endpoint)
         self._own = {
-            label: make.own_table(label.replace(".", "_").lower(), added)
+            label: make.own_table(label.replace(".", "_").lower(), added, asked)
             for label, declared in endpoint.types.items()
             if (added := _added(endpoint, declared))
         }
@@ -99,6 +100,15 @@ class EndpointTables:
         """All tables, the base first."""
         yield self.base
         yield from self.own
+
+
+def _asked(endpoint: Endpoint) -> frozenset[str]:
+    """The columns that lists of an endpoint are filtered or ordered by."""
+    asked = {"translation_key"} if endpoint.tree else set()
+    for declared in (endpoint.base, *endpoint.types.values()):
+        asked |= {column.name for column in declared.filterable.values()}
+        asked |= {custom.source for custom in declared.api_filters}
+    return frozenset(asked - {"id"})
 
 
 def _added(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
@@ -216,7 +226,7 @@ class _Maker:
                 "visible_until_": self.integer(),
                 "is_restricted_": self.column(kinds.Boolean()),
             }
-        table = self.own_table(endpoint.name, endpoint.base.columns, derived)
+        table = self.own_table(endpoint.name, endpoint.base.columns, _asked(endpoint), derived)
         if endpoint.tree:
             self._index_tree(table)
         else:
@@ -238,9 +248,14 @@ class _Maker:
         self,
         name: str,
         columns: Mapping[str, Column],
+        asked: Set[str],
         derived: Mapping[str, StoredField] | None = None,
     ) -> OwnTable:
-        """A table with the columns that are given, and tables for their tags and children."""
+        """A table with the columns that are given, and tables for their tags and children.
+
+        :param asked: the columns that get an index.
+        :param derived: columns that no record has.
+        """
         derived = derived or {}
         for clash in derived.keys() & columns.keys():
             raise DeclarationError(
@@ -253,7 +268,7 @@ class _Maker:
         table = self.table(name, fields)
         table.columns = {c: column for c, column in columns.items() if c in fields}
         for column in table.columns.values():
-            if column.kind.filterable and column.name != "id":
+            if column.name in asked:
                 self._index_column(table, column)
         for column in columns.values():
             if isinstance(column.kind, kinds.Tags):
