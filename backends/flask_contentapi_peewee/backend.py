@@ -172,7 +172,9 @@ class PeeweeBackend(Backend):
         self._require_ready()
         try:
             with connected(database):
-                yield DatabaseReader(database, self.statements, self._present(database))
+                reader = DatabaseReader(database, self.statements, self._present(database))
+                yield reader
+                reader.settle()
         except ContentChanged:
             self._structure = None
             raise

@@ -138,7 +138,7 @@ class _DecimalText(StoredField):
     _complement = str.maketrans("0123456789", "9876543210")
 
     def encode(self, value: Any) -> Any:
-        whole, _, places = format(abs(value), "f").partition(".")
+        whole, _, places = format(value.copy_abs(), "f").partition(".")
         digits = f"{whole:0>{kinds.DECIMAL_DIGITS}}.{places}"
         return f"1{digits}" if value >= 0 else f"0{digits.translate(self._complement)}~"
 

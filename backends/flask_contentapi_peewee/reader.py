@@ -45,9 +45,13 @@ class DatabaseReader(Reader):
         self._database = database
         self._statements = statements
         self._structure = structure
+        # Whether the stamp was seen since something was read, and whether something was missed.
+        self._proved = self._missed = False
 
     @property
     def version(self) -> str:
+        if not self._proved:
+            self._prove()
         return self._structure.stamp
 
     @property
@@ -239,7 +243,21 @@ class DatabaseReader(Reader):
         found = self._execute(statement, values)
         if found:
             self._verify(found[-1][-1])
+        else:
+            self._proved, self._missed = False, True
         return found
+
+    def settle(self) -> None:
+        """Makes sure that what was not found is not there in the version that was read.
+
+        :raises ContentChanged: if the content has become another one meanwhile.
+        """
+        if self._missed and not self._proved:
+            self._prove()
+
+    def _prove(self) -> None:
+        ((stamp,),) = self.all(self._statements.stamp())
+        self._verify(stamp)
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
         cursor = self._database.execute_sql(statement.text, statement.fill(values))
@@ -249,6 +267,7 @@ class DatabaseReader(Reader):
     def _verify(self, stamp: str) -> None:
         if stamp != self._structure.stamp:
             raise ContentChanged
+        self._proved = True
 
 
 _NOBODY = Viewer(EPOCH)
