@@ -21,6 +21,7 @@ from flask_contentapi.errors import (
 )
 from flask_contentapi.extension import ContentAPI
 from flask_contentapi.fields import Blocks, Children, Related, RichText, Tags
+from flask_contentapi.signals import content_changed
 
 __all__ = [
     "APIField",
@@ -45,6 +46,7 @@ __all__ = [
     "Related",
     "RichText",
     "Tags",
+    "content_changed",
 ]
 
 __version__ = "0.1.0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from werkzeug.routing import Rule
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend
+from flask_contentapi.caching import fingerprint
 from flask_contentapi.cli import COMMANDS
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError
@@ -24,6 +26,9 @@ from flask_contentapi.settings import Settings
 from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
 
 __all__ = ["ContentAPI", "State"]
+
+#: The version of this package.
+_RELEASE = version("flask_contentapi")
 
 CanView = Callable[[Mapping[str, Any]], bool]
 
@@ -39,6 +44,7 @@ class State:
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: how addresses of pages are made.
     :param clock: gives the time.
+    :param fingerprint: what all of this adds to the tag of an answer.
     """
 
     settings: Settings
@@ -48,6 +54,7 @@ class State:
     can_view: CanView | None
     page_urls: PageURLs
     clock: Callable[[], datetime]
+    fingerprint: str
 
 
 class ContentAPI:
@@ -125,6 +132,7 @@ class ContentAPI:
             self._can_view,
             self._page_urls,
             self._clock,
+            fingerprint(registry, settings, type(self._page_urls).__qualname__, _RELEASE),
         )
         instances[self.name] = state
         app.register_blueprint(self._blueprint(state))

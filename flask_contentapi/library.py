@@ -19,7 +19,15 @@ from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import SECTIONS, Endpoint, ObjectType, Registry, suggest
 from flask_contentapi.sites import Home, Site, Sites
 
-__all__ = ["Library", "Restriction", "Restrictions", "Table", "read_library", "revise_library"]
+__all__ = [
+    "Library",
+    "Restriction",
+    "Restrictions",
+    "Table",
+    "read_library",
+    "relations",
+    "revise_library",
+]
 
 Content = Mapping[str, Iterable[Any]]
 
@@ -119,12 +127,12 @@ class Library:
                 if row[1] not in table.endpoint.types:
                     yield place.problem("type", f"{row[1]!r} is not declared")
                 declared = table.endpoint.type_of(row[1])
-                for inner, name, target, identity in _relations(place, declared, row):
+                for inner, name, target, identity in relations(place, declared, row):
                     if identity not in ids[target]:
                         yield inner.problem(name, f"there is no object {identity} in {target}")
 
 
-def _relations(
+def relations(
     place: Place, declared: ObjectType, row: Row
 ) -> Iterator[tuple[Place, str, str, int]]:
     """The relations of an object and its children: where, name, endpoint and id."""
@@ -134,7 +142,7 @@ def _relations(
             yield place, name, column.target.served_at.name, value
         elif column.child is not None:
             for number, child in enumerate(value):
-                yield from _relations(place.child(name, number), column.child, child)
+                yield from relations(place.child(name, number), column.child, child)
 
 
 #: The columns that places in the tree, restrictions and languages follow from.

@@ -79,6 +79,11 @@ class Plan:
             )
         return related
 
+    def tags(self, related: Sequence[Mapping[int, Row]]) -> Iterator[str]:
+        """What the rows point to, as :mod:`flask_contentapi.caching` names it."""
+        for lookup, found in zip(self.layout.lookups, related, strict=True):
+            yield from (f"{lookup.endpoint}-{identity}" for identity in found)
+
 
 class Item:
     """An object as its schema dumps it."""

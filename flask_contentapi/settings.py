@@ -28,6 +28,10 @@ class Settings:
     search_enabled: bool = True
     i18n: bool = False
     stop_words: frozenset[str] = STOP_WORDS
+    cache_max_age: int | None = None
+    cache_stale: int = 0
+    cache_tag_header: str | None = None
+    release: str = ""
 
     @property
     def default_limit(self) -> int:
@@ -51,6 +55,10 @@ class Settings:
             read(f"{prefix}SEARCH_ENABLED", cls.search_enabled, _boolean),
             read(_i18n_key(config, prefix), cls.i18n, _boolean),
             read(f"{prefix}STOP_WORDS", cls.stop_words, _stop_words),
+            read(f"{prefix}CACHE_MAX_AGE", cls.cache_max_age, _seconds_or_none),
+            read(f"{prefix}CACHE_STALE_WHILE_REVALIDATE", cls.cache_stale, _seconds),
+            read(f"{prefix}CACHE_TAG_HEADER", cls.cache_tag_header, _header),
+            read(f"{prefix}RELEASE", cls.release, _text),
         )
         if read.problems:
             raise ConfigurationError("\n".join(read.problems))
@@ -112,6 +120,32 @@ def _media_url(value: Any) -> str:
 def _limit_max(value: Any) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise ValueError("a number from 1 on, or None for no maximum")
+    return value
+
+
+def _seconds(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("a number of seconds from 0 on")
+    return value
+
+
+def _seconds_or_none(value: Any) -> int | None:
+    try:
+        return None if value is None else _seconds(value)
+    except ValueError as error:
+        raise ValueError(f"None or {error}") from None
+
+
+def _header(value: Any) -> str | None:
+    if value not in (None, "Cache-Tag", "Surrogate-Key"):
+        raise ValueError("None, 'Cache-Tag' or 'Surrogate-Key'")
+    header: str | None = value
+    return header
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text")
     return value
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import orjson
@@ -20,6 +20,7 @@ from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses, quote_slug, split_path
 from flask_contentapi.arguments import ListArguments, read_query_string
 from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.library import Restriction
 from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
@@ -47,11 +48,28 @@ def json_response(value: Any, status: int = 200) -> Response:
     return Response(body, status, mimetype="application/json")
 
 
+def _bodiless() -> Response:
+    """What a HEAD request gets: no body, and no length, as none was made."""
+    response = Response(mimetype="application/json")
+    response.automatically_set_content_length = False
+    return response
+
+
 def _decimal(value: Any) -> str:
     """Decimals inside of what a field of the site's own writes."""
     if isinstance(value, Decimal):
         return format(value, "f")
     raise TypeError(f"{value!r} is no JSON")
+
+
+def look(state: State, reader: Reader) -> Viewer:
+    """Who sends the request, and when."""
+    moment = state.clock()
+    if state.can_view is None:
+        return Viewer(moment)
+    known = reader.restrictions
+    pages, collections = (_open(some, state.can_view) for some in known)
+    return Viewer(moment, pages, collections)
 
 
 class Visit:
@@ -60,32 +78,25 @@ class Visit:
     :param state: the instance that is asked.
     :param endpoint: the endpoint that is asked.
     :param reader: the content.
+    :param viewer: who looks.
     :param site: the ``site`` parameter, or "".
     :raises NotFound: if there is no such site.
     :raises BadRequest: if the parameter names no single site.
     """
 
-    def __init__(self, state: State, endpoint: Endpoint, reader: Reader, site: str) -> None:
+    def __init__(
+        self, state: State, endpoint: Endpoint, reader: Reader, viewer: Viewer, site: str
+    ) -> None:
         self._state = state
         self._reader = reader
         self._here = reader.sites.answering(*_host_and_port(request.host, request.scheme))
         found = reader.sites.named(site) if site else self._here
         if found is None and endpoint.tree:
             raise NotFound(f"No site answers to {request.host}.")
+        self.endpoint = endpoint
+        self.viewer = viewer
         self.site = found or Site("", homes=())
         self.scope = self.site.scope(state.settings.i18n) if endpoint.tree else None
-
-    @cached_property
-    def viewer(self) -> Viewer:
-        """Who looks, and when."""
-        moment = self._state.clock()
-        can_view = self._state.can_view
-        if can_view is None:
-            return Viewer(moment)
-        restrictions = self._reader.restrictions
-        return Viewer(
-            moment, _open(restrictions.pages, can_view), _open(restrictions.collections, can_view)
-        )
 
     @cached_property
     def addresses(self) -> Addresses:
@@ -109,11 +120,25 @@ class Visit:
             page_urls=self._state.page_urls,
         )
 
-    def answer(self, plan: Plan, rows: list[Row]) -> list[dict[str, Any]]:
-        """Rows as they are answered."""
+    def respond(
+        self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *tags: str
+    ) -> Response:
+        """The answer that some rows make.
+
+        :param plan: how each becomes an item.
+        :param rows: the rows.
+        :param wrap: makes the whole of the items.
+        :param tags: what the answer is made of besides what the rows point to.
+        """
+        if request.method == "HEAD":
+            return _bodiless()
         related = plan.look_up(rows, self._reader, self.viewer, self.scope)
         build = plan.bind(Context(self.addresses, related))
-        return [build(row) for row in rows]
+        response = json_response(wrap([build(row) for row in rows]))
+        header = self._state.settings.cache_tag_header
+        if header is not None:
+            response.headers[header] = tag_header(header, [*tags, *plan.tags(related)])
+        return response
 
     def tree_of(self, locale: str | None) -> Home:
         """The home page whose tree a path starts in.
@@ -170,43 +195,62 @@ class EndpointView(View):
     def _settled(self, **parts: str) -> ResponseReturnValue:
         """The answer, from one state of the content."""
         for _ in range(ATTEMPTS):
-            with suppress(ContentChanged):
-                return self.get(**parts)
+            with suppress(ContentChanged), self.state.backend.reader() as reader:
+                return self._answer(reader, **parts)
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
-    def get(self, **parts: str) -> ResponseReturnValue:
+    def _answer(self, reader: Reader, **parts: str) -> Response:
+        """The answer, or that the client has it already."""
+        viewer = look(self.state, reader)
+        freshness = Freshness(self.state, reader, viewer, request)
+        if freshness.is_known():
+            return freshness.not_modified()
+        response = self.get(reader, viewer, **parts)
+        return freshness.marked(response) if response.status_code == 200 else response
+
+    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         """The answer.
 
+        :param reader: the content.
+        :param viewer: who looks.
         :param parts: the variable parts of the address.
         """
         raise NotImplementedError
 
-    def visit(self, reader: Reader, site: str) -> Visit:
+    def visit(self, reader: Reader, viewer: Viewer, site: str) -> Visit:
         """The request as the content of its site sees it."""
-        return Visit(self.state, self.endpoint, reader, site)
+        return Visit(self.state, self.endpoint, reader, viewer, site)
 
 
 class ListView(EndpointView):
     """A list (specification, 2.1, 4.1 and 4.2)."""
 
-    def get(self, **parts: str) -> ResponseReturnValue:
-        with self.state.backend.reader() as reader:
-            arguments = self._arguments(reader)
-            visit = self.visit(reader, arguments.site)
-            selected = reader.select(self._query(arguments, visit, reader))
-            if selected.unseen:
-                named = ", ".join(map(str, selected.unseen))
-                raise BadRequest(f"The query names a page that is not there: {named}.")
-            items = visit.answer(arguments.plan, list(selected.rows))
-        return json_response({"meta": {"total_count": selected.total}, "items": items})
+    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+        arguments = self._arguments(reader, viewer)
+        visit = self.visit(reader, viewer, arguments.site)
+        selected = reader.select(self._query(arguments, visit, reader))
+        if selected.unseen:
+            named = ", ".join(map(str, selected.unseen))
+            raise BadRequest(f"The query names a page that is not there: {named}.")
+        meta = {"total_count": selected.total}
+        response = visit.respond(
+            arguments.plan,
+            selected.rows,
+            lambda items: {"meta": meta, "items": items},
+            self.endpoint.name,
+        )
+        if arguments.random:
+            response.headers["Cache-Control"] = "no-store"
+        return response
 
-    def _arguments(self, reader: Reader) -> ListArguments:
+    def _arguments(self, reader: Reader, viewer: Viewer) -> ListArguments:
         try:
             return self.state.arguments.list(self.endpoint.name, request.query_string)
         except BadRequest:
             if self.endpoint.tree:
                 # A site that is not there goes first (contract, Errors).
-                self.visit(reader, read_query_string(request.query_string).get("site", ""))
+                site = read_query_string(request.query_string).get("site", "")
+                self.visit(reader, viewer, site)
             raise
 
     def _query(self, arguments: ListArguments, visit: Visit, reader: Reader) -> Query:
@@ -248,7 +292,7 @@ class ListView(EndpointView):
 class DetailView(EndpointView):
     """One object (specification, 4)."""
 
-    def get(self, **parts: str) -> ResponseReturnValue:
+    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         given = read_query_string(request.query_string)
         selected = given.get("fields", "")
         plans: dict[str, Plan] = {}
@@ -257,31 +301,27 @@ class DetailView(EndpointView):
             plans[label] = self.state.arguments.detail_plan(self.endpoint.name, label, selected)
             return plans[label].columns
 
-        with self.state.backend.reader() as reader:
-            visit = self.visit(reader, given.get("site", "") if self.endpoint.tree else "")
-            found = reader.get(
-                self.endpoint.name, _identity(parts["id"]), columns_of, visit.viewer, visit.scope
-            )
-            if found is None:
-                raise _nothing(self.endpoint)
-            label, row = found
-            (item,) = visit.answer(plans[label], [row])
-        return json_response(item)
+        name, identity = self.endpoint.name, _identity(parts["id"])
+        visit = self.visit(reader, viewer, given.get("site", "") if self.endpoint.tree else "")
+        found = reader.get(name, identity, columns_of, viewer, visit.scope)
+        if found is None:
+            raise _nothing(self.endpoint)
+        label, row = found
+        return visit.respond(plans[label], [row], lambda items: items[0], f"{name}-{identity}")
 
 
 class FindView(EndpointView):
     """From a path or an id to the detail view (specification, 4)."""
 
-    def get(self, **parts: str) -> ResponseReturnValue:
+    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         given = read_query_string(request.query_string)
-        with self.state.backend.reader() as reader:
-            visit = self.visit(reader, given.get("site", "") if self.endpoint.tree else "")
-            rows = reader.select(self._query(given, visit, reader)).rows
-            if not rows:
-                raise _nothing(self.endpoint)
-            return self._redirect(given, visit, rows[0])
+        visit = self.visit(reader, viewer, given.get("site", "") if self.endpoint.tree else "")
+        rows = reader.select(self._query(given, visit, reader)).rows
+        if not rows:
+            raise _nothing(self.endpoint)
+        return self._redirect(given, visit, rows[0])
 
-    def _redirect(self, given: Mapping[str, str], visit: Visit, row: Row) -> ResponseReturnValue:
+    def _redirect(self, given: Mapping[str, str], visit: Visit, row: Row) -> Response:
         """The way to the detail view; what ``find/`` did not use up is kept."""
         pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
         kept = [(name, value) for name, value in pairs if name not in _FINDING]
@@ -289,7 +329,8 @@ class FindView(EndpointView):
             # Under CMSAPI_BASE_URL the next request can come to the host of another site.
             kept += [("site", site) for site in [visit.addresses.other_site(row[1])] if site]
         address = f"{visit.addresses.detail_url(self.endpoint.name)}{row[0]}/"
-        return redirect(f"{address}{'?' if kept else ''}{urlencode(kept)}", 302)
+        location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
+        return cast(Response, redirect(location, 302, Response))
 
     def _query(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Query:
         if self.endpoint.tree and "html_path" in given:

@@ -20,7 +20,7 @@ from flask_contentapi.schemas import AnswerSchema, Schemas
 from flask_contentapi.selection import parse_fields
 from flask_contentapi.serializers import Item, Planner
 from flask_contentapi.sources import Context
-from flask_contentapi.views import Visit, json_response
+from flask_contentapi.views import Visit, json_response, look
 from tests.conftest import MakeApp
 from tests.samples import image, page, private
 from tests.test_types import BODY, FIELDS, PEOPLE, STORY, Every, Gallery, Person, Story, Teaser
@@ -179,7 +179,7 @@ def both(state: State, declared: ObjectType, view: View, chosen: Chosen) -> tupl
     only, exclude = options(declared, chosen)
     schema: AnswerSchema = Schemas().of(declared)(only=only, exclude=exclude)
     with state.backend.reader() as reader:
-        visit = Visit(state, endpoint, reader, "")
+        visit = Visit(state, endpoint, reader, look(state, reader), "")
         labels = None if declared is endpoint.base else declared.types
         query = Query(endpoint.name, plan.columns, visit.viewer, types=labels)
         rows = reader.select(query).rows

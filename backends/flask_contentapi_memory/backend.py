@@ -11,10 +11,12 @@ from typing import Any
 import orjson
 
 from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.changes import changed_tags
 from flask_contentapi.errors import Problem
 from flask_contentapi.library import Library, read_library, revise_library
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words_of
+from flask_contentapi.signals import content_changed
 from flask_contentapi_memory.snapshot import Shelf, Snapshot
 from flask_contentapi_memory.words import WordIndex
 
@@ -58,8 +60,11 @@ class SnapshotBackend(Backend):
         :param words: indexes of its words that are there already, by endpoint.
         """
         version = _stamp(library)
-        if self._snapshot is None or self._snapshot.version != version:
+        before = self._snapshot
+        if before is None or before.version != version:
             self._snapshot = Snapshot(library, version, words)
+            if before is not None and content_changed.receivers:
+                content_changed.send(self, tags=changed_tags(before.library, library))
 
     def dump(self) -> Iterator[tuple[str, Any]]:
         return self.snapshot.library.dump()

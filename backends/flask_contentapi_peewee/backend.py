@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from playhouse.pool import MaxConnectionsExceeded
 from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
 from flask_contentapi.registry import Registry
+from flask_contentapi.signals import EVERYTHING, content_changed
 from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
 from flask_contentapi_peewee.loading import dump, load, reindex
@@ -54,7 +56,10 @@ class PeeweeBackend(Backend):
 
     @classmethod
     def from_address(cls, address: str, root: Path) -> PeeweeBackend:
-        return cls(cls.engine_class.connect(address, root))
+        backend = cls(cls.engine_class.connect(address, root))
+        # Drivers complain of connections that are forgotten while they are open.
+        weakref.finalize(backend, backend.engine.close)
+        return backend
 
     def open(self, registry: Registry, *, debug: bool = False) -> None:
         self._registry = registry
@@ -207,13 +212,18 @@ class PeeweeBackend(Backend):
         with self._transaction() as stamp:
             structure = Structure(self.tables, self.engine.database, stamp)
             reader = DatabaseReader(self.engine.database, self.statements, structure)
-            yield Writer(self.tables, self.registry, reader)
+            writer = Writer(self.tables, self.registry, reader)
+            yield writer
+            tags = writer.tags() if content_changed.receivers else frozenset()
+        if tags:
+            content_changed.send(self, tags=tags)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         with self._transaction():
             load(content, self.registry, self.tables)
         with connected(self.engine.database):
             self.engine.analyze()
+        content_changed.send(self, tags=frozenset([EVERYTHING]))
 
     @contextmanager
     def _transaction(self, *, migrating: bool = False) -> Iterator[str]:

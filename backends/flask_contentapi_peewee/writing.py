@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -12,6 +12,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.branches import Branches
+from flask_contentapi_peewee.changes import Changes
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
@@ -52,6 +53,7 @@ class Writer:
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
         self._branches = Branches(self._pages, reader)
+        self._changes = Changes(tables, reader)
 
     # Objects.
 
@@ -88,6 +90,7 @@ class Writer:
         if tables.endpoint.tree:
             branch = self._branches.place(place, self._values(row), before)
         self._objects.insert(endpoint, row, extras, branch)
+        self._changes.turned(endpoint, row[0])
         return int(row[0])
 
     @_whole
@@ -110,6 +113,13 @@ class Writer:
         branch = self._branches.revise(place, self._values(row)) if tree else None
         self._objects.remove(endpoint, id, known["type"])
         self._objects.insert(endpoint, row, extras, branch)
+        self._note(endpoint, id, changes.keys())
+
+    def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
+        """Notes which answers other values of some fields of an object change."""
+        if endpoint == "pages" and changed & {"slug", "restriction"}:
+            self._changes.turned("pages", *(page for page, _ in self._branches.below(identity)))
+        self._changes.turned(endpoint, identity)
 
     @_whole
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
@@ -124,6 +134,7 @@ class Writer:
         if self._tables.endpoints[endpoint].endpoint.tree:
             doomed = [*self._branches.below(id), *doomed]
             self._check_doomed(_place(endpoint, id), doomed, descendants)
+        self._changes.turned(endpoint, *(identity for identity, _ in doomed))
         for identity, label in doomed:
             self._objects.remove(endpoint, identity, label)
 
@@ -155,6 +166,7 @@ class Writer:
         known = self.record("pages", page)
         row, _ = self._objects.read("pages", {**known, "parent": parent})
         self._branches.move(_place("pages", page), self._values(row), before)
+        self._changes.turned("pages", page, *(below for below, _ in self._branches.below(page)))
 
     @_whole
     def publish(self, page: int) -> None:
@@ -238,6 +250,10 @@ class Writer:
         found = query.where((fields["translation_key"] == key) & (fields["locale"] == locale))
         return next((page for (page,) in self._reader.all(found)), None)
 
+    def tags(self) -> frozenset[str]:
+        """The tags of the answers that have changed, or may have."""
+        return self._changes.tags()
+
     # Languages, sites and collections.
 
     def put_locale(self, code: str) -> None:
@@ -245,6 +261,7 @@ class Writer:
 
         :param code: its code.
         """
+        self._changes.everything()
         if code not in self._objects.locales():
             sort = self._objects.count(self._tables.locales, True)
             self._objects.put(self._tables.locales, {"code": code, "sort": sort})
@@ -276,6 +293,7 @@ class Writer:
         :param port: its port.
         :returns: its number among the sites, or None if there was none.
         """
+        self._changes.everything()
         table = self._tables.sites
         known = self._reader.records(table, ["id", "hostname", "port"], "id")
         for site in known:
@@ -292,6 +310,7 @@ class Writer:
         :returns: its id.
         :raises ContentError: if a value does not fit.
         """
+        self._changes.everything()
         table = self._tables.collections
         if collection.get("id") is None:
             collection["id"] = self._objects.next_id(table)
@@ -326,6 +345,7 @@ class Writer:
         :param id: its id.
         :raises ContentError: if something lies in it.
         """
+        self._changes.everything()
         table = self._tables.collections
         inside = self._objects.count(table, table.fields["parent"] == id)
         for endpoint in self._tables.endpoints.values():

@@ -1,0 +1,130 @@
+"""Validators and lifetimes of answers: when a client or a cache may use what it has.
+
+An answer's tag (``ETag``) is a digest of all that shapes it: the version of the content, the
+time in which nothing changes by itself, what its reader may see, the address, and the site's
+declarations and settings. So a client that has the right tag was given this very answer, and
+may be told so before any content is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from flask import Request, Response
+
+from flask_contentapi.backend import Reader
+from flask_contentapi.query import Viewer
+from flask_contentapi.registry import Registry
+from flask_contentapi.signals import EVERYTHING
+
+if TYPE_CHECKING:
+    from flask_contentapi.extension import State
+
+__all__ = ["Freshness", "fingerprint", "tag_header"]
+
+#: How many tags an answer names at most; beyond that it names endpoints instead of objects.
+MOST_TAGS = 100
+#: What decides what a reader may see, where the site has a hook for that.
+_VARY = "Cookie, Authorization"
+
+
+def tag_header(header: str, tags: Iterable[str]) -> str:
+    """What an answer is made of, as a header of a cache names it.
+
+    :param header: ``Cache-Tag`` (commas) or ``Surrogate-Key`` (spaces).
+    :param tags: names of endpoints, and of objects as ``pages-7``.
+    """
+    named = dict.fromkeys(tags)
+    if len(named) > MOST_TAGS:
+        named = dict.fromkeys(tag.partition("-")[0] for tag in named)
+    return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
+
+
+def fingerprint(registry: Registry, *others: object) -> str:
+    """What the site's declarations and settings add to each tag; the same in every process."""
+    digest = blake2b(digest_size=16)
+    for line in (*_declared(registry), *map(repr, others)):
+        digest.update(line.encode())
+    return digest.hexdigest()
+
+
+def _declared(registry: Registry) -> Iterator[str]:
+    for endpoint in registry.endpoints.values():
+        for declared in (endpoint.base, *endpoint.types.values()):
+            yield declared.label
+            for name, export in declared.exports.items():
+                style = getattr(export.field, "format", None)
+                yield f"{name} {type(export.field).__name__} {style} {export.in_meta}"
+
+
+class Freshness:
+    """How long the answer to one request stays what it is.
+
+    :param state: the instance that is asked.
+    :param reader: the content.
+    :param viewer: who looks, and when.
+    :param request: the request.
+    """
+
+    def __init__(self, state: State, reader: Reader, viewer: Viewer, request: Request) -> None:
+        self._state = state
+        self._settings = state.settings
+        self._reader = reader
+        self._viewer = viewer
+        self._request = request
+
+    def tag(self) -> str:
+        """The answer's tag."""
+        request, viewer = self._request, self._viewer
+        digest = blake2b(digest_size=16)
+        for part in (
+            self._state.fingerprint,
+            self._reader.version,
+            self._reader.next_change(viewer.moment),
+            *(sorted(viewer.pages), sorted(viewer.collections)),
+            *(request.scheme, request.host, request.root_path, request.path),
+        ):
+            digest.update(f"{part}\0".encode())
+        digest.update(request.query_string)
+        return digest.hexdigest()
+
+    def is_known(self) -> bool:
+        """Whether the client has the answer already."""
+        given = self._request.if_none_match
+        if not given or given.star_tag:
+            return False
+        tag = self.tag()
+        # Compression appends its name to a tag.
+        return any(known.partition(":")[0] == tag for known in given.as_set(include_weak=True))
+
+    def not_modified(self) -> Response:
+        """What tells the client so."""
+        return self.marked(Response(status=304))
+
+    def marked(self, response: Response) -> Response:
+        """An answer with its tag, and how long it may be used without asking again."""
+        if "Cache-Control" not in response.headers:
+            response.set_etag(self.tag())
+            response.headers["Cache-Control"] = self._lifetime()
+        if self._state.can_view is not None:
+            response.headers["Vary"] = _VARY
+        return response
+
+    def _lifetime(self) -> str:
+        private = self._viewer.pages or self._viewer.collections
+        scope = "private" if private else "public"
+        age = self._settings.cache_max_age
+        if age is None:
+            return f"{scope}, no-cache"
+        left = self._seconds_left()
+        age = age if left is None else min(age, left)
+        stale = self._settings.cache_stale
+        stale = stale if left is None else min(stale, left - age)
+        return f"{scope}, max-age={age}" + (f", stale-while-revalidate={stale}" if stale else "")
+
+    def _seconds_left(self) -> int | None:
+        """How long time itself changes nothing; None: for ever."""
+        change = self._reader.next_change(self._viewer.moment)
+        return None if change is None else int((change - self._viewer.moment).total_seconds())
