@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask
 from werkzeug.test import TestResponse
+
+from flask_contentapi.backend import Backend
 
 PREFIX = "/api/v2"
 
@@ -35,6 +38,26 @@ class API:
         return self._client.open(
             f"{self.prefix}/{path}", **{"base_url": f"http://{self.host}/", **options}
         )
+
+    @property
+    def backend(self) -> Backend:
+        """The storage of the application's only instance."""
+        (state,) = self.app.extensions["contentapi"].values()
+        backend: Backend = state.backend
+        return backend
+
+    def load(self, content: Mapping[str, Any]) -> None:
+        """Replaces the whole content."""
+        with self.app.app_context():
+            self.backend.load(content)
+
+    def dump(self) -> dict[str, list[Any]]:
+        """The whole content as records."""
+        sections: dict[str, list[Any]] = {}
+        with self.app.app_context():
+            for section, record in self.backend.dump():
+                sections.setdefault(section, []).append(record)
+        return sections
 
     def follow(self, address: str) -> TestResponse:
         """The answer to an absolute address, at the host that it names."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ import pytest
 from flask import Flask
 from hypothesis import HealthCheck, settings
 
-from flask_contentapi import ContentAPI, Entry
 from tests.api import API
-from tests.conformance.reference_site import TYPES
-from tests.stores import BACKENDS, fresh_address
+from tests.sites import make_site
+from tests.stores import BACKENDS
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
@@ -48,23 +48,8 @@ def reference_content() -> Mapping[str, Any]:
 
 @pytest.fixture(scope="session")
 def make_app(backend: str) -> MakeApp:
-    """Makes an application; without types it has those of the reference site."""
-
-    def make(
-        content: Mapping[str, Any] | None = None,
-        types: Iterable[type[Entry]] = TYPES,
-        config: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Flask:
-        app = Flask("site")
-        app.config.update({"TESTING": True, "CMSAPI_BACKEND": fresh_address(backend)})
-        app.config.update(config or {})
-        api = ContentAPI(app, types=types, **options)
-        with app.app_context():
-            api.backend.load(content or {})
-        return app
-
-    return make
+    """Makes an application, as :func:`make_site` does for the test's backend."""
+    return partial(make_site, backend)
 
 
 @pytest.fixture(scope="session")

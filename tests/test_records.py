@@ -25,29 +25,12 @@ from flask_contentapi import (
     Related,
     Tags,
 )
-from flask_contentapi.backend import Backend
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import Record, blog, document, image, page, private, site
 
 Content = dict[str, list[Any]]
-
-
-def backend_of(app: Flask) -> Backend:
-    """The storage of an application's only instance."""
-    (state,) = app.extensions["contentapi"].values()
-    backend: Backend = state.backend
-    return backend
-
-
-def dumped(app: Flask) -> Content:
-    """The whole content as records."""
-    sections: Content = {}
-    with app.app_context():
-        for section, record in backend_of(app).dump():
-            sections.setdefault(section, []).append(record)
-    return sections
 
 
 GOOD: Content = {
@@ -270,21 +253,20 @@ def test_nothing_is_loaded_by_halves(make_api: MakeAPI, kind: str) -> None:
     before = [
         api.get(f"{endpoint}/?fields=*").data for endpoint in ("pages", "images", "documents")
     ]
-    with api.app.app_context(), pytest.raises(ContentError):
-        backend_of(api.app).load(broken(kind))
+    with pytest.raises(ContentError):
+        api.load(broken(kind))
     after = [api.get(f"{endpoint}/?fields=*").data for endpoint in ("pages", "images", "documents")]
     assert after == before
-    assert dumped(api.app)["pages"] == dumped(make_api(GOOD).app)["pages"]
+    assert api.dump() == make_api(GOOD).dump()
 
 
 def test_loading_replaces_all_that_was_there(make_api: MakeAPI) -> None:
     api = make_api(GOOD)
     assert api.total("pages/?search=page") == 3
-    with api.app.app_context():
-        backend_of(api.app).load({"pages": [page(7, title="Other")]})
+    api.load({"pages": [page(7, title="Other")]})
     assert api.ids("pages/") == [7]
     assert api.ids("images/") == api.ids("documents/") == api.ids("pages/?search=page") == []
-    assert dumped(api.app).keys() == {"pages"}
+    assert api.dump().keys() == {"pages"}
 
 
 def test_records_are_not_changed_by_loading(make_api: MakeAPI) -> None:
@@ -422,7 +404,7 @@ def test_instances_stand_for_records(make_api: MakeAPI) -> None:
         ],
     }
     assert (api.ids("images/"), api.ids("documents/")) == ([1], [1])
-    again = make_api(dumped(api.app), types=[Thing])
+    again = make_api(api.dump(), types=[Thing])
     assert again.get("pages/?fields=*").data == api.get("pages/?fields=*").data
 
 
@@ -455,35 +437,32 @@ def without_defaults(record: Record) -> Record:
 
 
 def test_the_reference_content_is_dumped_as_it_was(
-    make_app: MakeApp, reference_content: Mapping[str, Any]
+    reference: API, reference_content: Mapping[str, Any]
 ) -> None:
-    records = dumped(make_app(reference_content))
+    records = reference.dump()
     assert records["locales"] == reference_content["locales"]
     for section in ("pages", "images", "documents"):
         given = {record["id"]: without_defaults(record) for record in reference_content[section]}
         assert {record["id"]: without_defaults(record) for record in records[section]} == given
 
 
-def test_dumped_content_answers_as_before(
-    make_app: MakeApp, reference_content: Mapping[str, Any]
-) -> None:
-    first = make_app(reference_content)
-    records = dumped(first)
-    second = make_app(records)
-    assert dumped(second) == records
+def test_dumped_content_answers_as_before(reference: API, make_api: MakeAPI) -> None:
+    records = reference.dump()
+    second = make_api(records)
+    assert second.dump() == records
     paths = [
         f"{name}/?fields=*&limit=20&offset={n}" for name in ("pages", "images") for n in (0, 20)
     ]
     paths += [f"pages/{record['id']}/?fields=*" for record in records["pages"]]
     for path in paths:
-        assert API(second).get(path).data == API(first).get(path).data
+        assert second.get(path).data == reference.get(path).data
 
 
-def test_undeclared_types_lose_nothing(make_app: MakeApp) -> None:
+def test_undeclared_types_lose_nothing(make_api: MakeAPI) -> None:
     gone = page(2, 1, type="shop.Product", price="4.50", parts=[{"id": 1, "x": [None]}], n=None)
-    records = dumped(make_app({"pages": [page(1), gone]}))
+    records = make_api({"pages": [page(1), gone]}).dump()
     assert records["pages"][1].items() >= {k: v for k, v in gone.items() if k != "parent"}.items()
-    assert dumped(make_app(records)) == records
+    assert make_api(records).dump() == records
 
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, "\0", 2**63, {"a": {1}}])

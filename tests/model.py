@@ -1,0 +1,510 @@
+"""A slow, obvious model of the API: what a request finds in content records.
+
+It works on the records as they are, plain dictionaries, and shares no code with the package, so
+that both can only agree by being right. It answers with ids in order and their total, or with the
+status of an error.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from html.parser import HTMLParser
+from typing import Any
+
+Record = Mapping[str, Any]
+Content = Mapping[str, list[Any]]
+
+# What the types of tests/generated.py hold: for each field its kind.
+
+PAGE = {
+    "id": "integer",
+    "title": "text",
+    "slug": "text",
+    "show_in_menus": "boolean",
+    "seo_title": "text",
+    "search_description": "text",
+    "first_published_at": "datetime",
+    "expires_at": "datetime",
+    "alias_of": "pages",
+}
+NOTE = {
+    "text": "text",
+    "rich": "rich",
+    "number": "integer",
+    "ratio": "float",
+    "amount": "decimal",
+    "exact": "decimal",
+    "flag": "boolean",
+    "day": "date",
+    "clock": "time",
+    "moment": "datetime",
+    "tags": "tags",
+    "picture": "images",
+    "paper": "documents",
+    "other": "pages",
+    "owner": "people",
+}
+#: The fields that lists of each type can be filtered by, besides those of all pages.
+TYPES: dict[str, dict[str, str]] = {
+    "w.Note": NOTE,
+    "w.LongNote": {**NOTE, "extra": "text"},
+    "w.Plain": {"number": "integer", "text": "text"},
+}
+#: The types that a type brings in.
+DERIVED = {"w.Note": {"w.Note", "w.LongNote"}, "w.LongNote": {"w.LongNote"}, "w.Plain": {"w.Plain"}}
+#: The fields of what is not a page.
+OTHERS: dict[str, dict[str, str]] = {
+    "images": {
+        "id": "integer",
+        "title": "text",
+        "tags": "tags",
+        "rank": "integer",
+        "credit": "text",
+        "width": "integer",
+        "height": "integer",
+    },
+    "documents": {"id": "integer", "title": "text", "tags": "tags"},
+    "people": {"id": "integer", "name": "text", "boss": "people", "page": "pages"},
+}
+RELATIONS = ("pages", "images", "documents", "people")
+STOP_WORDS = set(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then "
+    "there these they this to was will with".split()
+)
+
+
+# Values.
+
+
+def normal(kind: str, value: Any) -> Any:
+    """A record's value as it compares; None where it is missing."""
+    if value is None:
+        return {"text": "", "rich": "", "boolean": False, "tags": frozenset()}.get(kind)
+    read: dict[str, Callable[[Any], Any]] = {
+        "float": float,
+        "decimal": lambda number: Decimal(str(number)),
+        "date": dt.date.fromisoformat,
+        "time": dt.time.fromisoformat,
+        "datetime": instant,
+        "tags": frozenset,
+    }
+    return read[kind](value) if kind in read else value
+
+
+def instant(text: str) -> dt.datetime:
+    """An instant, in UTC where it has no offset."""
+    moment = dt.datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+
+
+# Words.
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: runs of letters and digits without marks, in lower case."""
+    plain = bare(bare(text).lower())
+    return "".join(char if char.isalnum() else " " for char in plain).split()
+
+
+def bare(text: str) -> str:
+    """A text without combining marks."""
+    marks = ("Mn", "Mc", "Me")
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in decomposed if unicodedata.category(char) not in marks)
+
+
+class Reading(HTMLParser):
+    """The text of some markup; only the tags of a paragraph's inside do not end a word."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.feed(markup)
+        self.close()
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.text += "" if tag in ("a", "b", "em", "i") else " "
+
+    def handle_endtag(self, tag: str) -> None:
+        self.handle_starttag(tag, ())
+
+    def handle_comment(self, data: str) -> None:
+        self.text += " "
+
+
+def texts_of(section: str, record: Record) -> Iterable[str]:
+    """The texts that an object is found by."""
+    if section == "people":
+        yield record.get("name") or ""
+        return
+    yield record.get("title") or ""
+    if section in ("images", "documents"):
+        yield from record.get("tags") or ()
+        yield (record.get("credit") or "") if section == "images" else ""
+    if record.get("type") in ("w.Note", "w.LongNote"):
+        yield record.get("text") or ""
+        yield from record.get("tags") or ()
+        yield Reading(record.get("rich") or "").text
+        yield from (part.get("name") or "" for part in record.get("parts") or ())
+        yield from (Reading(block["value"]).text for block in record.get("body") or ())
+    if record.get("type") == "w.LongNote":
+        yield record.get("extra") or ""
+
+
+# Requests.
+
+
+@dataclass
+class Request:
+    """What is asked.
+
+    :param section: which objects.
+    :param host: of the request, with its port if it has one.
+    :param opened: the types of restrictions that let it in.
+    :param moment: when.
+    :param types: the types asked for, or None.
+    :param conditions: for each filter its parameter, its value, and a predicate over a value in
+        its normal form, with the field and its kind.
+    :param order: fields with whether they descend.
+    :param shuffled: whether the order is random.
+    :param tree: relations with a page or "root".
+    :param words: the text that is searched, or None.
+    :param every: whether each word has to be there; None: as the API thinks best.
+    """
+
+    section: str
+    host: str
+    opened: frozenset[str]
+    moment: dt.datetime
+    types: tuple[str, ...] | None = None
+    conditions: list[Condition] = field(default_factory=list)
+    order: list[tuple[str, bool]] = field(default_factory=list)
+    shuffled: bool = False
+    tree: list[tuple[str, int | str]] = field(default_factory=list)
+    words: str | None = None
+    every: bool | None = None
+    site: str | None = None
+    locale: str | None = None
+    limit: int | None = None
+    offset: int | None = None
+    fields: str | None = None
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the order is the engine's own."""
+        return self.words is not None and not self.order
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """The query string."""
+        order = ",".join("-" * down + name for name, down in self.order)
+        given: list[tuple[str, Any]] = [
+            ("type", self.types and ",".join(self.types)),
+            *((condition.parameter, condition.value) for condition in self.conditions),
+            ("order", "random" if self.shuffled else order or None),
+            *self.tree,
+            ("search", self.words),
+            ("search_operator", {True: "and", False: "OR", None: None}[self.every]),
+            ("site", self.site),
+            ("locale", self.locale),
+            ("limit", self.limit),
+            ("offset", self.offset),
+            ("fields", self.fields),
+        ]
+        return [(name, str(value)) for name, value in given if value is not None]
+
+
+@dataclass
+class Condition:
+    """One filter.
+
+    :param parameter: its name, which is that of the field.
+    :param value: as the client writes it.
+    :param kind: of the field.
+    :param holds: whether a value in its normal form meets it.
+    """
+
+    parameter: str
+    value: str
+    kind: str
+    holds: Callable[[Any], bool]
+
+
+@dataclass
+class Found:
+    """An answer: the ids that are to be listed, in order, of all that match."""
+
+    ids: list[int]
+    matching: list[int]
+
+
+# The model.
+
+
+class Model:
+    """Some content.
+
+    :param content: the records.
+    :param i18n: whether internationalisation is on.
+    """
+
+    def __init__(self, content: Content, i18n: bool) -> None:
+        self.content = content
+        self.i18n = i18n
+        self.records = {
+            section: {record["id"]: record for record in content.get(section, ())}
+            for section in RELATIONS
+        }
+        self.collections = {record["id"]: record for record in content.get("collections", ())}
+        used = [p["locale"] for p in content.get("pages", ()) if p.get("locale") is not None]
+        self.locales = list(content.get("locales", ())) or list(dict.fromkeys(used))
+        self.pages = list(self.below(None))
+
+    def below(self, parent: int | None) -> Iterable[int]:
+        """The pages below one, a page before its children."""
+        for record in self.content.get("pages", ()):
+            if record.get("parent") == parent:
+                yield record["id"]
+                yield from self.below(record["id"])
+
+    def above(self, page: int) -> list[int]:
+        """The pages above one, the nearest first."""
+        parent = self.records["pages"][page].get("parent")
+        return [] if parent is None else [parent, *self.above(parent)]
+
+    # Who sees what.
+
+    def sees(self, request: Request, section: str, identity: Any) -> bool:
+        """Whether an object is there and may be seen."""
+        if identity not in self.records[section]:
+            return False
+        record = self.records[section][identity]
+        if section == "pages":
+            chain = [self.records["pages"][id] for id in (identity, *self.above(identity))]
+            starts, ends = record.get("go_live_at"), record.get("expires_at")
+            if record.get("live") is False:
+                return False
+            if starts is not None and instant(starts) > request.moment:
+                return False
+            if ends is not None and instant(ends) <= request.moment:
+                return False
+        else:
+            chain = []
+            collection = record.get("collection")
+            while collection is not None:
+                chain.append(self.collections[collection])
+                collection = self.collections[collection].get("parent")
+        rules = [above.get("restriction") for above in chain]
+        return all(rule["type"] in request.opened for rule in rules if rule)
+
+    def value(self, request: Request, kind: str, record: Record, name: str) -> Any:
+        """A field of a record as it compares; relations to something hidden are missing."""
+        if name == "locale":
+            return self.locale(record)
+        value = record.get(name)
+        if kind in RELATIONS:
+            return value if self.sees(request, kind, value) else None
+        return normal(kind, value)
+
+    def locale(self, record: Record) -> str | None:
+        """The language of a page."""
+        given: str | None = record.get("locale")
+        return given or (self.locales[0] if self.locales else None)
+
+    # Sites.
+
+    def site(self, request: Request) -> Any:
+        """The site that is asked, None for the unnamed one, or the status of an error."""
+        sites = self.content.get("sites", ())
+        known = {(s["hostname"].lower(), s.get("port") or 80): s for s in sites}
+        if request.site is not None:
+            return self.named(request.site, known)
+        host, _, port = request.host.lower().partition(":")
+        if (host, int(port or 80)) in known:
+            return known[host, int(port or 80)]
+        same = [site for (name, _), site in known.items() if name == host]
+        if len(same) == 1:
+            return same[0]
+        default = [site for site in sites if site.get("is_default")]
+        return default[0] if default else None if not known else 404
+
+    @staticmethod
+    def named(text: str, known: Mapping[tuple[str, int], Record]) -> Any:
+        """The site of a ``site`` parameter."""
+        host, _, port = text.lower().partition(":")
+        if port:
+            return known.get((host, int(port)), 404)
+        same = [site for (name, _), site in known.items() if name == host]
+        return same[0] if len(same) == 1 else 400 if same else 404
+
+    def homes(self, site: Record | None) -> list[int]:
+        """The home page of a site, with its translations."""
+        if site is None:
+            roots = [id for id in self.pages if self.records["pages"][id].get("parent") is None]
+            first = roots[:1]
+        else:
+            first = [site["root_page"]]
+        if not first or not self.i18n:
+            return first
+        return first + self.translations(first[0])
+
+    def translations(self, page: int) -> list[int]:
+        """The other pages with a page's translation key."""
+        key = self.records["pages"][page].get("translation_key")
+        same = [id for id in self.pages if self.records["pages"][id].get("translation_key") == key]
+        return [] if key is None else [id for id in same if id != page]
+
+    def scope(self, site: Record | None) -> list[int]:
+        """The pages of a site."""
+        if site is None:
+            return self.pages
+        homes = set(self.homes(site))
+        return [id for id in self.pages if homes & {id, *self.above(id)}]
+
+    # Lists.
+
+    def answer(self, request: Request) -> Found | int:
+        """What a list answers: ids and total, or the status of an error."""
+        if request.section != "pages":
+            candidates = sorted(self.records[request.section])
+        else:
+            narrowed = self.narrow(request)
+            if isinstance(narrowed, int):
+                return narrowed
+            candidates = narrowed
+        if request.shuffled and request.offset is not None:
+            return 400
+        found = [id for id in candidates if self.matches(request, id)]
+        found = self.ordered(request, found)
+        start = request.offset or 0
+        return Found(found[start : start + (20 if request.limit is None else request.limit)], found)
+
+    def narrow(self, request: Request) -> list[int] | int:
+        """The pages that site, tree and language leave, or the status of an error."""
+        site = self.site(request)
+        if isinstance(site, int):
+            return site
+        relations = [relation for relation, _ in request.tree]
+        if {"child_of", "descendant_of"} <= {*relations}:
+            return 400
+        if request.shuffled and request.offset is not None:
+            return 400
+        if request.locale is not None and request.locale not in self.locales:
+            return 404
+        scope = self.scope(site)
+        pages = scope
+        for relation, named in request.tree:
+            page: Any = named
+            if named == "root":
+                page = next(iter(self.homes(site)), None)
+            if page not in scope or not self.sees(request, "pages", page):
+                return 400
+            related = self.relatives(relation, page)
+            pages = [id for id in pages if id in related]
+        if request.locale is not None:
+            pages = [id for id in pages if self.locale(self.records["pages"][id]) == request.locale]
+        return pages
+
+    def relatives(self, relation: str, page: int) -> list[int]:
+        """The pages that are something to a page."""
+        if relation == "child_of":
+            return [id for id in self.pages if self.above(id)[:1] == [page]]
+        if relation == "descendant_of":
+            return [id for id in self.pages if page in self.above(id)]
+        if relation == "ancestor_of":
+            return self.above(page)
+        return self.translations(page)
+
+    def matches(self, request: Request, identity: int) -> bool:
+        """Whether an object is one of those asked for."""
+        record = self.records[request.section][identity]
+        if not self.sees(request, request.section, identity):
+            return False
+        if request.types is not None:
+            wanted = {label for named in request.types for label in DERIVED[proper(named)]}
+            if record.get("type") not in wanted:
+                return False
+        for condition in request.conditions:
+            value = self.value(request, condition.kind, record, condition.parameter)
+            if not condition.holds(value):
+                return False
+        return request.words is None or self.has_words(request, record)
+
+    @staticmethod
+    def has_words(request: Request, record: Record) -> bool:
+        asked = words(request.words or "")
+        asked = [word for word in asked if word not in STOP_WORDS] or asked
+        own = {word for text in texts_of(request.section, record) for word in words(text)}
+        if not asked:
+            return False
+        return all(w in own for w in asked) if request.every else any(w in own for w in asked)
+
+    def ordered(self, request: Request, found: list[int]) -> list[int]:
+        """Ids in the order asked for; by id where two are the same in it."""
+        if not request.order:
+            return found
+        kinds = kinds_of(request.section, request.types)
+        ordered = sorted(found)
+        for name, descending in reversed(request.order):
+            keys = {}
+            for id in ordered:
+                record = self.records[request.section][id]
+                value = self.value(request, kinds[name], record, name)
+                keys[id] = (value is not None, 0 if value is None else value)
+            ordered.sort(key=keys.__getitem__, reverse=descending)
+        return ordered
+
+    # Single objects.
+
+    def detail(self, request: Request, identity: int) -> int:
+        """The status of a detail view."""
+        if request.section == "pages":
+            site = self.site(request)
+            if isinstance(site, int):
+                return site
+            if identity not in self.scope(site):
+                return 404
+        return 200 if self.sees(request, request.section, identity) else 404
+
+    def find(self, request: Request, path: str) -> int | None:
+        """The page that a path below a site's home page leads to; None for none."""
+        site = self.site(request)
+        if isinstance(site, int):
+            return None
+        if self.i18n and request.locale is not None and request.locale not in self.locales:
+            return None
+        language = request.locale if self.i18n else None
+        homes = [
+            home
+            for home in self.homes(site)
+            if language is None or self.locale(self.records["pages"][home]) == language
+        ]
+        if not homes:
+            return None
+        page = homes[0]
+        for slug in filter(None, path.split("/")):
+            children = [id for id in self.pages if self.above(id)[:1] == [page]]
+            named = [id for id in children if self.records["pages"][id]["slug"] == slug]
+            if not named:
+                return None
+            page = named[0]
+        return page if self.detail(request, page) == 200 else None
+
+
+def proper(label: str) -> str:
+    """A type's label as it is declared, from one in any case."""
+    return next(known for known in TYPES if known.lower() == label.lower())
+
+
+def kinds_of(section: str, types: tuple[str, ...] | None) -> dict[str, str]:
+    """The fields that a list can be ordered by, those it can be filtered by among them."""
+    if section != "pages":
+        return OTHERS[section]
+    own = {proper(label) for label in types or ()}
+    return {**PAGE, "locale": "locale", **(TYPES[own.pop()] if len(own) == 1 else {})}

@@ -1,0 +1,34 @@
+"""Applications that serve some content from a fresh store of some backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from flask import Flask
+
+from flask_contentapi import ContentAPI, Entry
+from tests.conformance.reference_site import TYPES
+from tests.stores import fresh_address
+
+
+def make_site(
+    backend: str,
+    content: Mapping[str, Any] | None = None,
+    types: Iterable[type[Entry]] = TYPES,
+    config: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Flask:
+    """Makes an application; without types it has those of the reference site.
+
+    :param backend: the name of the backend.
+    :param options: as of the extension.
+    """
+    app = Flask("site")
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": fresh_address(backend)})
+    app.config.update(config or {})
+    api = ContentAPI(app, types=types, **options)
+    with app.app_context():
+        api.backend.create()
+        api.backend.load(content or {})
+    return app

@@ -1,0 +1,194 @@
+"""Every backend finds what a slow, obvious model finds, in random content."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+from werkzeug.test import TestResponse
+
+from tests.api import API
+from tests.generated import (
+    DECLARED,
+    IDS,
+    NOW,
+    RULES,
+    can_view,
+    clock,
+    contents,
+    headers,
+    requests,
+)
+from tests.model import RELATIONS, TYPES, Found, Model, Request, kinds_of
+from tests.sites import make_site
+from tests.stores import BACKENDS
+
+#: How many requests are made to each content.
+PER_CONTENT = 10
+
+Content = dict[str, list[Any]]
+#: A site without internationalisation, and one with it; each example loads content of its own.
+Pair = tuple[API, API]
+
+
+def make_pair(backend: str) -> Pair:
+    """The two sites on a backend."""
+    off, on = (
+        make_site(
+            backend,
+            types=DECLARED,
+            config={"CMS_I18N_ENABLED": i18n},
+            can_view=can_view,
+            clock=clock,
+        )
+        for i18n in (False, True)
+    )
+    return API(off), API(on)
+
+
+@pytest.fixture(scope="module")
+def pair(backend: str) -> Pair:
+    return make_pair(backend)
+
+
+def ask(api: API, wanted: Request, path: str = "", **query: Any) -> TestResponse:
+    """The answer to a request for a list, or to one for something else by the same visitor."""
+    return api.get(
+        f"{wanted.section}/{path}",
+        query_string=query if path else wanted.parameters(),
+        base_url=f"http://{wanted.host}/",
+        headers=headers(wanted),
+    )
+
+
+@given(data=st.data(), content=contents(), i18n=st.booleans())
+def test_lists_find_what_the_model_finds(
+    pair: Pair, data: st.DataObject, content: Content, i18n: bool
+) -> None:
+    api, model = pair[i18n], Model(content, i18n)
+    api.load(content)
+    for _ in range(PER_CONTENT):
+        wanted = data.draw(requests(content, i18n))
+        check(ask(api, wanted), wanted, model.answer(wanted))
+
+
+def check(response: TestResponse, wanted: Request, expected: Found | int) -> None:
+    """Compares an answer with the model's."""
+    note(response.text[:2000])
+    if isinstance(expected, int):
+        assert response.status_code == expected
+        return
+    assert response.status_code == 200
+    body = response.get_json()
+    ids = [item["id"] for item in body["items"]]
+    assert body["meta"]["total_count"] == len(expected.matching)
+    if wanted.ranked or wanted.shuffled:
+        assert len(ids) == len(set(ids)) == len(expected.ids)
+        assert {*ids} <= {*expected.matching}
+    else:
+        assert ids == expected.ids
+
+
+@given(data=st.data(), content=contents(), i18n=st.booleans())
+def test_single_objects_are_there_for_whom_the_model_says(
+    pair: Pair, data: st.DataObject, content: Content, i18n: bool
+) -> None:
+    api, model = pair[i18n], Model(content, i18n)
+    api.load(content)
+    wanted = data.draw(requests(content, i18n))
+    site = {} if wanted.site is None else {"site": wanted.site}
+    for section in RELATIONS:
+        wanted = replace(wanted, section=section)
+        for id in [*model.records[section], 99]:
+            response = ask(api, wanted, f"{id}/", **site, fields="*")
+            assert response.status_code == model.detail(wanted, id)
+            if response.status_code == 200:
+                check_relations(response.get_json(), model, wanted, id)
+
+
+def check_relations(item: dict[str, Any], model: Model, wanted: Request, id: int) -> None:
+    """Compares what an object shows of others."""
+    record = model.records[wanted.section][id]
+    kinds = {**kinds_of(wanted.section, None), **TYPES.get(record.get("type", ""), {})}
+    for name, kind in kinds.items():
+        if kind in RELATIONS:
+            shown = item["meta"]["alias_of"] if name == "alias_of" else item[name]
+            assert (shown and shown["id"]) == model.value(wanted, kind, record, name)
+    for entry, part in zip(item.get("parts", ()), record.get("parts") or (), strict=True):
+        picture = model.value(wanted, "images", part, "picture")
+        assert (entry["picture"] and entry["picture"]["id"]) == picture
+    if wanted.section == "pages":
+        parent = record.get("parent")
+        shown = parent if parent is not None and model.detail(wanted, parent) == 200 else None
+        assert (item["meta"]["parent"] and item["meta"]["parent"]["id"]) == shown
+
+
+@given(data=st.data(), content=contents(), i18n=st.booleans())
+def test_paths_lead_where_the_model_says(
+    pair: Pair, data: st.DataObject, content: Content, i18n: bool
+) -> None:
+    api, model = pair[i18n], Model(content, i18n)
+    api.load(content)
+    wanted = replace(data.draw(requests(content, i18n)), section="pages")
+    asked = {"site": wanted.site, "locale": wanted.locale}
+    query = {name: value for name, value in asked.items() if value is not None}
+    for page in model.pages:
+        chain = [page, *model.above(page)]
+        slugs = [model.records["pages"][id]["slug"] for id in reversed(chain)]
+        for start in range(len(slugs) + 1):
+            path = "/".join(slugs[start:])
+            response = ask(api, wanted, "find/", html_path=path, **query)
+            found = model.find(wanted, path)
+            assert (response.status_code == 302) == (found is not None)
+            assert f"/pages/{found}/" in response.headers.get("Location", "/pages/None/")
+
+
+#: One who may see nearly everything.
+ALLOWED = Request("pages", "a.example", frozenset(RULES), NOW)
+
+
+def everything(api: API) -> list[bytes]:
+    """All answers that show the whole content."""
+    return [
+        ask(api, replace(ALLOWED, section=section), path, fields="*").data
+        for section in RELATIONS
+        for path in ("", *(f"{id}/" for id in IDS))
+    ]
+
+
+@given(content=contents())
+def test_content_is_the_same_after_a_dump_and_a_load(pair: Pair, content: Content) -> None:
+    api = pair[True]
+    api.load(content)
+    records, before = api.dump(), everything(api)
+    for section in RELATIONS:
+        assert {r["id"] for r in records.get(section, ())} == {r["id"] for r in content[section]}
+    api.load(records)
+    assert api.dump() == records
+    assert everything(api) == before
+
+
+@pytest.fixture(scope="module", params=BACKENDS[1:])
+def pairs(request: pytest.FixtureRequest) -> tuple[Pair, Pair]:
+    """The two sites on one backend and on another."""
+    return make_pair(BACKENDS[0]), make_pair(request.param)
+
+
+@given(data=st.data(), content=contents(), i18n=st.booleans())
+def test_all_backends_answer_with_the_same_bytes(
+    pairs: tuple[Pair, Pair], data: st.DataObject, content: Content, i18n: bool
+) -> None:
+    first, second = (pair[i18n] for pair in pairs)
+    first.load(content)
+    second.load(content)
+    assert first.dump() == second.dump()
+    for _ in range(PER_CONTENT):
+        wanted = data.draw(requests(content, i18n))
+        answers = [ask(api, wanted) for api in (first, second)]
+        if wanted.ranked or wanted.shuffled:
+            assert len({answer.status_code for answer in answers}) == 1
+        else:
+            assert answers[0].data == answers[1].data
