@@ -197,14 +197,22 @@ class _Sections(Mapping[str, Iterable[Any]]):
 
     def _shown(self, section: str) -> Iterator[Any]:
         found = (record for name, record in self._read() if name == section)
-        length = self._counts[section]
-        with click.progressbar(found, length, label=section, file=sys.stderr) as records:
+        with click.progressbar(
+            found, self._counts[section], section, file=sys.stderr, hidden=_unwatched()
+        ) as records:
             yield from records
+
+
+def _unwatched() -> bool:
+    """Whether nobody would see the progress."""
+    return not sys.stderr.isatty()
 
 
 def _counted(records: Iterable[Record]) -> Iterator[Record]:
     """The records, with a count of them on the terminal."""
-    with click.progressbar(records, label="records", show_pos=True, file=sys.stderr) as counted:
+    with click.progressbar(
+        records, label="records", show_pos=True, file=sys.stderr, hidden=_unwatched()
+    ) as counted:
         yield from counted
 
 

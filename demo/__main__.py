@@ -1,0 +1,53 @@
+"""Starts the demo: ``python3 demo``, or with another backend ``python3 demo BACKEND``.
+
+Without one the content is kept in an SQLite file in ``demo/instance``. Where there is no content
+yet, it is loaded from the JSON files in ``demo/content``.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from environment import ROOT, environment
+
+_FIRST_PORT = 5000
+
+
+def main() -> int:
+    """Makes what is missing, says where the demo is, and serves it until it is stopped."""
+    (Path(__file__).parent / "instance").mkdir(exist_ok=True)
+    backend = sys.argv[1] if len(sys.argv) > 1 else "sqlite:///instance/demo.db"
+    command = [environment("demo"), "-m", "flask", "--app", "demo"]
+    given: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, "FLASK_CMSAPI_BACKEND": backend}}
+    made = subprocess.run([*command, "contentapi", "init-db"], **given, stderr=subprocess.PIPE)
+    if made.returncode:
+        print(made.stderr.decode(), file=sys.stderr)
+        return made.returncode
+    kept = subprocess.check_output([*command, "contentapi", "dump", "-"], **given)
+    if kept.strip() == b"{}":
+        subprocess.check_call([*command, "contentapi", "load", "jsonfiles:content"], **given)
+    port = _free_port()
+    print(f"\nThe demo is at http://127.0.0.1:{port}/ and its API at", end=" ")
+    print(f"http://127.0.0.1:{port}/api/v2/pages/\nControl-C ends it.\n", flush=True)
+    return subprocess.call([*command, "run", "--port", str(port)], **given)
+
+
+def _free_port() -> int:
+    port = _FIRST_PORT
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+        port += 1
+
+
+if __name__ == "__main__":
+    try:
+        raise SystemExit(main())
+    except KeyboardInterrupt:
+        print()

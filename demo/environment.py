@@ -1,0 +1,31 @@
+"""A virtual environment with the project in it, made when it is first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_FOLDER = ROOT / ".venv"
+
+
+def environment(extra: str) -> Path:
+    """The Python of the environment, in which the project is installed with an extra."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - it is said before anything else fails
+        raise SystemExit("This needs Python 3.11 or newer.")
+    python = _FOLDER / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if not python.exists():
+        print("Making a virtual environment in .venv", flush=True)
+        venv.create(_FOLDER, with_pip=True)
+    # Installing again would take seconds each time, so what is installed is remembered.
+    stamp = _FOLDER / f"installed-{extra}"
+    wanted = hashlib.sha256((ROOT / "setup.cfg").read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print("Installing what is needed", flush=True)
+        install = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        subprocess.check_call([*install, "--editable", f"{ROOT}[{extra}]"], cwd=ROOT)
+        stamp.write_text(wanted)
+    return python
