@@ -7,23 +7,27 @@ yet, it is loaded from the JSON files in ``demo/content``.
 from __future__ import annotations
 
 import os
+import runpy
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT, environment
-
+HERE = Path(__file__).resolve().parent
 _FIRST_PORT = 5000
 
 
 def main() -> int:
     """Makes what is missing, says where the demo is, and serves it until it is stopped."""
-    (Path(__file__).parent / "instance").mkdir(exist_ok=True)
+    environment = runpy.run_path(str(HERE / "environment.py"))["environment"]
+    (HERE / "instance").mkdir(exist_ok=True)
     backend = sys.argv[1] if len(sys.argv) > 1 else "sqlite:///instance/demo.db"
     command = [environment("demo"), "-m", "flask", "--app", "demo"]
-    given: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, "FLASK_CMSAPI_BACKEND": backend}}
+    given: dict[str, Any] = {
+        "cwd": HERE.parent,
+        "env": {**os.environ, "FLASK_CMSAPI_BACKEND": backend},
+    }
     made = subprocess.run([*command, "contentapi", "init-db"], **given, stderr=subprocess.PIPE)
     if made.returncode:
         print(made.stderr.decode(), file=sys.stderr)

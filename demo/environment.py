@@ -25,7 +25,7 @@ def environment(extra: str) -> Path:
     wanted = hashlib.sha256((ROOT / "setup.cfg").read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:
         print("Installing what is needed", flush=True)
-        install = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        install = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         subprocess.check_call([*install, "--editable", f"{ROOT}[{extra}]"], cwd=ROOT)
         stamp.write_text(wanted)
     return python
