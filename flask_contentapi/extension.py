@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from flask import Blueprint, Flask, Response, current_app
+from flask import Blueprint, Flask, Response, current_app, request
 from flask.blueprints import BlueprintSetupState
 from werkzeug.exceptions import HTTPException, default_exceptions
-from werkzeug.routing import Rule
+from werkzeug.routing import RequestRedirect, Rule
 
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.arguments import Arguments
@@ -20,7 +21,7 @@ from flask_contentapi.backend import Backend, find_backend
 from flask_contentapi.caching import fingerprint
 from flask_contentapi.cli import COMMANDS
 from flask_contentapi.content import Entry
-from flask_contentapi.errors import BackendUnavailable, ConfigurationError
+from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
 from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
@@ -180,6 +181,7 @@ class ContentAPI:
         blueprint.register_error_handler(HTTPException, _http_error)
         blueprint.register_error_handler(BackendUnavailable, _unavailable)
         blueprint.register_error_handler(Exception, _raise)
+        blueprint.before_app_request(partial(_astray, f"{state.settings.url_prefix}/"))
         for name, endpoint in state.registry.endpoints.items():
             for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
@@ -202,6 +204,19 @@ def _any_method(
         setup.app.view_functions[endpoint] = view_function
 
     return add
+
+
+def _astray(prefix: str) -> Response | None:
+    """Answers what Flask finds no view for although it is under the prefix.
+
+    There are few such requests: to a host name that is none, or with a newline in the path.
+    """
+    error = request.routing_exception
+    if error is None or isinstance(error, RequestRedirect) or not request.path.startswith(prefix):
+        return None
+    if isinstance(error, BadRequest):
+        error.description = "The host name that the request is sent to cannot be used."
+    return _http_error(error)
 
 
 def _http_error(error: HTTPException) -> Response:

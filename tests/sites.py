@@ -14,6 +14,7 @@ from tests.stores import fresh_address
 
 def make_site(
     backend: str,
+    /,
     content: Mapping[str, Any] | None = None,
     types: Iterable[type[Entry]] = TYPES,
     config: Mapping[str, Any] | None = None,
