@@ -16,6 +16,11 @@ def page(id: int, parent: int | None = None, **values: Any) -> Record:
     return {"id": id, "parent": parent, **plain, **values}
 
 
+def plain(id: int, parent: int | None = None, **values: Any) -> Record:
+    """A page of the package's own type."""
+    return page(id, parent, **{"type": "flask_contentapi.Page", **values})
+
+
 def blog(id: int, parent: int | None = None, **values: Any) -> Record:
     """A page of the type that has most fields."""
     return page(id, parent, **{"type": "blog.BlogPage", **values})

@@ -26,14 +26,8 @@ from flask_contentapi.sites import Site
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
-from tests.samples import Record, document, image, page, private, site
+from tests.samples import document, image, page, plain, private, site
 from tests.stores import fresh_address
-
-
-def plain(id: int, parent: int | None = None, **values: Any) -> Record:
-    """A page of the package's own type."""
-    return page(id, parent, **{"type": "flask_contentapi.Page", **values})
-
 
 ONE: dict[str, list[Any]] = {"pages": [plain(1, title="One"), plain(2, 1)]}
 TWO: dict[str, list[Any]] = {"pages": [plain(7, title="Two")]}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from flask import Flask
+from hypothesis import given
+from hypothesis import strategies as st
 from marshmallow import fields
 
 from flask_contentapi import (
@@ -28,7 +31,7 @@ from flask_contentapi import (
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
-from tests.samples import Record, blog, document, image, page, private, site
+from tests.samples import Record, blog, document, image, page, plain, private, site
 
 Content = dict[str, list[Any]]
 
@@ -476,25 +479,19 @@ def test_undeclared_types_hold_json_too(make_app: MakeApp, value: Any) -> None:
 
 @pytest.fixture
 def memory() -> tuple[API, MemoryBackend]:
-    app = Flask("site")
     backend = MemoryBackend(
         {
             "sites": [site(1)],
             "collections": [{"id": 1, "restriction": private()}],
             "images": [image(1, title="lamp", tags=["night"])],
             "pages": [
-                page(1, type="flask_contentapi.Page"),
-                page(2, 1, title="storm", type="flask_contentapi.Page"),
-                page(3, 2, title="calm", type="flask_contentapi.Page"),
+                plain(1),
+                plain(2, 1, title="storm"),
+                plain(3, 2, title="calm"),
             ],
         }
     )
-    ContentAPI(app, backend=backend)
-    return API(app), backend
-
-
-def plain(id: int, parent: int | None, **values: Any) -> Record:
-    return page(id, parent, **{"type": "flask_contentapi.Page", **values})
+    return API(memory_site(backend)), backend
 
 
 def test_records_are_put_while_requests_run(memory: tuple[API, MemoryBackend]) -> None:
@@ -568,3 +565,44 @@ def test_every_change_has_a_stamp_of_its_own(memory: tuple[API, MemoryBackend]) 
     backend.delete("pages", 4)
     backend.put("images", image(1, title="lamp", tags=["night"]))
     assert stamp() == stamps[0]
+
+
+#: Few ids and words, so that changes meet.
+_CHANGES = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("put"),
+            st.builds(
+                plain,
+                st.integers(2, 6),
+                st.sampled_from([None, 1, 2, 3, 4]),
+                title=st.sampled_from(["storm", "calm", "storm calm"]),
+                slug=st.sampled_from(["a", "b", "c"]),
+                live=st.booleans(),
+                restriction=st.sampled_from([None, None, private()]),
+            ),
+        ),
+        st.tuples(st.just("delete"), st.integers(2, 7)),
+    ),
+    max_size=12,
+)
+
+
+@given(changes=_CHANGES)
+def test_changes_one_by_one_are_as_a_load(changes: list[tuple[str, Any]]) -> None:
+    changed, loaded = MemoryBackend({"pages": [plain(1)]}), MemoryBackend()
+    one, other = (API(memory_site(backend)) for backend in (changed, loaded))
+    for kind, what in changes:
+        one.total("pages/?search=storm")
+        with suppress(ContentError):
+            (changed.put if kind == "put" else changed.delete)("pages", what)
+        other.load(one.dump())
+        for path in ("pages/?fields=*", "pages/?order=-title", "pages/?search=storm calm"):
+            assert one.get(path).data == other.get(path).data
+
+
+def memory_site(backend: MemoryBackend) -> Flask:
+    """An application that serves from memory."""
+    app = Flask("site")
+    ContentAPI(app, backend=backend)
+    return app

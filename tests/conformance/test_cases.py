@@ -13,7 +13,6 @@ from werkzeug.test import TestResponse
 
 from tests.conformance.reference_site import create_app
 from tests.conftest import CONFORMANCE
-from tests.stores import BACKENDS
 
 CASES = [
     json.loads(line)
@@ -35,9 +34,9 @@ class Sites:
         return self._made[key]
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def sites(request: pytest.FixtureRequest, reference_content: Mapping[str, Any]) -> Sites:
-    return Sites(request.param, reference_content)
+@pytest.fixture(scope="module")
+def sites(backend: str, reference_content: Mapping[str, Any]) -> Sites:
+    return Sites(backend, reference_content)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
