@@ -77,10 +77,12 @@ class RecordReader:
     """Reads records one by one; what is wrong is gathered in :attr:`problems`.
 
     :param registry: the declared types.
+    :param logs: whether types that are not declared are logged.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, *, logs: bool = True) -> None:
         self._registry = registry
+        self._logs = logs
         self._child_ids: defaultdict[str, set[int]] = defaultdict(set)
         self._undeclared: set[str] = set()
         self.problems: list[Problem] = []
@@ -112,7 +114,7 @@ class RecordReader:
 
     def _keep(self, place: Place, label: str, values: dict[str, Any]) -> dict[str, Any]:
         """What the record of an undeclared type has, as it is."""
-        if label and label not in self._undeclared:
+        if self._logs and label and label not in self._undeclared:
             self._undeclared.add(label)
             _log.warning("%s: the type %r is not declared.", place.name, label)
         kept: dict[str, Any] = {}

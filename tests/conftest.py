@@ -13,6 +13,7 @@ from flask import Flask
 from hypothesis import HealthCheck, settings
 
 from tests.api import API
+from tests.servers import SERVERS, share
 from tests.sites import make_site
 from tests.stores import BACKENDS
 
@@ -29,6 +30,12 @@ settings.load_profile("default")
 MakeApp = Callable[..., Flask]
 #: The same, asked for its API.
 MakeAPI = Callable[..., API]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Starts servers once where tests run in several processes (``pytest -n 2``)."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        share(name for name in BACKENDS if name in SERVERS)
 
 
 @pytest.fixture(params=BACKENDS, scope="session")

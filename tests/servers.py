@@ -14,17 +14,31 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from glob import glob
 from pathlib import Path
+from typing import Any
 
 from flask_contentapi_peewee import MariaDBBackend, PeeweeBackend, PostgreSQLBackend
 
-__all__ = ["SERVERS", "Server", "mariadb", "postgresql", "why_missing"]
+__all__ = [
+    "SERVERS",
+    "Server",
+    "answers",
+    "free_port",
+    "mariadb",
+    "postgresql",
+    "start",
+    "stop",
+    "why_missing",
+]
 
 #: How long a server may take to answer, in seconds.
 PATIENCE = 60
+#: A folder whose files are kept in memory, and how much has to be free there, in bytes.
+MEMORY = Path("/dev/shm")  # noqa: S108 - nothing is opened there by a name that others know
+ROOM = 2 << 30
 
 
 class Server:
@@ -48,6 +62,19 @@ class Server:
         backend.close()
 
 
+def share(names: Iterable[str]) -> None:
+    """Starts servers for the processes that this one starts."""
+    for name in names:
+        server = SERVERS[name]()
+        if server is not None:
+            os.environ[_variable(name)] = server.address
+
+
+def _variable(name: str) -> str:
+    """The environment variable with the address of a server that runs already."""
+    return f"CONTENTAPI_TEST_{name.upper()}"
+
+
 def why_missing(name: str) -> str:
     """Why there is no server of a kind, or "" where there is one."""
     return "" if SERVERS[name]() else f"{name} is not installed"
@@ -56,18 +83,18 @@ def why_missing(name: str) -> str:
 @cache
 def postgresql() -> Server | None:
     """PostgreSQL, or None where it is not installed."""
-    given = os.environ.get("CONTENTAPI_TEST_POSTGRESQL")
+    given = os.environ.get(_variable("postgresql"))
     if given:
         return Server(given, PostgreSQLBackend, "postgres")
     initdb = _program("initdb", "/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin")
     if initdb is None:
         return None
     folder, as_user = _home("postgres")
-    data, port = folder / "data", _free_port()
+    data, port = folder / "data", free_port()
     # The language's own order must not matter, so it is a language with one.
     locale = ["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"]
     _run([*as_user, initdb, "-D", data, "-A", "trust", "-U", "contentapi", "-E", "UTF8", *locale])
-    _start(
+    start(
         [
             *as_user,
             initdb.with_name("postgres"),
@@ -83,7 +110,7 @@ def postgresql() -> Server | None:
 @cache
 def mariadb() -> Server | None:
     """MariaDB, or None where it is not installed."""
-    given = os.environ.get("CONTENTAPI_TEST_MARIADB")
+    given = os.environ.get(_variable("mariadb"))
     if given:
         return Server(given, MariaDBBackend, "mysql")
     install = _program("mariadb-install-db")
@@ -91,7 +118,7 @@ def mariadb() -> Server | None:
     if install is None or daemon is None:
         return None
     folder, as_user = _home("mysql")
-    data, port = folder / "data", _free_port()
+    data, port = folder / "data", free_port()
     _run(
         [
             *as_user,
@@ -102,7 +129,7 @@ def mariadb() -> Server | None:
             "--skip-test-db",
         ]
     )
-    _start(
+    start(
         [
             *as_user,
             daemon,
@@ -136,9 +163,16 @@ def _program(name: str, *folders: str) -> Path | None:
     return Path(places[-1]).resolve() if places else None
 
 
+def fastest_folder() -> Path | None:
+    """The folder in memory, where there is one with room enough; None for the usual one."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM:
+        return MEMORY
+    return None
+
+
 def _home(user: str) -> tuple[Path, list[str]]:
     """A folder for a server, and what runs a command as its owner; servers do not run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="contentapi-server-"))
+    folder = Path(tempfile.mkdtemp(prefix="contentapi-server-", dir=fastest_folder()))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if os.name == "nt" or os.geteuid() != 0:
         return folder, []
@@ -146,7 +180,8 @@ def _home(user: str) -> tuple[Path, list[str]]:
     return folder, ["runuser", "-u", user, "--"]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens to."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -159,26 +194,37 @@ def _run(command: Sequence[object]) -> None:
         raise RuntimeError(f"{command} failed:\n{done.stdout}\n{done.stderr}")
 
 
-def _start(command: Sequence[object], port: int) -> None:
-    """Starts a server; it ends with this process, in whatever way that ends."""
+def start(command: Sequence[object], port: int, **options: Any) -> subprocess.Popen[bytes]:
+    """Starts a server; it ends with this process, in whatever way that ends.
+
+    :param port: where it will answer.
+    :param options: as of :class:`subprocess.Popen`.
+    """
     script = '"$@" & server=$!; cat; kill $server; wait $server'
     process = subprocess.Popen(
         ["sh", "-c", script, "sh", *map(str, command)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        **options,
     )
-    atexit.register(_stop, process)
+    atexit.register(stop, process)
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if answers(port):
+            return process
         time.sleep(0.1)
     raise RuntimeError(f"{command} does not answer")
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def answers(port: int) -> bool:
+    """Whether something listens to a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a server that was started."""
     assert process.stdin is not None
     process.stdin.close()
     process.wait(PATIENCE)

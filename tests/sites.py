@@ -9,7 +9,7 @@ from flask import Flask
 
 from flask_contentapi import ContentAPI, Entry
 from tests.conformance.reference_site import TYPES
-from tests.stores import fresh_address
+from tests.stores import take_store
 
 
 def make_site(
@@ -26,10 +26,11 @@ def make_site(
     :param options: as of the extension.
     """
     app = Flask("site")
-    app.config.update({"TESTING": True, "CMSAPI_BACKEND": fresh_address(backend)})
+    store = take_store(backend, types)
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": store.address})
     app.config.update(config or {})
     api = ContentAPI(app, types=types, **options)
     with app.app_context():
-        api.backend.create()
+        store.lend(api.backend)
         api.backend.load(content or {})
     return app

@@ -85,6 +85,7 @@ def test_one_instance_serves_several_applications(backend: str) -> None:
         app.config["CMSAPI_BACKEND"] = fresh_address(backend)
         api.init_app(app)
         with app.app_context():
+            api.backend.create()
             api.backend.load(content)
         apps.append(API(app))
     assert [one.ids("pages/") for one in apps] == [[1, 2], [7]]
@@ -115,6 +116,8 @@ def twofold(backend: str) -> tuple[API, API]:
     public = ContentAPI(app)
     staff = ContentAPI(app, name="staff", config_prefix="STAFF_", can_view=lambda rule: True)
     with app.app_context():
+        public.backend.create()
+        staff.backend.create()
         public.backend.load({**ONE, "documents": [document(1)]})
         secret = [{"id": 1, "restriction": private()}]
         documents = [document(2, collection=1), document(3)]

@@ -222,7 +222,7 @@ class PeeweeBackend(Backend):
         with self._transaction():
             load(content, self.registry, self.tables)
         with connected(self.engine.database):
-            self.engine.analyze()
+            self.engine.analyze(list(self.tables.names))
         content_changed.send(self, tags=frozenset([EVERYTHING]))
 
     @contextmanager

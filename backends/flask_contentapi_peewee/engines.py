@@ -6,6 +6,8 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, ClassVar, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
@@ -108,8 +110,15 @@ class Engine(ABC):
         """A column that no index shall be looked for, where the planner cannot know better."""
         return field
 
-    def analyze(self) -> None:  # noqa: B027 - most do it by themselves
-        """Lets the planner know what the tables are like, after much has changed."""
+    def analyze(self, tables: Sequence[str]) -> None:
+        """Lets the planner know what tables are like, after much has changed."""
+        quoted = [f"{self.database.quote[0]}{table}{self.database.quote[1]}" for table in tables]
+        for statement in self._analyzing(quoted):
+            self.database.execute_sql(statement)
+
+    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
+        """The statements for it."""
+        return [f"ANALYZE {', '.join(tables)}"]
 
     def equals(self, field: StoredField, value: SQL) -> Clause:
         """Whether a column has a value, so that its index helps."""
@@ -163,8 +172,12 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def rank(self, table: peewee.Table, query: SQL) -> Clause:
-        """What to order by so that the best come first."""
+    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
+        """What to order by so that the best come first.
+
+        :param query: the place of a parameter made by :meth:`query`.
+        :param words: the places of the single tokens.
+        """
 
     @abstractmethod
     def query(self, tokens: Sequence[str], every: bool) -> str:
@@ -230,8 +243,8 @@ class SQLite(Engine):
         # The planner takes every range for narrow.
         return peewee.NodeList((SQL("+"), field), glue="")
 
-    def analyze(self) -> None:
-        self.database.execute_sql("ANALYZE")
+    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
+        return [f"ANALYZE {table}" for table in tables]
 
     def clear_words(self, table: str) -> None:
         # Taking the rows out one by one would take as long as putting them in.
@@ -257,8 +270,8 @@ class SQLite(Engine):
     def matches(self, table: peewee.Table, query: SQL) -> Clause:
         return peewee.Expression(self._whole(table), "MATCH", query)
 
-    def rank(self, table: peewee.Table, query: SQL) -> Clause:
-        return fn.bm25(self._whole(table), float(TITLE_WEIGHT), 1.0).asc()
+    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
+        return [fn.bm25(self._whole(table), float(TITLE_WEIGHT), 1.0).asc()]
 
     @staticmethod
     def _whole(table: peewee.Table) -> Clause:
@@ -294,9 +307,6 @@ class PostgreSQL(Engine):
 
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
-
-    def analyze(self) -> None:
-        self.database.execute_sql("ANALYZE")
 
     def integers(self, values: Iterable[int]) -> Any:
         return list(values)
@@ -342,9 +352,9 @@ class PostgreSQL(Engine):
     def matches(self, table: peewee.Table, query: SQL) -> Clause:
         return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))
 
-    def rank(self, table: peewee.Table, query: SQL) -> Clause:
+    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
         weights = SQL(f"CAST('{{{1 / TITLE_WEIGHT}, 0, 0, 1}}' AS REAL[])")
-        return fn.ts_rank(weights, table.c.words, query.cast("tsquery")).desc()
+        return [fn.ts_rank(weights, table.c.words, query.cast("tsquery")).desc()]
 
     def query(self, tokens: Sequence[str], every: bool) -> str:
         return (" & " if every else " | ").join(f"'{token}'" for token in tokens)
@@ -407,6 +417,9 @@ class MariaDB(Engine):
         # An index is not read backwards where what follows is ascending.
         return [[self.indexed(field)], *([] if self.is_long(field) else [[field.desc()]])]
 
+    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
+        return [f"ANALYZE TABLE {', '.join(tables)}"]
+
     def array(self, fields: Sequence[StoredField]) -> Clause:
         decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
         return fn.JSON_ARRAY(*(f.cast("CHAR") if f in decimals else f for f in fields))
@@ -429,9 +442,16 @@ class MariaDB(Engine):
     def matches(self, table: peewee.Table, query: SQL) -> Clause:
         return _against([table.c.title, table.c.rest], query)
 
-    def rank(self, table: peewee.Table, query: SQL) -> Clause:
-        in_title = _against([table.c.title], query)
-        return (_against([table.c.title, table.c.rest], query) + TITLE_WEIGHT * in_title).desc()
+    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
+        # How rare a word is, which is all that MATCH goes by, is known to the server only roughly:
+        # it counts what was deleted, and a word that all objects have counts for nothing.
+        title, anywhere = [table.c.title], [table.c.title, table.c.rest]
+        found = [
+            weight * (_against(columns, word) > 0)
+            for word in words
+            for columns, weight in ((title, TITLE_WEIGHT), (anywhere, 1))
+        ]
+        return [reduce(add, found).desc(), _against(anywhere, query).desc()]
 
     def query(self, tokens: Sequence[str], every: bool) -> str:
         return " ".join(f"+{token}" if every else token for token in tokens)

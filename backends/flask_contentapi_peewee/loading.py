@@ -89,7 +89,7 @@ def _load_objects(
     endpoint = table.endpoint
     branches = find_branches(table) if endpoint.tree else {}
     inserter = Inserter(tables, tables.endpoints[endpoint.name])
-    reader = RecordReader(registry)
+    reader = RecordReader(registry, logs=False)
     locale = endpoint.base.places.get("locale")
     for index, record in enumerate(records):
         entry = reader.entry(endpoint.name, index, record)

@@ -23,7 +23,7 @@ from flask_contentapi_peewee.columns import Clause, StoredField, microseconds
 from flask_contentapi_peewee.engines import Engine, md5
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
-from flask_contentapi_peewee.words import tokens
+from flask_contentapi_peewee.words import token, tokens
 
 __all__ = ["Projection", "Shape", "Statement", "Statements", "Values", "shape_of"]
 
@@ -85,7 +85,7 @@ class Shape(NamedTuple):
     :param types: as :attr:`Query.types`.
     :param filters: of each the column, the operator, and how many values there are.
     :param relations: of each condition on the tree the relation.
-    :param searched: whether words are to be found.
+    :param searched: how many words are to be found.
     :param order: as :attr:`Query.order`.
     :param random: as :attr:`Query.random`.
     :param scope: how many pages the scope is given by; None: all count.
@@ -101,7 +101,7 @@ class Shape(NamedTuple):
     types: frozenset[str] | None = None
     filters: tuple[tuple[str, str, int], ...] = ()
     relations: tuple[str, ...] = ()
-    searched: bool = False
+    searched: int = 0
     order: tuple[Order, ...] = ()
     random: bool = False
     scope: int | None = None
@@ -115,7 +115,7 @@ class Shape(NamedTuple):
     def is_narrow(self) -> bool:
         """Whether there is a condition that few objects meet, wherever they are."""
         related = any(relation != "descendant_of" for relation in self.relations)
-        return self.searched or related or any(name not in WIDE for name, *_ in self.filters)
+        return bool(self.searched) or related or any(name not in WIDE for name, *_ in self.filters)
 
 
 def shape_of(query: Query, values: Values) -> Shape:
@@ -126,7 +126,7 @@ def shape_of(query: Query, values: Values) -> Shape:
         query.types,
         tuple((f.column, f.operator, _arity(f)) for f in query.filters),
         tuple(tree.relation for tree in query.tree),
-        query.search is not None,
+        len(query.search.words) if query.search else 0,
         query.order,
         query.random,
         None if values.scope is None else len(values.scope),
@@ -421,6 +421,11 @@ def _nth_scope(number: int, change: Callable[[str], str] = str) -> Callable[[Any
     return lambda values: change(values.scope[number])
 
 
+def _nth_token(number: int) -> Callable[[Any], str]:
+    """One of the words that are to be found."""
+    return lambda values: token(values.query.search.words[number])
+
+
 def _any_of(conditions: Sequence[Clause]) -> Clause:
     """Whether one of some conditions is met; none of none is."""
     return reduce(or_, conditions) if conditions else SQL("1 = 0")
@@ -505,6 +510,11 @@ class _Select:
     def _search(self) -> SQL:
         engine = self._engine
         return self.slot(lambda v: engine.query(tokens(v.query.search.words), v.query.search.every))
+
+    def _tokens(self) -> Iterator[SQL]:
+        """The tokens of the words that are to be found."""
+        for number in range(self._shape.searched):
+            yield self.slot(_nth_token(number))
 
     # The tree.
 
@@ -614,7 +624,7 @@ class _Select:
             keys = [key for order in shape.order for key in self._sort_keys(order)]
             return [*keys, *engine.sort_keys(self.identity, False)]
         if shape.searched:
-            return [engine.rank(self._words, self._search()), default]
+            return [*engine.rank(self._words, self._search(), self._tokens()), default]
         return [default]
 
     def _sort_keys(self, order: Order) -> Sequence[Clause]:

@@ -166,6 +166,12 @@ class Tables:
                 yield from (many for many in table.many.values() if many.child is child)
 
     @property
+    def names(self) -> Iterator[str]:
+        """The names of all tables."""
+        yield from (model._meta.table_name for model in self.models)
+        yield from (endpoint.words for endpoint in self.endpoints.values())
+
+    @property
     def models(self) -> Iterator[Model]:
         """All models; the tables of words are made by the engine."""
         for table in (self.state, self.locales, self.sites, self.collections):

@@ -21,7 +21,7 @@ from flask_contentapi import (
     RichText,
     Tags,
 )
-from tests.stores import fresh_address
+from tests.stores import take_store
 
 
 class Page(contentapi.Page):
@@ -176,9 +176,10 @@ def create_app(content: Mapping[str, Any], backend: str, config: Mapping[str, An
     :param config: configuration of the application.
     """
     app = Flask(__name__)
-    app.config.update(CMSAPI_BACKEND=fresh_address(backend), **config)
+    store = take_store(backend, TYPES)
+    app.config.update(CMSAPI_BACKEND=store.address, **config)
     api = ContentAPI(app, types=TYPES)
     with app.app_context():
-        api.backend.create()
+        store.lend(api.backend)
         api.backend.load(content)
     return app
