@@ -35,8 +35,8 @@ Records = Mapping[str, Iterable[Any]]
 class ContentChanged(Exception):
     """The content became another one while a reader was reading it.
 
-    A reader that cannot hold on to the content it began with raises it; the request is answered
-    anew, with a new reader.
+    A reader that cannot hold on to the content it began with raises it, at the latest when it is
+    closed; the request is answered anew, with a new reader.
     """
 
 

@@ -9,15 +9,17 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, ClassVar
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import pytest
 
 from docs.examples.list_backend import ListBackend, ListReader, Thing
-from flask_contentapi.backend import Backend, ContentChanged
+from flask_contentapi.backend import Backend, ContentChanged, find_backend
 from flask_contentapi.library import read_library
 from flask_contentapi.testing import BackendTests, LoadTests
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
+from tests.stores import fresh_address
 
 
 class TestMemoryBackend(BackendTests):
@@ -39,6 +41,37 @@ class TestJSONFilesBackend(BackendTests):
     def reopen(self, backend: Backend) -> Backend:
         assert isinstance(backend, JSONFilesBackend)
         return JSONFilesBackend(backend.folder)
+
+
+class DatabaseTests(BackendTests):
+    """Backends that answer each statement from the content of the moment."""
+
+    holds_content = False
+    name: ClassVar[str]
+    _addresses: ClassVar[WeakKeyDictionary[Backend, str]] = WeakKeyDictionary()
+
+    def make_backend(self) -> Backend:
+        return self._at(fresh_address(self.name))
+
+    def reopen(self, backend: Backend) -> Backend:
+        return self._at(self._addresses[backend])
+
+    def _at(self, address: str) -> Backend:
+        backend = find_backend(address, Path())
+        self._addresses[backend] = address
+        return backend
+
+
+class TestSQLiteBackend(DatabaseTests):
+    name = "sqlite"
+
+
+class TestPostgreSQLBackend(DatabaseTests):
+    name = "postgresql"
+
+
+class TestMariaDBBackend(DatabaseTests):
+    name = "mariadb"
 
 
 class TestListBackend(BackendTests):
