@@ -232,14 +232,18 @@ def test_a_base_address_with_a_path_is_in_front_of_everything(make_api: MakeAPI)
         assert api.follow(address.replace("/cms/", "/")).status_code == 200
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize(
-    "base", ["https://staff.example", "http://shared.example:8001", "http://x.example"]
+@pytest.fixture(
+    scope="module",
+    params=["https://staff.example", "http://shared.example:8001", "http://x.example"],
 )
-def test_under_a_base_address_details_answer_for_every_host(
-    make_api: MakeAPI, host: str, base: str
-) -> None:
-    api = make_api(HARBOUR, config={"CMSAPI_BASE_URL": base}).at(host)
+def based(request: pytest.FixtureRequest, make_api: MakeAPI) -> API:
+    """The harbour under one address, whatever the host that is asked."""
+    return make_api(HARBOUR, config={"CMSAPI_BASE_URL": request.param})
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_under_a_base_address_details_answer_for_every_host(based: API, host: str) -> None:
+    api, base = based.at(host), based.app.config["CMSAPI_BASE_URL"]
     for item in api.items("pages/?fields=*"):
         for address in addresses(item, "detail_url"):
             assert address.startswith(base)
@@ -295,13 +299,18 @@ def went_back(api: API, item: Mapping[str, Any], **query: str) -> int:
     return found
 
 
+@pytest.fixture(scope="module", params=[True, False], ids=["i18n", "one language"])
+def languages(request: pytest.FixtureRequest, make_api: MakeAPI) -> API:
+    """Two sites with several languages, or with their own one alone."""
+    return make_api(LANGUAGES, config={"CMS_I18N_ENABLED": request.param})
+
+
 @pytest.mark.parametrize("host", ["a.example", "b.example:8000", "c.example"])
 @pytest.mark.parametrize("asked", [{}, {"site": "a.example"}, {"site": "b.example:8000"}])
-@pytest.mark.parametrize("i18n", [True, False])
 def test_a_public_address_leads_back_to_its_page(
-    make_api: MakeAPI, host: str, asked: dict[str, str], i18n: bool
+    languages: API, host: str, asked: dict[str, str]
 ) -> None:
-    api = make_api(LANGUAGES, config={"CMS_I18N_ENABLED": i18n}).at(host)
+    api, i18n = languages.at(host), languages.app.config["CMS_I18N_ENABLED"]
     items = api.items("pages/", query_string={**asked, "fields": "locale"})
     assert len(items) == (4 if not i18n else 8 if "b." in asked.get("site", host) else 12)
     for item in items:
@@ -317,6 +326,20 @@ def test_a_language_in_front_of_the_path_leads_back(make_api: MakeAPI, host: str
     assert f"http://{host}/fr/log/" in [item["meta"]["html_url"] for item in items]
     for item in items:
         assert went_back(api, item) == item["id"]
+
+
+class Hidden(PageURLs):
+    """No addresses: the site has no front end."""
+
+    def build(self, site: Site, locale: str | None, path: str) -> str | None:
+        return None
+
+
+def test_a_site_may_have_no_public_addresses(make_api: MakeAPI) -> None:
+    api = make_api(LANGUAGES, page_urls=Hidden()).at("a.example")
+    assert {item["meta"]["html_url"] for item in api.items("pages/")} == {None}
+    assert api.json("pages/2/")["meta"]["parent"]["meta"]["html_url"] is None
+    assert api.status("pages/find/?html_path=/log/") == 302
 
 
 @pytest.mark.parametrize("path", ["/", "/xx/log/", "/en/nowhere/", ""])

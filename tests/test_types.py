@@ -272,10 +272,20 @@ WRONG: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
-def test_values_that_do_not_fit_are_refused(make_api: MakeAPI, name: str, value: Any) -> None:
+def test_values_that_do_not_fit_are_refused(every: API, name: str, value: Any) -> None:
     with pytest.raises(ContentError) as raised:
-        one(make_api, Every, **{name: value})
+        every.load({"pages": [page(1, type="lab.Every", **{name: value})]})
     assert [(p.where, p.field) for p in raised.value.problems] == [("pages 1", name)]
+
+
+@pytest.mark.parametrize("name", ["raw", "blocks"])
+def test_json_is_nested_64_deep_and_no_deeper(make_api: MakeAPI, name: str) -> None:
+    nested: Any = 1
+    for _ in range(64):
+        nested = [nested]
+    assert one(make_api, Every, **{name: nested}).json("pages/1/")[name] == nested
+    with pytest.raises(ContentError, match=f"pages 1, {name}: .* 64 deep"):
+        one(make_api, Every, **{name: [nested]})
 
 
 # Options of fields.
