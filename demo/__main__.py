@@ -1,7 +1,8 @@
 """Starts the demo: ``python3 demo``, or with another backend ``python3 demo BACKEND``.
 
 Without one the content is kept in an SQLite file in ``demo/instance``. Where there is no content
-yet, it is loaded from the JSON files in ``demo/content``.
+yet, it is loaded from the JSON files in ``demo/content``. The port is 5000, or the first free one
+after it; ``FLASK_RUN_PORT`` names another one to begin with.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-_FIRST_PORT = 5000
 
 
 def main() -> int:
@@ -28,13 +28,18 @@ def main() -> int:
         "cwd": HERE.parent,
         "env": {**os.environ, "FLASK_CMSAPI_BACKEND": backend},
     }
-    made = subprocess.run([*command, "contentapi", "init-db"], **given, stderr=subprocess.PIPE)
-    if made.returncode:
-        print(made.stderr.decode(), file=sys.stderr)
-        return made.returncode
-    kept = subprocess.check_output([*command, "contentapi", "dump", "-"], **given)
-    if kept.strip() == b"{}":
-        subprocess.check_call([*command, "contentapi", "load", "jsonfiles:content"], **given)
+
+    def contentapi(*arguments: str) -> bytes:
+        done = subprocess.run(
+            [*command, "contentapi", *arguments], **given, capture_output=True, check=False
+        )
+        if done.returncode:
+            raise SystemExit(done.stderr.decode())
+        return bytes(done.stdout)
+
+    contentapi("init-db")
+    if contentapi("dump", "-").strip() == b"{}":
+        contentapi("load", "jsonfiles:content")
     port = _free_port()
     print(f"\nThe demo is at http://127.0.0.1:{port}/ and its API at", end=" ")
     print(f"http://127.0.0.1:{port}/api/v2/pages/\nControl-C ends it.\n", flush=True)
@@ -42,7 +47,7 @@ def main() -> int:
 
 
 def _free_port() -> int:
-    port = _FIRST_PORT
+    port = int(os.environ.get("FLASK_RUN_PORT", 5000))
     while True:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) != 0:

@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 import venv
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,6 +17,8 @@ def environment(extra: str) -> Path:
     """The Python of the environment, in which the project is installed with an extra."""
     if sys.version_info < (3, 11):  # noqa: UP036 - it is said before anything else fails
         raise SystemExit("This needs Python 3.11 or newer.")
+    if find_spec("ensurepip") is None:
+        raise SystemExit("This needs pip; on Debian and Ubuntu: apt install python3-venv")
     python = _FOLDER / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     if not python.exists():
         print("Making a virtual environment in .venv", flush=True)

@@ -35,7 +35,7 @@ class PageURLs:
 
             def resolve(self, site, locale, html_path):
                 first, *rest = html_path.strip("/").split("/")
-                return first, "/".join(rest)
+                return first or locale, "/".join(rest)
 
         ContentAPI(app, types=[...], page_urls=LanguageFirst())
     """

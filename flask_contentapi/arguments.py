@@ -214,7 +214,8 @@ class _QueryParser(Parser[Mapping[str, str]]):
             names = ", ".join(unknown)
             raise BadRequest(f"Unknown parameter: {names}.{hint}") from error
         sentences = [f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items())]
-        raise BadRequest("; ".join(sentences) + ".") from error
+        message = "; ".join(sentences)
+        raise BadRequest(message if message.endswith("?") else f"{message}.") from error
 
 
 def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Schema:
@@ -282,7 +283,7 @@ class _Operator(fields.Field[str]):
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> str:
         if value.lower() not in ("and", "or"):
-            raise ma.ValidationError("must be and, or or")
+            raise ma.ValidationError("must be 'and' or 'or'")
         return value.lower()
 
 

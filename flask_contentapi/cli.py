@@ -45,7 +45,7 @@ def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @_pass_state
 def types(state: State) -> None:
-    """Show the declared types, what they store and what the API shows of it."""
+    """Show the declared types, and what the API shows of them."""
     for endpoint in state.registry.endpoints.values():
         click.secho(f"{state.settings.url_prefix}/{endpoint.name}/", bold=True)
         for declared in endpoint.types.values():
@@ -116,10 +116,10 @@ def dump(state: State, target: str) -> None:
 @click.argument("source")
 @_pass_state
 def load(state: State, source: str) -> None:
-    """Replace the whole content by that of SOURCE, or on an error nothing.
+    """Replace the whole content by that of SOURCE.
 
-    SOURCE is a file that dump has written, another backend, such as jsonfiles:content, or - for
-    the standard input.
+    On an error nothing is replaced. SOURCE is a file that dump has written, another backend, such
+    as jsonfiles:content, or - for the standard input.
     """
     if not state.backend.persistent:
         raise ConfigurationError(
@@ -138,14 +138,20 @@ def load(state: State, source: str) -> None:
 @click.command("init-db")
 @_pass_state
 def init_db(state: State) -> None:
-    """Make what has to be there before content can be kept; what is there stays as it is."""
+    """Make what has to be there before content can be kept.
+
+    What is there already stays as it is.
+    """
     state.backend.create()
 
 
 @click.command()
 @_pass_state
 def migrate(state: State) -> None:
-    """Make what is kept fit to types that are declared otherwise now; nothing is lost."""
+    """Make what is kept fit to the types as they are declared now.
+
+    Nothing that is kept is lost.
+    """
     done = [*map(click.echo, state.backend.migrate())]
     if not done:
         click.echo("There is nothing to change.")
@@ -154,7 +160,10 @@ def migrate(state: State) -> None:
 @click.command()
 @_pass_state
 def reload(state: State) -> None:
-    """Make all processes of the site read their content anew, where they keep it."""
+    """Make all processes of the site read their content anew.
+
+    It is for content that processes keep, as that of JSON files.
+    """
     state.backend.reload()
 
 
