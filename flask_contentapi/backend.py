@@ -65,7 +65,10 @@ class Reader(ABC):
 
     @abstractmethod
     def select(self, query: Query) -> Selected:
-        """The objects that meet a query."""
+        """The objects that meet a query.
+
+        :param query: what is wanted.
+        """
 
     @abstractmethod
     def fetch(
@@ -146,6 +149,7 @@ class Backend(ABC):
     def open(self, registry: Registry, *, debug: bool = False) -> None:
         """Makes the backend ready to serve the declared types.
 
+        :param registry: the declared types.
         :param debug: whether the site is being developed, so that convenience goes before speed.
         :raises ConfigurationError: if it cannot be reached or is not set up for them.
         :raises ContentError: if it brings content that cannot be loaded.
@@ -190,6 +194,7 @@ class Backend(ABC):
     def load(self, content: Records) -> None:
         """Replaces the whole content, or on an error nothing.
 
+        :param content: the records of each section, which can be gone through once.
         :raises ContentError: with every problem that the records have.
         """
 

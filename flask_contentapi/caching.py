@@ -8,7 +8,8 @@ may be told so before any content is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,12 @@ from flask import Request, Response
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Viewer
-from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING
 
 if TYPE_CHECKING:
     from flask_contentapi.extension import State
 
-__all__ = ["Freshness", "fingerprint", "tag_header"]
+__all__ = ["Freshness", "tag_header"]
 
 #: How many tags an answer names at most; beyond that it names endpoints instead of objects.
 MOST_TAGS = 100
@@ -42,23 +42,6 @@ def tag_header(header: str, tags: Iterable[str]) -> str:
     return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
 
 
-def fingerprint(registry: Registry, *others: object) -> str:
-    """What the site's declarations and settings add to each tag; the same in every process."""
-    digest = blake2b(digest_size=16)
-    for line in (*_declared(registry), *map(repr, others)):
-        digest.update(line.encode())
-    return digest.hexdigest()
-
-
-def _declared(registry: Registry) -> Iterator[str]:
-    for endpoint in registry.endpoints.values():
-        for declared in (endpoint.base, *endpoint.types.values()):
-            yield declared.label
-            for name, export in declared.exports.items():
-                style = getattr(export.field, "format", None)
-                yield f"{name} {type(export.field).__name__} {style} {export.in_meta}"
-
-
 class Freshness:
     """How long the answer to one request stays what it is.
 
@@ -75,6 +58,7 @@ class Freshness:
         self._viewer = viewer
         self._request = request
 
+    @cached_property
     def tag(self) -> str:
         """The answer's tag."""
         request, viewer = self._request, self._viewer
@@ -84,32 +68,53 @@ class Freshness:
             self._reader.version,
             self._reader.next_change(viewer.moment),
             *(sorted(viewer.pages), sorted(viewer.collections)),
-            *(request.scheme, request.host, request.root_path, request.path),
+            *(request.scheme, request.host.lower(), request.root_path, request.path),
         ):
             digest.update(f"{part}\0".encode())
         digest.update(request.query_string)
         return digest.hexdigest()
 
+    @cached_property
+    def _known(self) -> str | None:
+        """The tag by which the client has the answer already, as it was given to the client."""
+        given = self._request.if_none_match.as_set(include_weak=True)
+        return next((known for known in sorted(given) if self._is_ours(known)), None)
+
+    def _is_ours(self, known: str) -> bool:
+        """Whether a tag is the answer's own, or that of the answer in a coding that is accepted.
+
+        What compresses answers appends the name of the coding, as ``:br`` or ``-gzip``.
+        """
+        own, tag, coding = known.partition(self.tag)
+        if own or not tag:
+            return False
+        return not coding or self._request.accept_encodings.quality(coding[1:]) > 0
+
     def is_known(self) -> bool:
         """Whether the client has the answer already."""
-        given = self._request.if_none_match
-        if not given or given.star_tag:
-            return False
-        tag = self.tag()
-        # Compression appends its name to a tag.
-        return any(known.partition(":")[0] == tag for known in given.as_set(include_weak=True))
+        return self._known is not None
 
     def not_modified(self) -> Response:
-        """What tells the client so."""
-        return self.marked(Response(status=304))
+        """What tells the client so, with the very tag that it has."""
+        response = self.marked(Response(status=304))
+        if self._known is not None:
+            is_strong = self._request.if_none_match.is_strong(self._known)
+            response.set_etag(self._known, weak=not is_strong)
+        return response
 
     def marked(self, response: Response) -> Response:
-        """An answer with its tag, and how long it may be used without asking again."""
+        """An answer with how long it may be used without asking again and, unless it only leads
+        to another address, with its tag."""
         if "Cache-Control" not in response.headers:
-            response.set_etag(self.tag())
             response.headers["Cache-Control"] = self._lifetime()
+            if response.status_code in (200, 304):
+                response.set_etag(self.tag)
         if self._state.can_view is not None:
             response.headers["Vary"] = _VARY
+        if response.status_code == 200 and self._request.if_none_match.star_tag:
+            # There is an answer, and the client wants it only if there is none.
+            response.status_code = 304
+            response.set_data(b"")
         return response
 
     def _lifetime(self) -> str:

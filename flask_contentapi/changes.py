@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from functools import partial
+from typing import Any
 
-from flask_contentapi.library import Library, Table, relations
+from flask_contentapi.fields import Related
+from flask_contentapi.library import Library, Table
 from flask_contentapi.query import Row
-from flask_contentapi.records import Place
-from flask_contentapi.signals import EVERYTHING
+from flask_contentapi.registry import Column, ObjectType
+from flask_contentapi.serializers import block_ids
+from flask_contentapi.signals import EVERYTHING, tag_of
+from flask_contentapi.sites import Sites
 
-__all__ = ["Object", "changed_tags", "tags_of"]
+__all__ = ["Object", "changed_tags", "embedded", "pointed", "tags_of"]
 
 #: How many objects are named at most; where more have changed, everything has.
 MOST_NAMED = 1000
@@ -30,6 +35,7 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
         before.locales != after.locales
         or before.site_records != after.site_records
         or before.collections != after.collections
+        or [*before.sites] != [*after.sites]
     ):
         return frozenset([EVERYTHING])
     changed: set[Object] = set()
@@ -39,9 +45,10 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
         old, new = _objects(before.tables[name]), _objects(table)
         different = {i for i in old.keys() | new.keys() if old.get(i) != new.get(i)}
         changed |= {(name, i) for i in different}
-        turned |= {(name, i) for i in different if _shown(table, old, i) != _shown(table, new, i)}
+        shown = [partial(_shown, table, after.sites, objects) for objects in (old, new)]
+        turned |= {(name, i) for i in different if shown[0](i) != shown[1](i)}
         if list(old) != list(new):
-            tags.add(name)
+            tags.add(tag_of(name))
     if turned:
         changed |= {own for own, other in _references(after) if other in turned}
     return frozenset(tags) | tags_of(changed)
@@ -51,8 +58,8 @@ def tags_of(changed: Set[Object]) -> frozenset[str]:
     """The tags of the answers that some objects are in, or could be."""
     if len(changed) > MOST_NAMED:
         return frozenset([EVERYTHING])
-    named = (f"{name}-{identity}" for name, identity in changed)
-    return frozenset((*named, *(name for name, _ in changed)))
+    named = (tag_of(name, identity) for name, identity in changed)
+    return frozenset((*named, *(tag_of(name) for name, _ in changed)))
 
 
 #: The row of an object with its path of slugs and the restriction that holds for it.
@@ -65,19 +72,48 @@ def _objects(table: Table) -> dict[int, Placed]:
     return {row[0]: (row, path, access) for row, path, access in placed}
 
 
-def _shown(table: Table, objects: dict[int, Placed], identity: int) -> object:
+def _shown(table: Table, sites: Sites, objects: dict[int, Placed], identity: int) -> object:
     """What decides whether an object is visible; None where there is none."""
     if identity not in objects:
         return None
-    row, _, access = objects[identity]
+    row, path, access = objects[identity]
+    if not table.endpoint.tree:
+        return (access,)
     places = table.endpoint.type_of(row[1]).places
-    return access, *(row[places[name]] for name in _TIMES if table.endpoint.tree)
+    return access, sites.locate(path, True), *(row[places[name]] for name in _TIMES)
 
 
 def _references(library: Library) -> Iterator[tuple[Object, Object]]:
     """All relations: the object that has it, and the one it points to."""
     for name, table in library.tables.items():
-        place = Place(name, -1, name)
         for row in table.rows:
-            for _, _, target, identity in relations(place, table.endpoint.type_of(row[1]), row):
-                yield (name, row[0]), (target, identity)
+            for other in _pointed(table.endpoint.type_of(row[1]), row):
+                yield (name, row[0]), other
+
+
+def _pointed(declared: ObjectType, row: Row) -> Iterator[Object]:
+    """What an object and its children point to."""
+    for name, column in declared.columns.items():
+        value = row[declared.places[name]]
+        yield from pointed(column, value)
+        if column.child is not None:
+            for child in value:
+                yield from _pointed(column.child, child)
+
+
+def pointed(column: Column, value: Any) -> Iterator[Object]:
+    """What the value of a relation, or of blocks that have some, points to."""
+    if value is None:
+        return
+    if column.target is not None:
+        yield column.target.served_at.name, value
+    for block, endpoint in embedded(column):
+        yield from ((endpoint, identity) for identity in block_ids(value, block))
+
+
+def embedded(column: Column) -> Iterator[tuple[str, str]]:
+    """The types of blocks whose value is an id, each with the endpoint of the objects."""
+    for block, representation in getattr(column.field, "representations", {}).items():
+        if isinstance(representation, Related):
+            target = representation.endpoint
+            yield block, target if isinstance(target, str) else target.endpoint

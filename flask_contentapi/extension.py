@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NoReturn
 
 from flask import Blueprint, Flask, Response, current_app, request
@@ -18,18 +18,15 @@ from werkzeug.routing import RequestRedirect, Rule
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend
-from flask_contentapi.caching import fingerprint
 from flask_contentapi.cli import COMMANDS
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError
+from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
 from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
 
 __all__ = ["ContentAPI", "State"]
-
-#: The version of this package.
-_RELEASE = version("flask_contentapi")
 
 CanView = Callable[[Mapping[str, Any]], bool]
 
@@ -133,7 +130,7 @@ class ContentAPI:
             self._can_view,
             self._page_urls,
             self._clock,
-            fingerprint(registry, settings, type(self._page_urls).__qualname__, _RELEASE),
+            fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
         )
         instances[self.name] = state
         app.register_blueprint(self._blueprint(state))
@@ -193,6 +190,11 @@ class ContentAPI:
         return blueprint
 
 
+def _run(debug: bool) -> str:
+    """What changes with each start in development, where code changes between them."""
+    return token_hex(8) if debug else ""
+
+
 def _any_method(
     rule: str, view_name: str, view_function: Callable[..., Any]
 ) -> Callable[[BlueprintSetupState], None]:
@@ -224,6 +226,12 @@ def _http_error(error: HTTPException) -> Response:
     for name, value in error.get_headers():
         if name.lower() != "content-type":
             response.headers[name] = value
+    return _unkept(response)
+
+
+def _unkept(response: Response) -> Response:
+    """An error; as it names nothing that it depends on, no cache could tell when it is over."""
+    response.headers["Cache-Control"] = "no-store"
     return response
 
 
@@ -236,4 +244,4 @@ def _unavailable(error: BackendUnavailable) -> Response:
     current_app.logger.error("The content cannot be read: %s", error)
     response = json_response({"message": "The content cannot be read now; try again later."}, 503)
     response.headers["Retry-After"] = str(error.retry_after)
-    return response
+    return _unkept(response)

@@ -20,9 +20,10 @@ from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, it
 from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Column, Export, ObjectType, Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
+from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup
 
-__all__ = ["Item", "Plan", "Planner"]
+__all__ = ["Item", "Plan", "Planner", "block_ids"]
 
 
 class Key(NamedTuple):
@@ -82,7 +83,7 @@ class Plan:
     def tags(self, related: Sequence[Mapping[int, Row]]) -> Iterator[str]:
         """What the rows point to, as :mod:`flask_contentapi.caching` names it."""
         for lookup, found in zip(self.layout.lookups, related, strict=True):
-            yield from (f"{lookup.endpoint}-{identity}" for identity in found)
+            yield from (tag_of(lookup.endpoint, identity) for identity in found)
 
 
 class Item:
@@ -189,7 +190,7 @@ class Planner:
             return lambda context: _standalone(representation)
         target = self._registry.target(representation)
         within = representation.within_site
-        lookup = layout.lookup(target, lambda row: _block_ids(row[place], block), within)
+        lookup = layout.lookup(target, lambda row: block_ids(row[place], block), within)
         shown = parse_fields(representation.shown or "")
         plan = self._plan(lookup.layout, choose(target, "nested", shown))
 
@@ -263,16 +264,16 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _block_ids(value: Any, block: str) -> Iterator[int]:
+def block_ids(value: Any, block: str) -> Iterator[int]:
     """The ids in all blocks of one type, at any depth."""
     if isinstance(value, list):
         for entry in value:
-            yield from _block_ids(entry, block)
+            yield from block_ids(entry, block)
     elif isinstance(value, dict):
         if _is_block(value) and value["type"] == block and _is_id(value["value"]):
             yield value["value"]
         for entry in value.values():
-            yield from _block_ids(entry, block)
+            yield from block_ids(entry, block)
 
 
 def _represent(value: Any, represent: Mapping[str, Callable[[Any], Any]]) -> Any:

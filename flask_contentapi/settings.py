@@ -38,6 +38,12 @@ class Settings:
         """The limit of a list whose client names none."""
         return _DEFAULT_LIMIT if self.limit_max is None else min(_DEFAULT_LIMIT, self.limit_max)
 
+    @property
+    def shaping(self) -> dict[str, Any]:
+        """Those that answers depend on; how long answers may be kept is said beside them."""
+        times = ("cache_max_age", "cache_stale")
+        return {name: value for name, value in vars(self).items() if name not in times}
+
     @classmethod
     def from_config(cls, config: Mapping[str, Any], prefix: str) -> Settings:
         """The settings of an application.

@@ -14,6 +14,7 @@ import orjson
 from flask import Response, redirect, request
 from flask.typing import ResponseReturnValue
 from flask.views import View
+from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed
 
 from flask_contentapi import kinds
@@ -26,10 +27,13 @@ from flask_contentapi.library import Restriction
 from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
 from flask_contentapi.registry import Endpoint
 from flask_contentapi.serializers import Plan
+from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.sources import Context
 
 if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
     from flask_contentapi.extension import State
 
 __all__ = ["DetailView", "FindView", "ListView", "UnknownView", "json_response"]
@@ -48,11 +52,16 @@ def json_response(value: Any, status: int = 200) -> Response:
     return Response(body, status, mimetype="application/json")
 
 
-def _bodiless() -> Response:
+class Bodiless(Response):
     """What a HEAD request gets: no body, and no length, as none was made."""
-    response = Response(mimetype="application/json")
-    response.automatically_set_content_length = False
-    return response
+
+    default_mimetype = "application/json"
+
+    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
+        headers = super().get_wsgi_headers(environ)
+        # What compresses answers measures the body that is not there.
+        headers.remove("Content-Length")
+        return headers
 
 
 def _decimal(value: Any) -> str:
@@ -130,14 +139,22 @@ class Visit:
         :param wrap: makes the whole of the items.
         :param tags: what the answer is made of besides what the rows point to.
         """
-        if request.method == "HEAD":
-            return _bodiless()
+        is_head = request.method == "HEAD"
+        if is_head and self._state.settings.cache_tag_header is None:
+            return Bodiless()
         related = plan.look_up(rows, self._reader, self.viewer, self.scope)
-        build = plan.bind(Context(self.addresses, related))
-        response = json_response(wrap([build(row) for row in rows]))
+        if is_head:
+            response: Response = Bodiless()
+        else:
+            build = plan.bind(Context(self.addresses, related))
+            response = json_response(wrap([build(row) for row in rows]))
+        return self.tagged(response, *tags, *plan.tags(related))
+
+    def tagged(self, response: Response, *tags: str) -> Response:
+        """An answer with what it is made of, where a cache wants to know."""
         header = self._state.settings.cache_tag_header
         if header is not None:
-            response.headers[header] = tag_header(header, [*tags, *plan.tags(related)])
+            response.headers[header] = tag_header(header, tags)
         return response
 
     def tree_of(self, locale: str | None) -> Home:
@@ -205,8 +222,7 @@ class EndpointView(View):
         freshness = Freshness(self.state, reader, viewer, request)
         if freshness.is_known():
             return freshness.not_modified()
-        response = self.get(reader, viewer, **parts)
-        return freshness.marked(response) if response.status_code == 200 else response
+        return freshness.marked(self.get(reader, viewer, **parts))
 
     def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         """The answer.
@@ -237,7 +253,7 @@ class ListView(EndpointView):
             arguments.plan,
             selected.rows,
             lambda items: {"meta": meta, "items": items},
-            self.endpoint.name,
+            tag_of(self.endpoint.name),
         )
         if arguments.random:
             response.headers["Cache-Control"] = "no-store"
@@ -307,7 +323,7 @@ class DetailView(EndpointView):
         if found is None:
             raise _nothing(self.endpoint)
         label, row = found
-        return visit.respond(plans[label], [row], lambda items: items[0], f"{name}-{identity}")
+        return visit.respond(plans[label], [row], lambda items: items[0], tag_of(name, identity))
 
 
 class FindView(EndpointView):
@@ -330,7 +346,8 @@ class FindView(EndpointView):
             kept += [("site", site) for site in [visit.addresses.other_site(row[1])] if site]
         address = f"{visit.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
-        return cast(Response, redirect(location, 302, Response))
+        response = cast(Response, redirect(location, 302, Response))
+        return visit.tagged(response, tag_of(self.endpoint.name))
 
     def _query(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Query:
         if self.endpoint.tree and "html_path" in given:

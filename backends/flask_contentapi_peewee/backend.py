@@ -18,6 +18,7 @@ from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
+from flask_contentapi.sites import Site
 from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
 from flask_contentapi_peewee.loading import dump, load, reindex
@@ -213,10 +214,17 @@ class PeeweeBackend(Backend):
             structure = Structure(self.tables, self.engine.database, stamp)
             reader = DatabaseReader(self.engine.database, self.statements, structure)
             writer = Writer(self.tables, self.registry, reader)
+            sites = self._sites() if content_changed.receivers else None
             yield writer
-            tags = writer.tags() if content_changed.receivers else frozenset()
+            tags = frozenset() if sites is None else writer.tags()
+            if tags and sites != self._sites():
+                tags = frozenset([EVERYTHING])
         if tags:
             content_changed.send(self, tags=tags)
+
+    def _sites(self) -> list[Site]:
+        """All sites with their home pages, as they are now."""
+        return list(Structure(self.tables, self.engine.database, "").sites)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         with self._transaction():

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
+from flask_contentapi.library import read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
@@ -19,6 +20,9 @@ from flask_contentapi_peewee.tables import Tables
 
 __all__ = ["Writer"]
 
+
+#: The fields that say who sees an object.
+_SHOWING = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -82,7 +86,7 @@ class Writer:
         if tables.endpoint.tree and not given.get("slug"):
             title = str(given.get("title", ""))
             given["slug"] = self._branches.free_slug(given.get("parent"), title)
-        row, extras = self._objects.read(endpoint, given)
+        row, extras = self._read(endpoint, given)
         place = _place(endpoint, row[0])
         if self._objects.exists(tables.base, row[0]):
             refuse(place, "id", "another record has this id already")
@@ -107,19 +111,26 @@ class Writer:
         for name in ("id", "parent"):
             if name in changes and changes[name] != known.get(name):
                 refuse(place, name, "is not changed by an update; pages move")
-        new = {**known, **changes}
-        row, extras = self._objects.read(endpoint, new)
+        row, extras = self._read(endpoint, {**known, **changes})
         tree = self._tables.endpoints[endpoint].endpoint.tree
         branch = self._branches.revise(place, self._values(row)) if tree else None
         self._objects.remove(endpoint, id, known["type"])
         self._objects.insert(endpoint, row, extras, branch)
         self._note(endpoint, id, changes.keys())
 
+    def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
+        """A record, checked; where there are no languages at all, a page brings the first."""
+        locale = record.get("locale") if endpoint == "pages" else None
+        if locale is not None and not self._objects.locales():
+            self.put_locale(locale)
+        return self._objects.read(endpoint, record)
+
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
         """Notes which answers other values of some fields of an object change."""
+        note = self._changes.turned if changed & _SHOWING else self._changes.changed
+        note(endpoint, identity)
         if endpoint == "pages" and changed & {"slug", "restriction"}:
-            self._changes.turned("pages", *(page for page, _ in self._branches.below(identity)))
-        self._changes.turned(endpoint, identity)
+            note(endpoint, *(page for page, _ in self._branches.below(identity)))
 
     @_whole
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
@@ -219,11 +230,12 @@ class Writer:
         """
         copy = self._copy(page)
         key = copy.get("translation_key")
+        there = copy.get("locale") == locale
+        if there or (key is not None and self._translation(key, locale) is not None):
+            refuse(_place("pages", page), "locale", f"there is one in {locale} already")
         if key is None:
             key = str(uuid4())
             self.update("pages", page, translation_key=key)
-        elif self._translation(key, locale) is not None:
-            refuse(_place("pages", page), "locale", f"there is one in {locale} already")
         parent = self._parent_in(copy.get("parent"), locale)
         own = {"translation_key": key, "locale": locale, "live": False, "parent": parent}
         return self.add("pages", {**copy, **own, **changes})
@@ -256,15 +268,22 @@ class Writer:
 
     # Languages, sites and collections.
 
+    @_whole
     def put_locale(self, code: str) -> None:
         """Adds a language after the others, if it is not there.
 
+        The first one becomes that of all pages.
+
         :param code: its code.
+        :raises ContentError: if it is none.
         """
         self._changes.everything()
-        if code not in self._objects.locales():
-            sort = self._objects.count(self._tables.locales, True)
-            self._objects.put(self._tables.locales, {"code": code, "sort": sort})
+        locales = self._objects.locales()
+        read_library({"locales": [*locales, code]}, self._registry)
+        if not locales:
+            self._pages.model.update({self._pages.fields["locale"]: code}).execute()
+        if code not in locales:
+            self._objects.put(self._tables.locales, {"code": code, "sort": len(locales)})
 
     @_whole
     def put_site(self, **site: Any) -> None:
@@ -283,7 +302,9 @@ class Writer:
         table = self._tables.sites
         if read["is_default"]:
             table.model.update({table.fields["is_default"]: False}).execute()
-        number = self.delete_site(read["hostname"], read["port"]) or self._objects.next_id(table)
+        number = self.delete_site(read["hostname"], read["port"])
+        if number is None:
+            number = self._objects.next_id(table)
         self._objects.put(table, {"id": number, **read})
 
     def delete_site(self, hostname: str, port: int = 80) -> int | None:
@@ -343,10 +364,12 @@ class Writer:
         """Takes a collection away.
 
         :param id: its id.
-        :raises ContentError: if something lies in it.
+        :raises ContentError: if there is no such collection, or something lies in it.
         """
         self._changes.everything()
         table = self._tables.collections
+        if not self._objects.exists(table, id):
+            refuse(_place("collections", id), "", "there is no such collection")
         inside = self._objects.count(table, table.fields["parent"] == id)
         for endpoint in self._tables.endpoints.values():
             if endpoint.endpoint.collections:

@@ -1,0 +1,131 @@
+"""What shapes the answers of a site besides its content, as one short text.
+
+It is the same in every process with the same declarations and settings, and another one where
+something of them differs. Code counts as it is compiled, as far as it stands in a declaration;
+what it calls elsewhere does not.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterable, Iterator, Mapping, Set
+from datetime import date, time, timedelta, tzinfo
+from decimal import Decimal
+from enum import Enum
+from hashlib import blake2b
+from importlib.metadata import version
+from typing import Any
+
+from marshmallow import Schema, fields, validate
+
+from flask_contentapi.addresses import PageURLs
+from flask_contentapi.content import APIField, APIFilter, Content
+from flask_contentapi.registry import Registry
+from flask_contentapi.sources import Source
+
+__all__ = ["fingerprint"]
+
+#: What is whole in its ``repr``, and the same everywhere.
+_PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes, Decimal)
+_CALENDAR = (date, time, timedelta, tzinfo)
+#: What declarations are made of: their classes count with all that stands in them, and their
+#: instances with all attributes. Of anything else only the class is known.
+_DECLARATIONS = (Content, fields.Field, Schema, validate.Validator, Source, PageURLs, Enum)
+_PARTS = (*_DECLARATIONS, APIField, APIFilter)
+#: Packages whose version says what stands in their classes.
+_RELEASES = tuple(f"{name} {version(name)}" for name in ("flask_contentapi", "marshmallow"))
+_PACKAGES = ("flask_contentapi", "marshmallow", "builtins", "abc", "enum", "typing")
+
+
+def fingerprint(registry: Registry, *others: object) -> str:
+    """What the site's declarations and settings add to each tag.
+
+    :param registry: the declared types.
+    :param others: what else shapes answers.
+    """
+    digest = blake2b(digest_size=16)
+    for word in _Description().of([_RELEASES, _declared(registry), *others]):
+        digest.update(f"{word}\0".encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
+
+
+def _declared(registry: Registry) -> list[Any]:
+    return [
+        (name, endpoint.base.label, endpoint.base.content_class, label, declared.content_class)
+        for name, endpoint in sorted(registry.endpoints.items())
+        for label, declared in sorted(endpoint.types.items())
+    ]
+
+
+class _Description:
+    """Writes values as words; each object is described once."""
+
+    def __init__(self) -> None:
+        # By id; what is kept keeps its own.
+        self._known: dict[int, tuple[int, object]] = {}
+
+    def of(self, value: Any) -> Iterator[str]:
+        """The words for a value."""
+        yield f"{type(value).__module__}.{type(value).__qualname__}("
+        if isinstance(value, _PLAIN + _CALENDAR):
+            yield repr(value)
+        elif isinstance(value, Mapping):
+            yield from self._each(part for item in value.items() for part in item)
+        elif isinstance(value, Set):
+            yield from sorted(" ".join(self.of(entry)) for entry in value)
+        elif isinstance(value, list | tuple):
+            yield from self._each(value)
+        else:
+            yield from self._once(value)
+        yield ")"
+
+    def _each(self, values: Iterable[Any]) -> Iterator[str]:
+        for value in values:
+            yield from self.of(value)
+
+    def _once(self, value: Any) -> Iterator[str]:
+        if id(value) in self._known:
+            yield str(self._known[id(value)][0])
+            return
+        self._known[id(value)] = len(self._known), value
+        if isinstance(value, type):
+            yield from self._class(value)
+        else:
+            yield from self._each(_parts(value))
+
+    def _class(self, value: type) -> Iterator[str]:
+        yield f"{value.__module__}.{value.__qualname__}"
+        if not issubclass(value, _DECLARATIONS):
+            return
+        for base in value.__mro__:
+            yield base.__qualname__
+            if base.__module__.partition(".")[0] not in _PACKAGES:
+                own = {name: part for name, part in vars(base).items() if _counts(name, part)}
+                yield from self.of(own)
+
+
+def _counts(name: str, part: object) -> bool:
+    """Whether something in a class is more than what Python puts into each."""
+    return not name.startswith("__") or isinstance(part, types.FunctionType)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What counts of an object."""
+    if isinstance(value, types.FunctionType):
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__]
+    if isinstance(value, types.CellType):
+        return [] if value == types.CellType() else [value.cell_contents]
+    if isinstance(value, types.CodeType):
+        return [value.co_code, value.co_names, value.co_consts]
+    if isinstance(value, types.MethodType | staticmethod | classmethod):
+        return [value.__func__, getattr(value, "__self__", None)]
+    if isinstance(value, property):
+        return [value.fget]
+    if isinstance(value, functools.cached_property):
+        return [value.func]
+    if isinstance(value, functools.partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, _PARTS):
+        return [type(value), getattr(value, "__dict__", {})]
+    return []
