@@ -13,8 +13,13 @@ html_theme = "alabaster"
 html_theme_options = {
     "description": "Headless content delivery for Flask",
     "fixed_sidebar": True,
+    "page_width": "1160px",
+    "sidebar_width": "240px",
+    "code_font_size": "0.82em",
 }
 
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
 nitpicky = False

@@ -1,0 +1,294 @@
+"""The documentation says what is so: its code runs, and what there is has its place in it."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import hashlib
+import importlib
+import inspect
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docutils.core import publish_doctree
+from docutils.parsers.rst import directives
+from docutils.parsers.rst.directives.body import CodeBlock
+from flask import Flask
+
+import flask_contentapi
+from demo import create_app
+from flask_contentapi import Backend, ContentAPI, Reader, query
+from flask_contentapi.cli import COMMANDS
+from flask_contentapi.records import RecordReader
+from flask_contentapi.registry import PARAMETERS, Registry
+from flask_contentapi.settings import Settings
+from tests.pages import PAGES, ROOT, Block, blocks_of, text_of
+from tests.servers import SERVERS, why_missing
+from tests.stores import fresh_address, leave_out
+
+# So that failing assertions in it show their values.
+pytest.register_assert_rewrite("tests.workshop")
+
+from tests.workshop import Workshop  # noqa: E402
+
+TUTORIAL = "docs/tutorial.rst"
+#: The database server that the tutorial shows.
+POSTGRESQL = "postgresql://club:secret@localhost/walks"
+#: Pages with requests to the demo say so.
+ASKS_THE_DEMO = "requests to the demo"
+#: Directives that nothing stands in which has to be looked at.
+WITHOUT_CODE = {
+    *("attribute", "autoclass", "autodata", "autoexception", "autofunction", "automodule"),
+    *("currentmodule", "include", "literalinclude", "program", "toctree"),
+}
+#: Directives that the pages are searched in.
+SEARCHED = {"code-block", "confval", "list-table", "option"}
+MODULES = sorted(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py"))
+
+
+# Code.
+
+
+@pytest.fixture(scope="module")
+def demo() -> Flask:
+    return create_app({"TESTING": True})
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != TUTORIAL])
+def test_page_can_be_followed(page: str, tmp_path: Path, demo: Flask) -> None:
+    sample = demo if ASKS_THE_DEMO in text_of(page) else None
+    Workshop(tmp_path, sample).follow(blocks_of(page))
+
+
+def test_tutorial_can_be_followed(tmp_path: Path) -> None:
+    files, server, _ = tutorial()
+    workshop = Workshop(tmp_path)
+    workshop.follow(files)
+    if SERVERS["postgresql"]() is None:
+        leave_out(why_missing("postgresql"))
+    workshop.instead[POSTGRESQL] = fresh_address("postgresql")
+    workshop.follow(server)
+
+
+def test_page_type_can_be_added_to_the_demo(tmp_path: Path) -> None:
+    *_, second_part = tutorial()
+    copy_demo(tmp_path)
+    Workshop(tmp_path).follow(second_part)
+
+
+def tutorial() -> list[list[Block]]:
+    """Its code up to the database server, up to the demo, and what follows."""
+    blocks = blocks_of(TUTORIAL)
+    places = [
+        next(number for number, block in enumerate(blocks) if text in block.text)
+        for text in (POSTGRESQL, "python3 demo")
+    ]
+    return [blocks[: places[0]], blocks[places[0] : places[1]], blocks[places[1] :]]
+
+
+def copy_demo(folder: Path) -> None:
+    """Makes a folder like a clone in which the demo has been started before."""
+    leave = shutil.ignore_patterns("instance", "__pycache__")
+    shutil.copytree(ROOT / "demo", folder / "demo", ignore=leave)
+    shutil.copy(ROOT / "setup.cfg", folder)
+    environment = folder / ".venv"
+    environment.mkdir()
+    for name in ("bin", "lib"):
+        (environment / name).symlink_to(Path(sys.prefix, name))
+    shutil.copy(Path(sys.prefix, "pyvenv.cfg"), environment)
+    installed = hashlib.sha256((folder / "setup.cfg").read_bytes()).hexdigest()
+    (environment / "installed-demo").write_text(installed)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_all_code_is_looked_at(page: str) -> None:
+    used = set(re.findall(r"^ *\.\. ([\w-]+)::", text_of(page), re.MULTILINE))
+    assert used <= SEARCHED | WITHOUT_CODE
+    assert [block.text for block in blocks_of(page) if not block.language] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_requests_have_a_site_that_is_asked(page: str) -> None:
+    asked = [block for block in blocks_of(page) if block.text.startswith(("GET ", "POST "))]
+    makes_one = any(block.language == "python" for block in blocks_of(page))
+    assert not asked or makes_one or ASKS_THE_DEMO in text_of(page)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    module = importlib.import_module(f"flask_contentapi.{name}")
+    assert doctest.testmod(module).failed == 0
+
+
+def test_what_is_called_a_mistake_in_fields_is_one(demo: Flask) -> None:
+    mistakes = text_of("docs/reference/fields.rst").partition("Mistakes\n--------")[2]
+    client = demo.test_client()
+    wrong = re.findall(r"\* - ``fields=(.+?)``", mistakes)
+    for text in wrong:
+        answer = client.get("/api/v2/pages/7/", query_string={"fields": text})
+        assert answer.status_code == 400, text
+    assert len(wrong) == 10
+
+
+# What there is.
+
+
+def missing(names: Iterable[str], page: str, form: str = "``{}``") -> list[str]:
+    """The names that a page does not have in some form."""
+    text = text_of(page)
+    return [name for name in names if form.format(name) not in text]
+
+
+class Recorder(dict[str, Any]):
+    """A configuration that remembers which keys it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+
+def test_every_setting_is_explained() -> None:
+    app = Flask("site")
+    app.config = recorder = Recorder()  # type: ignore[assignment]
+    recorder["DEBUG"] = False
+    ContentAPI(app)
+    own = {key for key in recorder.asked if key.startswith("CMS")} - {"CMSAPI_I18N_ENABLED"}
+    explained = re.findall(r"^\.\. confval:: (\w+)$", settings_page(), re.MULTILINE)
+    assert set(explained) == own
+
+
+def test_defaults_of_settings_are_as_shown() -> None:
+    shown = dict(re.findall(r"confval:: (\w+)\n.+\n +:default: ``(.+?)``", settings_page()))
+    recorded = {key: ast.literal_eval(value) for key, value in shown.items()}
+    assert recorded.pop("CMSAPI_BACKEND") == "memory"
+    assert Settings.from_config(recorded, "CMSAPI_") == Settings()
+    assert len(recorded) == 10
+
+
+def test_stop_words_are_as_shown() -> None:
+    (words,) = re.findall(r":default: \*([^*]+)\*", settings_page())
+    assert set(words.split()) == Settings().stop_words
+
+
+def settings_page() -> str:
+    return text_of("docs/reference/settings.rst")
+
+
+def test_every_query_parameter_is_explained() -> None:
+    headings = re.findall(r"^(\S+)\n~+$", text_of("docs/reference/parameters.rst"), re.MULTILINE)
+    named = {heading.replace("\\", "") for heading in headings}
+    assert named >= PARAMETERS - {"fields"} | {"id"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_is_explained(command: Any) -> None:
+    page = text_of("docs/reference/commands.rst")
+    assert f"\n{command.name}\n{'-' * len(command.name)}\n" in page
+    for parameter in command.params:
+        assert f".. option:: {parameter.make_metavar(None).strip('[]')}\n" in page
+
+
+def test_every_public_name_is_explained() -> None:
+    pages = [text_of(f"docs/reference/{page}.rst") for page in ("python", "backends")]
+    forms = r"^\.\. auto\w+:: (?:flask_contentapi\.)?(\w+)$"
+    assert set(re.findall(forms, "\n".join(pages), re.MULTILINE)) >= {*flask_contentapi.__all__}
+
+
+@pytest.mark.parametrize("contract", [Backend, Reader])
+def test_every_method_of_the_contract_is_explained(contract: type) -> None:
+    page = text_of("docs/reference/backends.rst")
+    assert f".. autoclass:: flask_contentapi.{contract.__name__}\n   :members:\n" in page
+    own = {name: value for name, value in vars(contract).items() if not name.startswith("_")}
+    attributes = re.findall(r":cvar (\w+):", contract.__doc__ or "")
+    assert [n for n, v in own.items() if n not in attributes and not inspect.getdoc(v)] == []
+
+
+@pytest.mark.parametrize("name", query.__all__)
+def test_every_part_of_a_query_is_explained(name: str) -> None:
+    page = text_of("docs/reference/backends.rst")
+    part = getattr(query, name)
+    if isinstance(part, type) and not hasattr(part, "__origin__"):
+        assert f".. autoclass:: flask_contentapi.query.{name}\n" in page
+        for parameter in inspect.signature(part).parameters:
+            assert f":param {parameter}:" in (part.__doc__ or "")
+
+
+def test_every_key_of_records_is_explained() -> None:
+    registry = Registry([])
+    reader = RecordReader(registry)
+    site = reader.site(0, {"hostname": "localhost", "root_page": 1})
+    collection = reader.collection(0, {"id": 1})
+    assert site is not None
+    assert collection is not None
+    keys = {*site, *collection, "type"}
+    for endpoint in registry.endpoints.values():
+        keys.update(endpoint.base.columns)
+    assert missing(keys, "docs/reference/records.rst") == []
+
+
+@pytest.mark.parametrize("endpoint", ["pages", "images", "documents"])
+def test_every_key_of_answers_is_explained(endpoint: str) -> None:
+    exports = Registry([]).endpoints[endpoint].base.exports
+    keys = [f"meta.{name}" if export.in_meta else name for name, export in exports.items()]
+    assert missing(keys, "docs/reference/answers.rst") == []
+
+
+def test_every_error_that_is_answered_is_explained() -> None:
+    assert missing([f"   * - {s}\n" for s in (400, 404, 405, 503)], ERRORS, "{}") == []
+
+
+ERRORS = "docs/reference/errors.rst"
+
+
+# The README, and the picture of the modules.
+
+
+def test_readme_can_be_shown_everywhere() -> None:
+    directives.register_directive("code-block", CodeBlock)
+    publish_doctree(text_of("README.rst"), settings_overrides={"halt_level": 1, "report_level": 1})
+
+
+@pytest.mark.parametrize("page", ["README.rst"])
+def test_links_to_files_lead_somewhere(page: str) -> None:
+    links = re.findall(r"<(\S+\.rst)>`_", text_of(page))
+    assert len(links) > 10
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_modules_import_only_what_stands_below_them() -> None:
+    page = text_of("docs/development.rst").partition("Modules of the core")[2]
+    rows = re.findall(r"^   (\w+(?: \w+)*)  +\S", page, re.MULTILINE)
+    row_of = {module: number for number, row in enumerate(rows) for module in row.split()}
+    assert sorted(row_of) == MODULES
+    upwards = [
+        (module, other)
+        for module in MODULES
+        for other in imported_by(module)
+        if row_of[other] <= row_of[module]
+    ]
+    assert upwards == []
+
+
+def imported_by(module: str) -> Iterator[str]:
+    """The modules of the core that one imports, but for what only its type hints need."""
+    tree = ast.parse((ROOT / "flask_contentapi" / f"{module}.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "flask_contentapi":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            package, _, name = node.module.partition(".")
+            if package == "flask_contentapi":
+                yield name
