@@ -143,6 +143,7 @@ def init_db(state: State) -> None:
     What is there already stays as it is.
     """
     state.backend.create()
+    click.echo("Everything that is needed is there.")
 
 
 @click.command()
