@@ -4,7 +4,7 @@ from flask_contentapi import __version__
 
 project = "flask_contentapi"
 author = "the flask_contentapi authors"
-copyright = f"2026, {author}"  # noqa: A001 - Sphinx's own name
+copyright = f"2026, {author}"
 version = release = __version__
 
 extensions = ["sphinx.ext.autodoc"]

@@ -20,6 +20,8 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+import peewee
+
 from flask_contentapi_peewee import MariaDBBackend, PeeweeBackend, PostgreSQLBackend
 
 __all__ = [
@@ -58,8 +60,22 @@ class Server:
         """Makes an empty database."""
         address = f"{self.address.partition(':')[2]}/{self._first}"
         backend = self._backend.from_address(address, Path())
+        _connect(backend.engine.database)
         backend.engine.database.execute_sql(f"CREATE DATABASE {name}")
         backend.close()
+
+
+def _connect(database: peewee.Database) -> None:
+    """Connects to a server, which may listen a little before it lets anybody in."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            database.connect(reuse_if_open=True)
+            return
+        except peewee.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 def share(names: Iterable[str]) -> None:
