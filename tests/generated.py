@@ -364,8 +364,8 @@ def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Requ
         draw(filters(kinds, records)) if draw(seldom) else [],
         [] if shuffled else draw(orders(kinds)),
         shuffled,
-        draw(trees([*(record["id"] for record in records), *roots(records) * 3, 99], i18n))
-        if is_tree and draw(seldom)
+        draw(trees([*(record["id"] for record in records), *roots(records) * 5, 99], i18n))
+        if is_tree and draw(st.booleans())
         else [],
         draw(searches(records)) if draw(seldom) else None,
         draw(st.sampled_from([None, True, False])),

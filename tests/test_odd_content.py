@@ -59,6 +59,18 @@ def test_an_undeclared_type_is_logged_once(
     assert caplog.messages == []
 
 
+def problems(api: API) -> set[tuple[str, str]]:
+    """What a check finds, each with its record and field."""
+    with api.app.app_context():
+        found = api.backend.check()
+        return {(problem.where.partition(",")[0], problem.field) for problem in found}
+
+
+def test_a_check_reports_undeclared_types_always(changed: API) -> None:
+    found = {(f"pages {id}", "type") for id in (2, 4, 5)}
+    assert problems(changed) == problems(changed) == found
+
+
 # Files that are gone.
 
 
@@ -80,6 +92,12 @@ def test_a_relation_to_what_is_not_there_is_null(make_api: MakeAPI) -> None:
     assert (item["feed_image"], item["meta"]["alias_of"]) == (None, None)
     assert item["related_links"][0]["link_page"] is None
     assert api.total("pages/?type=blog.BlogPage&feed_image=99") == 0
+    assert problems(api) == {
+        ("pages 1", "feed_image"),
+        ("pages 1", "alias_of"),
+        ("pages 1", "link_page"),
+        ("pages 2", "banner"),
+    }
 
 
 # JSON that is none.

@@ -242,6 +242,12 @@ def test_pages_stand_in_tree_order(make_api: MakeAPI) -> None:
     assert api.ids("pages/?descendant_of=root&ancestor_of=4") == [9, 5]
 
 
+def test_branches_are_found_without_any_site(make_api: MakeAPI) -> None:
+    api = make_api({"pages": TREE})
+    assert api.ids("pages/?descendant_of=2") == api.ids("pages/?child_of=2") == [3]
+    assert api.ids("pages/?descendant_of=root&ancestor_of=5") == [4]
+
+
 def test_images_and_documents_stand_in_id_order(make_api: MakeAPI) -> None:
     records = [image(id) for id in (3, 10, 1, 2)]
     api = make_api({"images": records, "documents": records})

@@ -229,6 +229,12 @@ def test_decimals_between_the_stored_places_equal_none(reference: API) -> None:
     assert reference.total("pages/?type=blog.BlogPage&rating=4.501") == 0
 
 
+def test_query_strings_have_a_longest_length(reference: API) -> None:
+    known = "format=json&" + "&" * (16_384 - len("format=json&"))
+    assert reference.status(f"pages/?{known}") == 200
+    assert "16384" in reference.refusal(f"pages/?{known}&")
+
+
 # Combinations that make no sense.
 
 

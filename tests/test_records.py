@@ -127,6 +127,7 @@ BROKEN: dict[str, tuple[Content, tuple[str, str]]] = {
     "a host with a space": ({"sites": [site(1, "x y")]}, ("sites x y", "hostname")),
     "an empty host": ({"sites": [site(1, "")]}, ("sites ", "hostname")),
     "a port that is none": ({"sites": [site(1, "x", port=70000)]}, ("sites x", "port")),
+    "a port below all": ({"sites": [site(1, "x", port=0)]}, ("sites x", "port")),
     "a port that is text": ({"sites": [site(1, "x", port="80")]}, ("sites x", "port")),
     "a second host": ({"sites": [site(1, "LOCALHOST")]}, ("sites localhost:80", "hostname")),
     "a site with more": ({"sites": [site(1, "x", name="x")]}, ("sites x", "name")),
@@ -483,7 +484,21 @@ def test_undeclared_types_hold_json_too(good: API, value: Any) -> None:
         good.load({"pages": [page(1, type="shop.Product", price=value)]})
 
 
+def test_sites_have_any_port_there_is(make_api: MakeAPI) -> None:
+    api = make_api({"pages": [page(1)], "sites": [site(1, "a", port=1), site(1, "a", port=65535)]})
+    assert [api.at(f"a:{port}").ids("pages/") for port in (1, 65535)] == [[1], [1]]
+
+
 # One by one, in memory.
+
+
+def test_a_storage_that_is_not_open_has_nothing() -> None:
+    backend = MemoryBackend(GOOD)
+    for use in (backend.reader, backend.dump, lambda: backend.put("pages", page(9))):
+        with pytest.raises(RuntimeError, match="not open"):
+            use()
+    with pytest.raises(RuntimeError, match="not open"):
+        backend.load(GOOD)
 
 
 @pytest.fixture

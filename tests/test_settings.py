@@ -49,7 +49,14 @@ WRONG: dict[str, list[Any]] = {
     ],
     "CMSAPI_BASE_URL": [
         *("", 5, "example.org", "/cms", "ftp://x.example", "https://", "//x.example"),
-        *("https://x/?a=b", "https://x/#a", "https://[x", "https://x:port", "https://x y"),
+        *(
+            "https://x/?a=b",
+            "https://x/#a",
+            "https://[x",
+            "https://x:port",
+            "https://x:0",
+            "https://x y",
+        ),
     ],
     "CMSAPI_MEDIA_URL": [None, "", "media", 5, "ftp://x.example"],
     "CMSAPI_LIMIT_MAX": [0, -1, "20", 2.5, True, []],
