@@ -216,6 +216,8 @@ def test_embedded_objects_do_not_bring_themselves_again() -> None:
     body = Blocks({"person": Related("people")})
     message = mistake(person_with(body=body, api_fields=["body"], nested_default_fields=["body"]))
     assert message.startswith("Person.body always brings itself again")
+    body = Blocks({"person": Related("people", shown="_,body")})
+    assert mistake(person_with(body=body, api_fields=["body"])).startswith("Person.body always")
     ContentAPI(Flask("site"), types=[person_with(**own)])
 
 
