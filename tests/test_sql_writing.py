@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi_peewee import PeeweeBackend
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
+from tests.conftest import MakeAPI
 from tests.generated import contents, requests
 from tests.rewriting import Change, Content, Refused, changes
+from tests.samples import Record, blog, page, private, site
 from tests.stores import BACKENDS, DATABASES
 from tests.test_model import Pair, ask, everything, make_pair
 
@@ -122,7 +125,7 @@ def complete(content: Content) -> Content:
     """Content with all sections, whose pages all say what they are below."""
     sections = ("locales", "sites", "pages", "images", "documents", "people")
     pages = [{"parent": None, **page} for page in content.get("pages", ())]
-    return {**dict.fromkeys(sections, []), **content, "pages": pages}
+    return {**{section: [] for section in sections}, **content, "pages": pages}
 
 
 def change_some(data: st.DataObject, wanted: Wanted, writer: Writer) -> None:
@@ -134,3 +137,367 @@ def change_some(data: st.DataObject, wanted: Wanted, writer: Writer) -> None:
         else:
             with pytest.raises(ContentError):
                 change.make(writer)
+
+
+# Single changes.
+
+
+@pytest.fixture
+def api(make_api: MakeAPI) -> API:
+    """A site with a home page and three pages below it, of which the second has a child."""
+    pages = [page(1, slug="home"), page(2, 1), page(3, 1), page(4, 1), page(5, 3)]
+    return make_api({"locales": ["en", "fr"], "sites": [site(1)], "pages": pages})
+
+
+def test_what_is_changed_shows_in_the_next_request(api: API) -> None:
+    assert api.json("pages/2/")["title"] == "Page 2"
+    with writing(api) as writer:
+        writer.update("pages", 2, title="Another")
+    assert api.json("pages/2/")["title"] == "Another"
+
+
+def test_a_change_gives_the_content_another_version(api: API) -> None:
+    before = api.get("pages/").headers["ETag"]
+    with writing(api) as writer:
+        writer.update("images", writer.add("images", {"title": "Lamp"}), title="Light")
+    assert api.get("pages/").headers["ETag"] != before
+
+
+def unnamed(**values: Any) -> Record:
+    """A page below the home page that has no id."""
+    return {**page(9, 1, **values), "id": None}
+
+
+def test_objects_without_an_id_get_one(api: API) -> None:
+    with writing(api) as writer:
+        ids = [writer.add("pages", unnamed(slug=None)) for _ in range(2)]
+        link = {"title": "Home", "link_page": 1}
+        ids.append(writer.add("pages", unnamed(type="blog.BlogPage", related_links=[link, link])))
+        links = writer.record("pages", ids[-1])["related_links"]
+    assert ids == [6, 7, 8]
+    assert [link["id"] for link in links] == [1, 2]
+
+
+def test_an_id_is_never_given_twice(api: API) -> None:
+    with writing(api) as writer:
+        first = writer.add("pages", unnamed())
+        writer.delete("pages", first)
+    with writing(api) as writer:
+        assert writer.add("pages", unnamed()) > first
+
+
+def test_loading_begins_with_new_ids(api: API) -> None:
+    with writing(api) as writer:
+        writer.delete("pages", 5)
+    api.load({"pages": [page(1)]})
+    with writing(api) as writer:
+        assert writer.add("pages", unnamed()) == 2
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Storm at sea", "storm-at-sea"),
+        ("  Éclairs & more!", "eclairs-more"),
+        ("船と港", "船と港"),
+        ("Page 2", "page-2"),
+        ("P2", "p2-2"),
+        ("?", "page"),
+        ("w" * 400, "w" * 100),
+    ],
+)
+def test_pages_without_a_slug_get_one_of_their_title(api: API, title: str, slug: str) -> None:
+    with writing(api) as writer:
+        added = writer.add("pages", {**page(9, 1), "title": title, "slug": ""})
+        assert writer.record("pages", added)["slug"] == slug
+
+
+def test_the_same_title_gives_ever_other_slugs(api: API) -> None:
+    with writing(api) as writer:
+        for _ in range(12):
+            writer.add("pages", unnamed(title="Storm", slug=None))
+        writer.add("pages", unnamed(title="Storm night", slug=None))
+    slugs = [f"storm-{number}" for number in range(2, 13)]
+    found = [item["meta"]["slug"] for item in api.items("pages/?child_of=1&offset=3")]
+    assert found == ["storm", *slugs, "storm-night"]
+
+
+def test_publishing_makes_a_page_visible_now(api: API) -> None:
+    with writing(api) as writer:
+        window = {"go_live_at": "2999-01-01T00:00:00Z", "expires_at": "2001-01-01T00:00:00Z"}
+        writer.update("pages", 2, live=False, **window)
+        before = datetime.now(UTC)
+        writer.publish(2)
+    published = datetime.fromisoformat(api.json("pages/2/")["meta"]["first_published_at"])
+    assert before <= published <= datetime.now(UTC)
+
+
+def test_publishing_again_leaves_the_first_time_as_it_is(api: API) -> None:
+    first = "2020-01-01T00:00:00Z"
+    with writing(api) as writer:
+        writer.update("pages", 2, first_published_at=first, expires_at="2999-01-01T00:00:00Z")
+        writer.unpublish(2)
+        writer.publish(2)
+    meta = api.json("pages/2/")["meta"]
+    assert (meta["first_published_at"], meta["expires_at"]) == (first, "2999-01-01T00:00:00Z")
+
+
+def test_unpublishing_hides_a_page_alone(api: API) -> None:
+    with writing(api) as writer:
+        writer.unpublish(3)
+    assert api.status("pages/3/") == 404
+    assert api.json("pages/5/")["meta"]["parent"] is None
+
+
+def test_a_translation_goes_below_that_of_the_parent(api: API) -> None:
+    with writing(api) as writer:
+        above = writer.translate(3, "fr", title="Trois")
+        below = writer.translate(5, "fr", title="Cinq", live=True)
+        assert writer.record("pages", above)["parent"] == 1
+        assert writer.record("pages", below)["parent"] == above
+        assert not writer.record("pages", above)["live"]
+
+
+def test_there_is_one_translation_in_each_language(api: API) -> None:
+    with writing(api) as writer:
+        writer.translate(3, "fr")
+        for page, locale in ((3, "fr"), (3, "en"), (2, "en"), (2, "de")):
+            with pytest.raises(ContentError, match=locale):
+                writer.translate(page, locale)
+
+
+def test_an_alias_has_the_content_of_the_other_page(api: API) -> None:
+    with writing(api) as writer:
+        writer.add("pages", blog(7, 1, authors=[{"id": 70, "name": "Ada"}], tags=["night"]))
+        alias = writer.alias(7, 2, slug="seven")
+        copy = writer.record("pages", alias)
+    assert (copy["tags"], copy["alias_of"], copy["parent"]) == (["night"], 7, 2)
+    assert copy["authors"][0]["id"] != 70
+    assert copy["authors"][0]["name"] == "Ada"
+
+
+def test_search_follows_what_is_changed(api: API) -> None:
+    with writing(api) as writer:
+        writer.update("pages", 2, title="Storm")
+    assert api.ids("pages/?search=storm") == [2]
+    with writing(api) as writer:
+        writer.update("pages", 2, title="Calm")
+        writer.update("pages", 3, title="Storm")
+        writer.move(3, 2)
+    assert api.ids("pages/?search=storm") == [3]
+    with writing(api) as writer:
+        writer.delete("pages", 3, descendants=True)
+    assert api.total("pages/?search=storm") == 0
+
+
+# Places in the tree.
+
+
+def order_of(api: API, parent: int) -> list[int]:
+    """The ids of the children of a page, in tree order."""
+    return api.ids(f"pages/?child_of={parent}&limit=2000&fields=_,id")
+
+
+@pytest.fixture
+def wide(make_api: MakeAPI) -> API:
+    """A site without a highest limit."""
+    pages = [page(1, slug="home"), page(2, 1), page(3, 2), page(4, 3), page(5, 2)]
+    content = {"sites": [site(1)], "pages": pages}
+    return make_api(content, config={"CMSAPI_LIMIT_MAX": None})
+
+
+@pytest.mark.parametrize("place", ["first", "second", "last one added"])
+def test_there_is_always_room_in_front_of_a_sibling(wide: API, place: str) -> None:
+    wanted = [3, 5]
+    with writing(wide) as writer:
+        for number in range(10, 60):
+            before = {"first": wanted[0], "second": wanted[1]}.get(place, max(wanted))
+            writer.add("pages", page(number, 2), before=before)
+            wanted.insert(wanted.index(before), number)
+    assert order_of(wide, 2) == wanted
+    assert wide.ids("pages/?descendant_of=3") == [4]
+
+
+def test_making_room_takes_what_is_below_along(wide: API) -> None:
+    with writing(wide) as writer:
+        for number in range(10, 30):
+            writer.add("pages", page(number, 1), before=2)
+            writer.add("pages", page(number + 100, number))
+        for root in range(200, 220):
+            writer.add("pages", page(root), before=1)
+    assert wide.ids("pages/?descendant_of=2") == [3, 4, 5]
+    assert wide.ids("pages/?ancestor_of=4") == [1, 2, 3]
+    assert wide.ids("pages/?child_of=1&limit=3") == [10, 11, 12]
+    assert wide.ids("pages/?descendant_of=11") == [111]
+
+
+def test_a_page_moves_among_its_siblings(wide: API) -> None:
+    with writing(wide) as writer:
+        for number in range(10, 16):
+            writer.add("pages", page(number, 2))
+        for _ in range(20):
+            writer.move(3, 2, before=order_in(writer, 2)[-1])
+            writer.move(3, 2, before=order_in(writer, 2)[0])
+        writer.move(5, 2, before=12)
+    assert order_of(wide, 2) == [3, 10, 11, 5, 12, 13, 14, 15]
+    assert wide.ids("pages/?descendant_of=3") == [4]
+
+
+def order_in(writer: Writer, parent: int) -> list[int]:
+    """The ids of the children of a page while they are being changed, without a page 3."""
+    pages: Any = writer._pages
+    below = (pages.fields["parent"] == parent) & (pages.fields["id"] != 3)
+    query = pages.model.select(pages.fields["id"]).where(below)
+    return [id for (id,) in query.order_by(pages.fields["path_"]).tuples()]
+
+
+def grown(api: API, count: int) -> None:
+    """Puts a branch with many pages below page 2: ten children with as many children each."""
+    children = [page(100 + n, 2, title=f"Storm {n}") for n in range(10)]
+    below = [page(1000 + n, 100 + n % 10) for n in range(count)]
+    content = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1), page(3, 1)]}
+    content["pages"] += [*children, *below]
+    api.load(content)
+
+
+@contextmanager
+def counted(api: API) -> Iterator[list[str]]:
+    """The statements that are made meanwhile."""
+    assert isinstance(api.backend, PeeweeBackend)
+    made: list[str] = []
+
+    def note(event: Any) -> None:
+        made.append(event.sql)
+
+    database = api.backend.engine.database
+    database.query_hooks.append(note)
+    try:
+        yield made
+    finally:
+        database.query_hooks.remove(note)
+
+
+LARGE: list[tuple[str, Any]] = [
+    ("a move", lambda writer: writer.move(2, 3)),
+    ("another slug", lambda writer: writer.update("pages", 2, slug="sea")),
+    ("a restriction", lambda writer: writer.update("pages", 2, restriction=private())),
+    ("room in front", lambda writer: writer.add("pages", page(9, 1), before=2)),
+    ("a deletion", lambda writer: writer.delete("pages", 2, descendants=True)),
+]
+
+
+@pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in LARGE])
+def test_large_branches_are_changed_by_as_many_statements_as_small_ones(
+    wide: API, change: Any
+) -> None:
+    made = []
+    for count in (10, 300):
+        grown(wide, count)
+        with counted(wide) as statements, writing(wide) as writer:
+            change(writer)
+        made.append(len(statements))
+    assert made[0] == made[1]
+
+
+def test_a_new_slug_is_in_all_addresses_below(wide: API) -> None:
+    grown(wide, 50)
+    with writing(wide) as writer:
+        writer.update("pages", 2, slug="sea & sky")
+    item = wide.json("pages/1007/")
+    assert item["meta"]["html_url"] == "http://localhost/sea%20%26%20sky/p107/p1007/"
+    assert wide.status("pages/find/?html_path=/sea %26 sky/p107/p1007/") == 302
+    assert wide.status("pages/find/?html_path=/p2/p107/p1007/") == 404
+
+
+def test_a_restriction_hides_all_below_until_it_is_lifted(wide: API) -> None:
+    grown(wide, 50)
+    with writing(wide) as writer:
+        writer.update("pages", 103, restriction=private())
+        writer.update("pages", 2, restriction=private())
+    assert wide.ids("pages/") == [1, 3]
+    with writing(wide) as writer:
+        writer.update("pages", 2, restriction=None)
+    assert wide.total("pages/") == 3 + 9 + 45
+    with writing(wide) as writer:
+        writer.move(1003, 2)
+        writer.update("pages", 103, restriction=None)
+    assert wide.total("pages/") == 3 + 10 + 50
+
+
+# What is refused.
+
+
+def test_an_error_takes_back_all_of_a_block(api: API) -> None:
+    before = api.dump(), api.get("pages/").headers["ETag"]
+    with suppress(Undo), writing(api) as writer:
+        writer.update("pages", 2, title="Another")
+        writer.delete("pages", 4)
+        writer.move(3, 2)
+        raise Undo
+    assert (api.dump(), api.get("pages/").headers["ETag"]) == before
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("an id twice", lambda w: w.add("pages", page(2, 1, slug="x")), "id"),
+    ("a slug twice", lambda w: w.add("pages", page(9, 1, slug="p2")), "slug"),
+    ("no such parent", lambda w: w.add("pages", page(9, 99)), "parent"),
+    ("no such sibling", lambda w: w.add("pages", page(9, 1), before=5), "sibling"),
+    ("no such type", lambda w: w.add("images", {"title": "x", "type": "blog.BlogPage"}), "type"),
+    ("no such field", lambda w: w.add("pages", page(9, 1, colour="red")), "colour"),
+    ("no title", lambda w: w.add("images", {"file": "x.png"}), "title"),
+    ("a value of another kind", lambda w: w.update("pages", 2, title=7), "title"),
+    ("no such page", lambda w: w.update("pages", 99, title="x"), "pages 99"),
+    ("another id", lambda w: w.update("pages", 2, id=9), "id"),
+    ("another parent", lambda w: w.update("pages", 2, parent=3), "move"),
+    ("a slug of another", lambda w: w.update("pages", 2, slug="p3"), "slug"),
+    ("no language", lambda w: w.update("pages", 2, locale="xx"), "xx"),
+    ("below itself", lambda w: w.move(3, 5), "itself"),
+    ("a home page", lambda w: w.delete("pages", 1, descendants=True), "home of localhost"),
+    ("what has children", lambda w: w.delete("pages", 3), "descendants=True"),
+    ("no such image", lambda w: w.delete("images", 9), "images 9"),
+    ("no such collection", lambda w: w.add("images", {"title": "x", "collection": 9}), "9"),
+    ("an empty language", lambda w: w.put_locale(""), "code"),
+    ("a site without a page", lambda w: w.put_site(hostname="x.org", root_page=99), "99"),
+    ("a circle", lambda w: w.put_collection(id=1, parent=1), "circle"),
+    ("a collection that is none", lambda w: w.delete_collection(7), "collections 7"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [pytest.param(change, said, id=what) for what, change, said in REFUSED]
+)
+def test_what_is_refused_is_named_and_changes_nothing(api: API, change: Any, said: str) -> None:
+    before = api.dump()
+    with writing(api) as writer:
+        with pytest.raises(ContentError, match=said):
+            change(writer)
+        writer.publish(2)
+    with writing(api) as writer:
+        writer.update("pages", 2, first_published_at=None)
+    assert api.dump() == before
+
+
+def test_a_collection_in_use_stays(api: API) -> None:
+    with writing(api) as writer:
+        inner = writer.put_collection(parent=writer.put_collection(name="Outer"), name="Inner")
+        writer.add("images", {"title": "x", "collection": inner})
+        for collection in (1, 2):
+            with pytest.raises(ContentError, match=f"collections {collection}"):
+                writer.delete_collection(collection)
+        writer.update("images", 1, collection=None)
+        writer.delete_collection(inner)
+    assert [record["id"] for record in api.dump()["collections"]] == [1]
+
+
+FILMS: list[Any] = [
+    lambda writer: writer.add("films", {"title": "x"}),
+    lambda writer: writer.update("films", 1, title="x"),
+    lambda writer: writer.delete("films", 1),
+    lambda writer: writer.record("films", 1),
+]
+
+
+@pytest.mark.parametrize("change", FILMS, ids=["add", "update", "delete", "record"])
+def test_an_unknown_endpoint_is_named(api: API, change: Any) -> None:
+    with writing(api) as writer, pytest.raises(ContentError, match=r"films.*pages"):
+        change(writer)

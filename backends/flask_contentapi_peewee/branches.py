@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import chain, count
 from typing import Any
 
 from peewee import Value, fn
@@ -10,27 +11,34 @@ from peewee import Value, fn
 from flask_contentapi.addresses import quote_slug
 from flask_contentapi.records import Place
 from flask_contentapi.search import words
+from flask_contentapi_peewee.engines import md5
 from flask_contentapi_peewee.objects import refuse
-from flask_contentapi_peewee.paths import GAP, end, last_number, step
+from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import Branch
-from flask_contentapi_peewee.tables import OwnTable
+from flask_contentapi_peewee.tables import Tables
 
 __all__ = ["Branches"]
 
-#: In front of a path while others are in the way of where it goes.
-ASIDE = "~"
+#: In front of the path of what is moved, and of what makes room for it, while others are in the
+#: way of where it goes.
+MOVED, SHIFTED = "~", "|"
+#: How much room is made where there is none between two siblings.
+ROOM = 1000
+#: How long a slug is at most that is made of a title.
+LONGEST_SLUG = 100
 
 
 class Branches:
     """The tree of pages in their table.
 
-    :param pages: the table.
+    :param tables: the tables.
     :param reader: reads what is there, what the transaction has changed included.
     """
 
-    def __init__(self, pages: OwnTable, reader: DatabaseReader) -> None:
-        self._table = pages
+    def __init__(self, tables: Tables, reader: DatabaseReader) -> None:
+        self._table = tables.endpoints["pages"].base
+        self._engine = tables.engine
         self._reader = reader
 
     def of(self, page: int | None) -> Branch:
@@ -57,15 +65,15 @@ class Branches:
 
     def free_slug(self, parent: int | None, title: str) -> str:
         """A slug made of a title that no page under a parent has."""
-        slug = "-".join(words(title)) or "page"
-        fields = self._table.fields
-        query = self._table.model.select(fields["slug"]).where(self._under(parent))
-        taken = {known for (known,) in self._reader.all(query)}
-        number, free = 1, slug
-        while free in taken:
-            number += 1
-            free = f"{slug}-{number}"
-        return free
+        slug = "-".join(words(title))[:LONGEST_SLUG].rstrip("-") or "page"
+        field = self._table.fields["slug"]
+        # Those with a number behind it lie between it and it with what follows "-".
+        alike = self._under(parent) & (field >= slug) & (field < f"{slug}.")
+        taken = {
+            known for (known,) in self._reader.all(self._table.model.select(field).where(alike))
+        }
+        numbered = (f"{slug}-{number}" for number in count(2))
+        return next(free for free in chain([slug], numbered) if free not in taken)
 
     def _under(self, parent: int | None) -> Any:
         field = self._table.fields["parent"]
@@ -89,44 +97,67 @@ class Branches:
     def _url_path(self, where: Place, values: Mapping[str, Any], above: Branch) -> str:
         """The slugs down to a page, which no sibling may have."""
         fields = self._table.fields
-        same = self._under(values["parent"]) & (fields["slug"] == values["slug"])
-        query = self._table.model.select(fields["id"]).where(same & (fields["id"] != values["id"]))
-        if self._reader.all(query):
+        path = f"{above.url_path}{quote_slug(values['slug'])}/"
+        same = (fields["url_hash_"] == md5(path)) & (fields["id"] != values["id"])
+        if self._reader.all(self._table.model.select(fields["id"]).where(same)):
             refuse(where, "slug", f"a sibling has the slug {values['slug']!r} already")
-        return f"{above.url_path}{quote_slug(values['slug'])}/"
+        return path
 
     def _number(
         self, where: Place, values: Mapping[str, Any], above: Branch, before: int | None
     ) -> int:
         """A free number among the children of a page."""
-        siblings = self._siblings(values)
+        last = self._last(values)
+        if last > LARGEST - ROOM:
+            refuse(where, "parent", "has no room left; dump all content and load it again")
         if before is None:
-            return (last_number(siblings[-1][1]) if siblings else 0) + GAP
-        ids = [page for page, _ in siblings]
-        if before not in ids:
-            refuse(where, "", f"there is no sibling {before} to go in front of")
-        place = ids.index(before)
-        after = last_number(siblings[place][1])
-        ahead = last_number(siblings[place - 1][1]) if place else 0
-        if after - ahead >= 2:
-            return (ahead + after) // 2
-        self._spread(above, [path for _, path in siblings])
-        return place * GAP + GAP // 2
+            return last + GAP
+        after = self._number_of(where, values, before)
+        ahead = self._last(values, before=above.path + step(after))
+        if after - ahead < 2:
+            self._make_room(above, after)
+            after += ROOM
+        # What comes to the front is often followed by more of the kind.
+        return after - GAP if ahead == 0 and after > GAP else (ahead + after) // 2
 
-    def _siblings(self, values: Mapping[str, Any]) -> list[tuple[int, str]]:
-        """The children of a page's parent, the page apart: id and path."""
+    def _number_of(self, where: Place, values: Mapping[str, Any], sibling: int) -> int:
+        """The number of a sibling.
+
+        :raises ContentError: if the page is none.
+        """
+        found = self._siblings(values, self._table.fields["id"] == sibling)
+        if not found:
+            refuse(where, "", f"there is no sibling {sibling} to go in front of")
+        return last_number(found[0][0])
+
+    def _last(self, values: Mapping[str, Any], before: str | None = None) -> int:
+        """The highest number among the siblings of a page, or among those before a path."""
+        field = self._table.fields["path_"]
+        earlier = self._siblings(values, *([] if before is None else [field < before]))
+        return next((last_number(path) for (path,) in earlier), 0)
+
+    def _siblings(self, values: Mapping[str, Any], *conditions: Any) -> list[tuple[str]]:
+        """The path of the last of those siblings of a page that meet some conditions."""
         fields = self._table.fields
-        query = self._table.model.select(fields["id"], fields["path_"])
         others = self._under(values["parent"]) & (fields["id"] != values["id"])
-        return [*self._reader.all(query.where(others).order_by(fields["path_"]))]
+        query = self._table.model.select(fields["path_"]).where(others, *conditions)
+        return [*self._reader.all(query.order_by(fields["path_"].desc()).limit(1))]
 
-    def _spread(self, above: Branch, paths: Sequence[str]) -> None:
-        """Gives siblings numbers that are apart again."""
-        spread = [above.path + step(number * GAP) for number in range(1, len(paths) + 1)]
-        for old, new in zip(paths, spread, strict=True):
-            self._repath(old, ASIDE + new)
-        for path in spread:
-            self._repath(ASIDE + path, path)
+    def _make_room(self, above: Branch, number: int) -> None:
+        """Gives the children of a page from a number on, and all below them, larger numbers."""
+        field, engine, start = self._table.fields["path_"], self._engine, len(above.path) + 1
+        digits = engine.as_integer(fn.SUBSTR(field, start, 1))
+        larger = engine.as_integer(fn.SUBSTR(field, start + 1, digits)) + ROOM
+        text = engine.as_text(larger)
+        steps = (engine.as_text(fn.LENGTH(text)), text, fn.SUBSTR(field, digits + (start + 1)))
+        path: Any = Value(SHIFTED + above.path)
+        for part in steps:
+            path = path.concat(part)
+        first, aside = above.path + step(number), SHIFTED + above.path
+        shift = self._table.model.update({field: path})
+        shift.where((field >= first) & (field < end(above.path))).execute()
+        settle = self._table.model.update({field: fn.SUBSTR(field, len(SHIFTED) + 1)})
+        settle.where((field >= aside) & (field < end(aside))).execute()
 
     # Branches.
 
@@ -162,10 +193,10 @@ class Branches:
         if above.path.startswith(old.path):
             refuse(where, "parent", "a page cannot go below itself")
         url_path = self._url_path(where, values, above)
-        # Aside it is in nobody's way, nor is it moved along when siblings are.
-        self._repath(old.path, ASIDE + old.path)
-        path = self.of(values["parent"]).path + step(self._number(where, values, above, before))
-        self._repath(ASIDE + old.path, path)
+        # Aside it is in nobody's way, nor is it shifted when siblings are.
+        self._repath(old.path, MOVED + old.path)
+        path = above.path + step(self._number(where, values, above, before))
+        self._repath(MOVED + old.path, path)
         if url_path != old.url_path:
             self._readdress(path, old.url_path, url_path)
         if not values["restriction"] and old.access != above.access:

@@ -79,6 +79,14 @@ class Engine(ABC):
             ):
                 database.close_all()
 
+    def as_integer(self, value: Clause) -> Clause:
+        """A text as the number that it is."""
+        return value.cast("INTEGER")
+
+    def as_text(self, value: Clause) -> Clause:
+        """A number as text."""
+        return value.cast("TEXT")
+
     @abstractmethod
     def among(self, column: Clause, values: SQL) -> Clause:
         """Whether a column is one of some integers.
@@ -143,10 +151,10 @@ class Engine(ABC):
         """Takes everything out of the table of words."""
         self.database.execute_sql(f"DELETE FROM {table}")  # noqa: S608 - a name of our own
 
-    def delete_words(self, table: str, identity: int) -> None:
-        """Takes an object out of the table of words."""
+    def delete_words(self, table: str, ids: Sequence[int]) -> None:
+        """Takes objects out of the table of words."""
         words = peewee.Table(table).bind(self.database)
-        words.delete().where(self.words_id(words) == identity).execute()
+        words.delete().where(self.words_id(words).in_(ids)).execute()
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Inserts many rows by one statement."""
@@ -404,6 +412,12 @@ class MariaDB(Engine):
             peewee.NodeList((values, SQL(", '$[*]' COLUMNS (value BIGINT PATH '$')")))
         )
         return column.in_(peewee.Select(columns=[SQL("j.value")]).from_(table.alias("j")))
+
+    def as_integer(self, value: Clause) -> Clause:
+        return value.cast("SIGNED")
+
+    def as_text(self, value: Clause) -> Clause:
+        return value.cast("CHAR")
 
     def random(self) -> Clause:
         return fn.RAND()

@@ -13,7 +13,7 @@ from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import BATCH, Branch, Inserter, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
-from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
 
 __all__ = ["dump", "find_branches", "load", "reindex"]
 
@@ -35,10 +35,12 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, tables: Table
 
 
 def clear(tables: Tables) -> None:
-    """Takes everything out of the tables but the state."""
+    """Takes everything out of the tables, but what is known of the tables themselves."""
+    state = tables.state
     for model in tables.models:
-        if model is not tables.state.model:
+        if model is not state.model:
             model.delete().execute()
+    state.model.delete().where(state.fields["key"].startswith(GONE)).execute()
     for endpoint in tables.endpoints.values():
         tables.engine.clear_words(endpoint.words)
 
@@ -155,7 +157,6 @@ def reindex(reader: DatabaseReader, tables: Tables, label: str) -> None:
         ids = [record["id"] for record in known if record["type"] == label]
         for start in range(0, len(ids), BATCH):
             stored = reader.stored(name, ids[start : start + BATCH], label)
-            for identity in stored:
-                tables.engine.delete_words(endpoint.words, identity)
+            tables.engine.delete_words(endpoint.words, list(stored))
             found = [words_of_row(declared, row[:-1]) for row in stored.values()]
             tables.engine.put_words(endpoint.words, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from peewee import fn
@@ -12,8 +12,8 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import ObjectType, Registry
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import Branch, Inserter
-from flask_contentapi_peewee.tables import OwnTable, Tables
+from flask_contentapi_peewee.rows import BATCH, Branch, Inserter
+from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
 
 __all__ = ["Objects", "raise_problems", "refuse"]
 
@@ -21,6 +21,11 @@ __all__ = ["Objects", "raise_problems", "refuse"]
 def refuse(place: Place, key: str, message: str) -> NoReturn:
     """Says that something cannot be done."""
     raise ContentError([place.problem(key, message)])
+
+
+def _gone(table: OwnTable) -> str:
+    """The key in the state for the highest id that an object had which is gone."""
+    return f"{GONE}{table.model._meta.table_name}"
 
 
 def raise_problems(reader: RecordReader) -> None:
@@ -52,16 +57,42 @@ class Objects:
         return int(number)
 
     def next_id(self, table: OwnTable) -> int:
-        """An id that no row has, after all others."""
+        """An id after all that rows have, and after those of objects that are gone."""
+        return max(self._highest(table), self._highest_gone(table)) + 1
+
+    def _highest(self, table: OwnTable) -> int:
         ((highest,),) = self._reader.all(table.model.select(fn.MAX(table.fields["id"])))
-        return int(highest or 0) + 1
+        return int(highest or 0)
+
+    def _highest_gone(self, table: OwnTable) -> int:
+        state = self._tables.state
+        query = state.model.select(state.fields["value"])
+        found = self._reader.all(query.where(state.fields["key"] == _gone(table)))
+        return int(found[0][0]) if found else 0
+
+    def keep_id(self, table: OwnTable, identity: int) -> None:
+        """Sees to it that an id is not given to another object, to which old relations led."""
+        if identity > self._highest_gone(table):
+            state = self._tables.state
+            state.model.delete().where(state.fields["key"] == _gone(table)).execute()
+            self.put(state, {"key": _gone(table), "value": str(identity)})
+
+    def endpoint(self, name: str) -> EndpointTables:
+        """The tables of an endpoint.
+
+        :raises ContentError: if there is no such endpoint.
+        """
+        if name not in self._tables.endpoints:
+            known = ", ".join(self._tables.endpoints)
+            refuse(Place(name, -1, name), "", f"there is no such endpoint; there are {known}")
+        return self._tables.endpoints[name]
 
     def label(self, endpoint: str, identity: int) -> str:
         """The type of an object.
 
         :raises ContentError: if there is no such object.
         """
-        base = self._tables.endpoints[endpoint].base
+        base = self.endpoint(endpoint).base
         query = base.model.select(base.fields["type"]).where(base.fields["id"] == identity)
         found: list[str] = [label for (label,) in self._reader.all(query)]
         if not found:
@@ -177,12 +208,21 @@ class Objects:
                         place = Place(endpoint, 0, f"{endpoint} {row[0]}")
                         refuse(place, name, f"the id {child[0]} stands in another object already")
 
-    def remove(self, endpoint: str, identity: int, label: str) -> None:
-        """Takes an object away with all that belongs to it."""
+    def remove(self, endpoint: str, doomed: Sequence[tuple[int, str]]) -> None:
+        """Takes objects away with all that belongs to them.
+
+        :param doomed: of each the id and the type.
+        """
+        for start in range(0, len(doomed), BATCH):
+            some = doomed[start : start + BATCH]
+            self._remove(endpoint, [identity for identity, _ in some], {label for _, label in some})
+
+    def _remove(self, endpoint: str, ids: Sequence[int], labels: Iterable[str]) -> None:
         known = self._tables.endpoints[endpoint]
-        for table in (known.base, *known.lineage(label)):
+        own = dict.fromkeys(table for label in labels for table in known.lineage(label))
+        for table in (known.base, *own):
             for many in table.many.values():
                 owner = many.fields.get("owner_") or many.fields["id"]
-                many.model.delete().where(owner == identity).execute()
-            table.model.delete().where(table.fields["id"] == identity).execute()
-        self._tables.engine.delete_words(known.words, identity)
+                many.model.delete().where(owner.in_(ids)).execute()
+            table.model.delete().where(table.fields["id"].in_(ids)).execute()
+        self._tables.engine.delete_words(known.words, ids)

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["AFTER", "GAP", "ancestors", "end", "last_number", "step"]
+__all__ = ["AFTER", "GAP", "LARGEST", "ancestors", "end", "last_number", "step"]
 
 #: How far the numbers of siblings are apart at first, to leave room for pages in between.
 GAP = 10
+#: The largest number that a step can have.
+LARGEST = 10**9 - 1
 #: Follows every step in text order.
 AFTER = ":"
 

@@ -20,11 +20,13 @@ from flask_contentapi.registry import Column, Endpoint, ObjectType, Registry
 from flask_contentapi_peewee.columns import StoredField, stored_field
 from flask_contentapi_peewee.engines import Engine, md5
 
-__all__ = ["EndpointTables", "Model", "OwnTable", "Tables"]
+__all__ = ["GONE", "EndpointTables", "Model", "OwnTable", "Tables"]
 
 #: In front of the name of every table, so that they can live beside a site's own.
 PREFIX = "contentapi_"
 
+#: What keys of the state begin with that say which ids are not to be given again.
+GONE = "gone "
 #: How long the name of a table or an index may be, in characters.
 LONGEST_NAME = 60
 

@@ -56,7 +56,7 @@ class Writer:
         self.database = tables.engine.database
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
-        self._branches = Branches(self._pages, reader)
+        self._branches = Branches(tables, reader)
         self._changes = Changes(tables, reader)
 
     # Objects.
@@ -79,7 +79,7 @@ class Writer:
         :returns: its id.
         :raises ContentError: if it does not fit; nothing is changed then.
         """
-        tables = self._tables.endpoints[endpoint]
+        tables = self._objects.endpoint(endpoint)
         given = dict(record)
         if given.get("id") is None:
             given["id"] = self._objects.next_id(tables.base)
@@ -98,7 +98,7 @@ class Writer:
         return int(row[0])
 
     @_whole
-    def update(self, endpoint: str, id: int, **changes: Any) -> None:
+    def update(self, endpoint: str, id: int, /, **changes: Any) -> None:
         """Changes fields of an object.
 
         :param endpoint: where it is served.
@@ -114,7 +114,7 @@ class Writer:
         row, extras = self._read(endpoint, {**known, **changes})
         tree = self._tables.endpoints[endpoint].endpoint.tree
         branch = self._branches.revise(place, self._values(row)) if tree else None
-        self._objects.remove(endpoint, id, known["type"])
+        self._objects.remove(endpoint, [(id, known["type"])])
         self._objects.insert(endpoint, row, extras, branch)
         self._note(endpoint, id, changes.keys())
 
@@ -146,8 +146,8 @@ class Writer:
             doomed = [*self._branches.below(id), *doomed]
             self._check_doomed(_place(endpoint, id), doomed, descendants)
         self._changes.turned(endpoint, *(identity for identity, _ in doomed))
-        for identity, label in doomed:
-            self._objects.remove(endpoint, identity, label)
+        self._objects.remove(endpoint, doomed)
+        self._objects.keep_id(self._objects.endpoint(endpoint).base, max(doomed)[0])
 
     def _check_doomed(self, place: Place, doomed: list[tuple[int, str]], descendants: bool) -> None:
         if len(doomed) > 1 and not descendants:
@@ -203,7 +203,7 @@ class Writer:
         self.update("pages", page, live=False)
 
     @_whole
-    def alias(self, page: int, parent: int | None, **changes: Any) -> int:
+    def alias(self, page: int, parent: int | None, /, **changes: Any) -> int:
         """Adds a page that has the same content as another one, in another place.
 
         :param page: the other one.
@@ -216,7 +216,7 @@ class Writer:
         return self.add("pages", {**copy, **changes})
 
     @_whole
-    def translate(self, page: int, locale: str, **changes: Any) -> int:
+    def translate(self, page: int, locale: str, /, **changes: Any) -> int:
         """Adds a translation of a page, which is a draft at first.
 
         It goes under the translation of the page's parent, or where there is none under the
