@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
@@ -13,30 +12,16 @@ from hypothesis import event, given, note
 from hypothesis import strategies as st
 
 from flask_contentapi.errors import ContentError
-from flask_contentapi_peewee import PeeweeBackend
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
 from tests.conftest import MakeAPI
+from tests.databases import noted, on_databases, writing
 from tests.generated import contents, requests
 from tests.rewriting import Change, Content, Refused, changes
 from tests.samples import Record, blog, page, private, site
-from tests.stores import BACKENDS, DATABASES
 from tests.test_model import Pair, ask, everything, make_pair
 
-
-@pytest.fixture(scope="session", params=[name for name in BACKENDS if name in DATABASES])
-def backend(request: pytest.FixtureRequest) -> str:
-    """The name of a database."""
-    name: str = request.param
-    return name
-
-
-@contextmanager
-def writing(api: API) -> Iterator[Writer]:
-    """Changes the content of an application."""
-    assert isinstance(api.backend, PeeweeBackend)
-    with api.backend.write() as writer:
-        yield writer
+pytestmark = on_databases
 
 
 # Random changes.
@@ -360,23 +345,6 @@ def grown(api: API, count: int) -> None:
     api.load(content)
 
 
-@contextmanager
-def counted(api: API) -> Iterator[list[str]]:
-    """The statements that are made meanwhile."""
-    assert isinstance(api.backend, PeeweeBackend)
-    made: list[str] = []
-
-    def note(event: Any) -> None:
-        made.append(event.sql)
-
-    database = api.backend.engine.database
-    database.query_hooks.append(note)
-    try:
-        yield made
-    finally:
-        database.query_hooks.remove(note)
-
-
 LARGE: list[tuple[str, Any]] = [
     ("a move", lambda writer: writer.move(2, 3)),
     ("another slug", lambda writer: writer.update("pages", 2, slug="sea")),
@@ -393,7 +361,7 @@ def test_large_branches_are_changed_by_as_many_statements_as_small_ones(
     made = []
     for count in (10, 300):
         grown(wide, count)
-        with counted(wide) as statements, writing(wide) as writer:
+        with noted(wide) as statements, writing(wide) as writer:
             change(writer)
         made.append(len(statements))
     assert made[0] == made[1]

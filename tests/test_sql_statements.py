@@ -1,0 +1,171 @@
+"""How many statements a request takes, whatever the size of what it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.databases import noted, on_databases, writing
+from tests.generated import DECLARED
+from tests.samples import Record, document, image, page, private, site
+
+pytestmark = on_databases
+
+FEW, MANY = 2, 200
+
+
+def content(count: int) -> dict[str, list[Any]]:
+    """A site with so many pages of a type that has all kinds of relations."""
+    numbers = range(10, 10 + count)
+    return {
+        "locales": ["en", "fr"],
+        "sites": [site(1)],
+        "pages": [
+            page(1, slug="home", type="w.Plain"),
+            page(2, 1, type="w.Plain", restriction=private()),
+            page(3, 1, type="w.Plain"),
+            page(4, 1, type="w.Plain", locale="fr", translation_key="k", alias_of=1),
+            *(note(number, count) for number in numbers),
+        ],
+        "images": [image(n, tags=["a", f"t{n}"], collection=1) for n in numbers],
+        "documents": [document(n, tags=["a", f"t{n}"]) for n in numbers],
+        "people": [
+            {"id": n, "name": f"P{n}", "boss": follower(n, count), "page": n} for n in numbers
+        ],
+        "collections": [{"id": 1}, {"id": 2, "restriction": private()}],
+    }
+
+
+def follower(number: int, count: int) -> int:
+    """The id after another one; the first comes after the last."""
+    return 10 + (number - 9) % count
+
+
+def note(number: int, count: int) -> Record:
+    """A page with all kinds of relations to others, most of them to the next one."""
+    other = follower(number, count)
+    near = {"picture": other, "paper": other, "other": other, "owner": other, "alias_of": other}
+    parts = [{"id": 10 * number + n, "name": f"part {n}", "picture": other} for n in range(3)]
+    own = {"parts": parts, "tags": ["a", "b", f"t{number}"], "number": number % 7}
+    return page(number, 3, type="w.Note", text="storm night", **near, **own)
+
+
+@pytest.fixture(scope="module")
+def sites(make_api: MakeAPI) -> list[API]:
+    """A site with few pages, and one with many."""
+    config = {"CMSAPI_LIMIT_MAX": None, "CMS_I18N_ENABLED": True}
+    return [make_api(content(count), types=DECLARED, config=config) for count in (FEW, MANY)]
+
+
+#: Of a note: alias_of, tags, picture, paper, other, owner, parts and the picture of each part.
+NOTE = 8
+DEEP = "boss(boss(boss(boss(boss(boss(boss(name)))))))"
+LISTS = [
+    ("pages/?limit=1", 0),
+    ("pages/?limit=500", 0),
+    ("pages/?limit=0", 0),
+    ("pages/?limit=20&offset=100", 0),
+    ("pages/?fields=*&limit=500", 1),
+    ("pages/?fields=alias_of,seo_title&limit=500", 1),
+    ("pages/?type=w.Note&fields=*&limit=500", NOTE),
+    ("pages/?type=w.Note&fields=picture(*),paper(tags),other(*),owner(*)&limit=500", 4 + 5),
+    ("pages/?type=w.Note&fields=parts(picture(tags))&limit=500", 3),
+    ("pages/?type=w.Note&tags=a,b&number=3&order=-number,title&limit=500", 0),
+    ("pages/?type=w.Note&picture=12&order=picture,-alias_of&limit=500", 0),
+    ("pages/?search=storm night page&limit=500", 0),
+    ("pages/?search=storm night&search_operator=and&order=-title&offset=1", 0),
+    ("pages/?order=random&limit=500", 0),
+    ("pages/?child_of=3&limit=500", 0),
+    ("pages/?descendant_of=root&ancestor_of=11&locale=en", 0),
+    ("pages/?translation_of=1&site=localhost", 0),
+    ("pages/?slug=p10&show_in_menus=false", 0),
+    ("images/?limit=500", 1),
+    ("images/?fields=*&tags=a&search=image&limit=500", 1),
+    ("documents/?fields=*&order=title&limit=500", 1),
+    (f"people/?fields={DEEP}&limit=500", 7),
+]
+DETAILS = [
+    ("pages/10/", NOTE + 1),
+    ("pages/10/?fields=*,-parts", NOTE - 1),
+    ("pages/10/?fields=_,id", 0),
+    ("pages/10/?fields=_,title", 0),
+    ("pages/10/?fields=_,parts(picture(tags))", 3),
+    ("pages/4/", 2),
+    ("images/10/", 1),
+    (f"people/10/?fields=_,{DEEP}", 7),
+]
+FINDS = [
+    ("pages/find/?html_path=/p3/p10/", 0),
+    ("pages/find/?html_path=/p3/none/", 0),
+    ("pages/find/?id=10", 0),
+    ("images/find/?id=11", 0),
+    ("documents/find/?id=99", 0),
+]
+MISSING = [("pages/9/", 0), ("pages/2/", 0), ("images/9/", 0), ("nothing/", 0)]
+REFUSED = [("pages/?limit=x", 0), ("pages/?child_of=2", 0), ("pages/?site=none.example", 0)]
+
+WITHIN = [
+    *((path, 2 + relations) for path, relations in LISTS),
+    *((path, 1 + relations) for path, relations in DETAILS),
+    *((path, 2) for path, _ in [*FINDS, *MISSING, *REFUSED]),
+]
+
+
+@pytest.mark.parametrize(("path", "most"), WITHIN, ids=[path for path, _ in WITHIN])
+def test_statements_are_few_and_as_many_for_few_as_for_many(
+    sites: list[API], path: str, most: int
+) -> None:
+    made = []
+    for api in sites:
+        api.get(path)
+        with noted(api) as statements:
+            api.get(path)
+        made.append(len(statements))
+    assert made[0] == made[1]
+    assert made[1] <= most
+
+
+@pytest.mark.parametrize(("path", "most"), WITHIN, ids=[path for path, _ in WITHIN])
+def test_totals_that_are_not_known_are_part_of_it(sites: list[API], path: str, most: int) -> None:
+    sites[1].get(path)
+    forget_totals(sites[1])
+    with noted(sites[1]) as statements:
+        sites[1].get(path)
+    assert len(statements) <= most
+
+
+def forget_totals(api: API) -> None:
+    """Makes the next count a new one."""
+    structure: Any = getattr(api.backend, "_structure")  # noqa: B009 - it is nobody else's
+    structure._totals.clear()
+
+
+def test_a_client_that_has_the_answer_costs_one_statement(sites: list[API]) -> None:
+    tag = sites[1].get("pages/?fields=*").headers["ETag"]
+    with noted(sites[1]) as statements:
+        answer = sites[1].get("pages/?fields=*", headers={"If-None-Match": tag})
+    assert answer.status_code == 304
+    assert len(statements) == 1
+
+
+def test_the_first_request_after_a_change_costs_a_few_more(make_api: MakeAPI) -> None:
+    api = make_api(content(FEW), types=DECLARED)
+    api.get("pages/")
+    with writing(api) as writer:
+        writer.update("pages", 3, title="Another")
+    with noted(api) as statements:
+        assert api.json("pages/3/")["title"] == "Another"
+    assert len(statements) <= 12
+
+
+def test_statements_of_one_shape_share_their_text(sites: list[API]) -> None:
+    texts = set()
+    for path in ("pages/?slug=p10&limit=1", "pages/?slug=p11&limit=5", "pages/?slug=x' OR 1=1"):
+        forget_totals(sites[1])
+        with noted(sites[1]) as statements:
+            sites[1].get(path)
+        texts.update(statements)
+    assert len(texts) == 2
