@@ -238,6 +238,19 @@ def test_the_sites_own_hooks_can_refuse(make_app: MakeApp) -> None:
     assert app.test_client().get("/?limit=1").mimetype == "text/html"
 
 
+@pytest.mark.parametrize("host", ["evil.example", "a..b", ""])
+def test_hosts_that_the_site_does_not_trust_are_refused_in_json(
+    make_app: MakeApp, host: str
+) -> None:
+    app = make_app(ONE, types=[], config={"TRUSTED_HOSTS": ["localhost"]})
+    client = app.test_client()
+    response = client.get("/api/v2/pages/", headers={"Host": host})
+    assert (response.status_code, response.mimetype) == (400, "application/json")
+    assert "host" in response.get_json()["message"]
+    assert client.get("/", headers={"Host": host}).mimetype == "text/html"
+    assert API(app).ids("pages/") == [1, 2]
+
+
 # Restrictions and the hook that decides about them.
 
 
