@@ -125,6 +125,18 @@ def test_page_addresses_are_those_of_their_site(harbour: API) -> None:
         assert [i["meta"]["html_url"] for i in harbour.at(host).items("pages/?limit=2")] == urls
 
 
+def test_of_sites_with_one_home_the_default_one_is_named(make_api: MakeAPI) -> None:
+    sites = [site(1, "a.example"), site(1, "b.example", is_default=True), site(2, "c.example")]
+    pages = [page(1), page(2, alias_of=3), page(3, 1)]
+    api = make_api({"sites": sites, "pages": pages})
+    alias = api.at("c.example").json("pages/2/")["meta"]["alias_of"]["meta"]
+    assert alias["html_url"] == "http://b.example/p3/"
+    assert alias["detail_url"] == "http://c.example/api/v2/pages/3/?site=b.example"
+    own = api.at("a.example").json("pages/3/")["meta"]
+    assert own["html_url"] == "http://a.example/p3/"
+    assert own["detail_url"] == "http://a.example/api/v2/pages/3/"
+
+
 def test_slugs_are_percent_encoded(harbour: API) -> None:
     items = harbour.at("harbour.example").items("pages/?child_of=2")
     assert [
