@@ -114,7 +114,6 @@ class Freshness:
         if response.status_code == 200 and self._request.if_none_match.star_tag:
             # There is an answer, and the client wants it only if there is none.
             response.status_code = 304
-            response.set_data(b"")
         return response
 
     def _lifetime(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
 from flask_contentapi.fields import Related
-from flask_contentapi.library import Library, Table
+from flask_contentapi.library import Library, Restriction, Table
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Column, ObjectType
 from flask_contentapi.serializers import block_ids
@@ -31,18 +31,13 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
     :param before: the content before it.
     :param after: the content after it.
     """
-    if (
-        before.locales != after.locales
-        or before.site_records != after.site_records
-        or before.collections != after.collections
-        or [*before.sites] != [*after.sites]
-    ):
+    if before.locales != after.locales or [*before.sites] != [*after.sites]:
         return frozenset([EVERYTHING])
     changed: set[Object] = set()
     turned: set[Object] = set()
     tags = set()
     for name, table in after.tables.items():
-        old, new = _objects(before.tables[name]), _objects(table)
+        old, new = _objects(before, name), _objects(after, name)
         different = {i for i in old.keys() | new.keys() if old.get(i) != new.get(i)}
         changed |= {(name, i) for i in different}
         shown = [partial(_shown, table, after.sites, objects) for objects in (old, new)]
@@ -51,7 +46,8 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
             tags.add(tag_of(name))
     if turned:
         changed |= {own for own, other in _references(after) if other in turned}
-    return frozenset(tags) | tags_of(changed)
+    named = tags_of(changed)
+    return named if EVERYTHING in named else named | tags
 
 
 def tags_of(changed: Set[Object]) -> frozenset[str]:
@@ -62,25 +58,36 @@ def tags_of(changed: Set[Object]) -> frozenset[str]:
     return frozenset((*named, *(tag_of(name) for name, _ in changed)))
 
 
-#: The row of an object with its path of slugs and the restriction that holds for it.
-Placed = tuple[Row, str, int | None]
+#: The row of an object with its path of slugs and the restrictions that hold for it.
+Placed = tuple[Row, str, Sequence[object]]
 
 
-def _objects(table: Table) -> dict[int, Placed]:
+def _objects(library: Library, endpoint: str) -> dict[int, Placed]:
+    table = library.tables[endpoint]
+    known = library.restrictions.pages if table.endpoint.tree else library.restrictions.collections
+    chains: dict[int | None, list[object]] = {None: []}
+    chains |= {identity: [*_chain(known, identity)] for identity in known}
     paths = table.url_paths or [""] * len(table.rows)
     placed = zip(table.rows, paths, table.access, strict=True)
-    return {row[0]: (row, path, access) for row, path, access in placed}
+    return {row[0]: (row, path, chains[access]) for row, path, access in placed}
+
+
+def _chain(known: Mapping[int, Restriction], identity: int | None) -> Iterator[object]:
+    """A restriction, and those that hold for what is restricted as well."""
+    while identity is not None:
+        yield identity, known[identity].rule
+        identity = known[identity].within
 
 
 def _shown(table: Table, sites: Sites, objects: dict[int, Placed], identity: int) -> object:
-    """What decides whether an object is visible; None where there is none."""
+    """What decides who sees an object; None where there is none."""
     if identity not in objects:
         return None
-    row, path, access = objects[identity]
+    row, path, chain = objects[identity]
     if not table.endpoint.tree:
-        return (access,)
+        return (chain,)
     places = table.endpoint.type_of(row[1]).places
-    return access, sites.locate(path, True), *(row[places[name]] for name in _TIMES)
+    return chain, sites.locate(path, True), *(row[places[name]] for name in _TIMES)
 
 
 def _references(library: Library) -> Iterator[tuple[Object, Object]]:

@@ -52,7 +52,7 @@ def fingerprint(registry: Registry, *others: object) -> str:
 
 def _declared(registry: Registry) -> list[Any]:
     return [
-        (name, endpoint.base.label, endpoint.base.content_class, label, declared.content_class)
+        (name, label, declared.content_class)
         for name, endpoint in sorted(registry.endpoints.items())
         for label, declared in sorted(endpoint.types.items())
     ]

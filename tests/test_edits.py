@@ -1,0 +1,94 @@
+"""What an edit does to answers, to their validators, and to what caches in front of a site hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from flask_contentapi.registry import Registry
+from flask_contentapi_memory import MemoryBackend
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.edits import (
+    CONTENT,
+    EDITS,
+    NOW,
+    PRIVATE,
+    TYPES,
+    Answer,
+    Content,
+    answers,
+    can_view,
+    change,
+    edited,
+    heard,
+)
+
+#: Answers, by where and by whom they are asked for.
+Known = dict[tuple[str, str, str], Answer]
+
+
+@dataclass
+class Made:
+    """An edit that was made.
+
+    :param before: the answers before it.
+    :param after: the answers after it.
+    :param tags: what was said to have changed.
+    :param records: all content after it.
+    :param wanted: the content that there should be.
+    """
+
+    before: Known
+    after: Known
+    tags: set[str]
+    records: dict[str, list[Any]]
+    wanted: Content
+
+    @property
+    def changed(self) -> list[tuple[Answer, Answer]]:
+        """The answers that are others now, before and after."""
+        pairs = ((known, self.after[at]) for at, known in self.before.items())
+        return [(known, new) for known, new in pairs if known.shown != new.shown]
+
+
+@pytest.fixture(scope="module")
+def api(make_api: MakeAPI) -> API:
+    config = {"CMS_I18N_ENABLED": True, "CMSAPI_CACHE_TAG_HEADER": "Cache-Tag"}
+    return make_api(types=TYPES, config=config, can_view=can_view, clock=lambda: NOW)
+
+
+@pytest.fixture(scope="module", params=EDITS)
+def made(api: API, request: pytest.FixtureRequest) -> Made:
+    """Each edit, made in the way in which the backend makes small ones."""
+    api.load(CONTENT)
+    before = everything(api)
+    wanted = edited(CONTENT, EDITS[request.param])
+    with heard(api) as tags:
+        change(api, CONTENT, wanted)
+    return Made(before, everything(api), tags, api.dump(), wanted)
+
+
+def everything(api: API) -> Known:
+    """The answers to everybody, and what somebody sees who is let in."""
+    return answers(api) | answers(api, "login", PRIVATE)
+
+
+def test_an_edit_makes_what_loading_makes(made: Made) -> None:
+    backend = MemoryBackend(made.wanted)
+    backend.open(Registry(TYPES))
+    loaded: dict[str, list[Any]] = {}
+    for section, record in backend.dump():
+        loaded.setdefault(section, []).append(record)
+    assert made.records == loaded
+
+
+def test_another_answer_has_another_tag(made: Made) -> None:
+    assert made.changed
+    assert all(new.etag is None or new.etag != known.etag for known, new in made.changed)
+
+
+def test_every_answer_that_an_edit_changes_is_purged(made: Made) -> None:
+    assert all(made.tags & known.tags for known, _ in made.changed if known.is_public)

@@ -1,0 +1,188 @@
+"""Lifetimes: how long an answer may be used without asking, never longer than it is true."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from flask_contentapi import ConfigurationError
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.edits import NOW, Clock
+from tests.samples import image, page, private, site
+
+AGE, STALE = "CMSAPI_CACHE_MAX_AGE", "CMSAPI_CACHE_STALE_WHILE_REVALIDATE"
+TAGS = "CMSAPI_CACHE_TAG_HEADER"
+#: Moments at which time changes the content, in seconds from now on.
+BEGINS, ENDS = 100, 200
+CONTENT = {
+    "sites": [site(1)],
+    "pages": [
+        page(1),
+        page(2, 1, go_live_at=(NOW + timedelta(seconds=BEGINS)).isoformat()),
+        page(3, 1, expires_at=(NOW + timedelta(seconds=ENDS)).isoformat()),
+        page(4, 1, expires_at=(NOW - timedelta(seconds=1)).isoformat()),
+        page(5, 1, go_live_at=(NOW - timedelta(seconds=1)).isoformat()),
+    ],
+    "images": [image(1)],
+}
+PATHS = ["pages/", "pages/1/", "pages/3/", "images/", "images/1/"]
+
+
+class Timed:
+    """A site, and the clock that it goes by."""
+
+    def __init__(
+        self, make_api: MakeAPI, content: Any = CONTENT, can_view: Any = None, **config: Any
+    ) -> None:
+        self.clock = Clock()
+        self.api: API = make_api(content, config=config, clock=self.clock, can_view=can_view)
+
+    def said(self, path: str, seconds: float = 0) -> str:
+        """What an answer says of its lifetime, some seconds from now."""
+        self.clock.now = NOW + timedelta(seconds=seconds)
+        response = self.api.get(path)
+        return response.headers["Cache-Control"]
+
+
+@pytest.fixture(scope="module")
+def kept(make_api: MakeAPI) -> Timed:
+    """A site whose answers are kept for half a minute."""
+    return Timed(make_api, **{AGE: 30, STALE: 20})
+
+
+def test_without_a_setting_everybody_has_to_ask(make_api: MakeAPI) -> None:
+    site = Timed(make_api)
+    assert {site.said(path) for path in PATHS} == {"public, no-cache"}
+
+
+def test_without_an_age_nothing_gets_stale(make_api: MakeAPI) -> None:
+    assert Timed(make_api, **{STALE: 20}).said("pages/") == "public, no-cache"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({AGE: 0}, "public, max-age=0"),
+        ({AGE: 60}, "public, max-age=60"),
+        ({AGE: 60, STALE: 30}, "public, max-age=60, stale-while-revalidate=30"),
+        ({AGE: 0, STALE: 30}, "public, max-age=0, stale-while-revalidate=30"),
+        ({AGE: 99, STALE: 30}, "public, max-age=99, stale-while-revalidate=1"),
+        ({AGE: 100, STALE: 30}, "public, max-age=100"),
+        ({AGE: 101, STALE: 30}, "public, max-age=100"),
+        ({AGE: 10**12, STALE: 10**12}, "public, max-age=100"),
+    ],
+)
+def test_answers_are_kept_as_long_as_the_settings_and_time_allow(
+    make_api: MakeAPI, config: dict[str, int], said: str
+) -> None:
+    site = Timed(make_api, **config)
+    assert {site.said(path) for path in PATHS} == {said}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((AGE, -1), (AGE, 1.5), (AGE, "60"), (AGE, True)),
+        *((STALE, -1), (STALE, None), (STALE, "0")),
+        *((TAGS, "X-Tags"), (TAGS, "cache-tag"), (TAGS, True), ("CMSAPI_RELEASE", 1)),
+    ],
+)
+def test_settings_that_say_nothing_are_refused(make_api: MakeAPI, key: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=key):
+        Timed(make_api, **{key: value})
+
+
+def test_private_answers_are_kept_as_long_by_their_readers(make_api: MakeAPI) -> None:
+    content = {"pages": [page(1), page(2, 1, restriction=private())]}
+    site = Timed(make_api, content, can_view=bool, **{AGE: 30})
+    assert site.said("pages/1/") == "private, max-age=30"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "public, max-age=30, stale-while-revalidate=20"),
+        (50, "public, max-age=30, stale-while-revalidate=20"),
+        (50.5, "public, max-age=30, stale-while-revalidate=19"),
+        (69, "public, max-age=30, stale-while-revalidate=1"),
+        (70, "public, max-age=30"),
+        (98.5, "public, max-age=1"),
+        (99, "public, max-age=1"),
+        (99.000001, "public, max-age=0"),
+        (99.999999, "public, max-age=0"),
+        (100, "public, max-age=30, stale-while-revalidate=20"),
+        (199.5, "public, max-age=0"),
+        (200, "public, max-age=30, stale-while-revalidate=20"),
+        (10**6, "public, max-age=30, stale-while-revalidate=20"),
+    ],
+)
+def test_no_lifetime_goes_beyond_the_next_moment(kept: Timed, seconds: float, said: str) -> None:
+    assert {kept.said(path, seconds) for path in PATHS if path != "pages/3/"} == {said}
+
+
+def test_content_that_time_does_not_change_is_kept_for_good(make_api: MakeAPI) -> None:
+    content = {"pages": [page(1), page(2, 1, first_published_at="2026-06-01T00:01:00Z")]}
+    assert Timed(make_api, content, **{AGE: 10**6}).said("pages/") == "public, max-age=1000000"
+
+
+def test_answers_to_who_knows_them_are_kept_as_long(kept: Timed) -> None:
+    kept.said("pages/", 80)
+    tag = kept.api.get("pages/").headers["ETag"]
+    kept.said("pages/", 90)
+    response = kept.api.get("pages/", headers={"If-None-Match": tag})
+    assert response.status_code == 304
+    assert response.headers["Cache-Control"] == "public, max-age=10"
+
+
+@pytest.mark.parametrize("path", ["pages/", "pages/1/", "images/1/"])
+@pytest.mark.parametrize("moment", [BEGINS, ENDS])
+def test_tags_change_at_the_moment_and_only_then(kept: Timed, path: str, moment: int) -> None:
+    tags = []
+    for seconds in (moment - 50, moment - 0.000001, moment, moment + 50):
+        kept.said(path, seconds)
+        tags.append(kept.api.get(path).headers["ETag"])
+    assert tags[0] == tags[1] != tags[2] == tags[3]
+
+
+def test_a_page_that_is_over_is_not_known_any_more(kept: Timed) -> None:
+    kept.said("pages/3/", ENDS - 1)
+    tag = kept.api.get("pages/3/").headers["ETag"]
+    kept.clock.wait(1)
+    for tags in (tag, "*"):
+        assert kept.api.get("pages/3/", headers={"If-None-Match": tags}).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["pages/?order=random", "images/?order=random&limit=1"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_random_answers_are_not_kept(kept: Timed, path: str, method: str) -> None:
+    kept.clock.now = NOW
+    response = kept.api.get(path, method=method)
+    assert response.headers["Cache-Control"] == "no-store"
+    assert "ETag" not in response.headers
+
+
+def test_random_answers_are_never_known(kept: Timed) -> None:
+    kept.clock.now = NOW
+    tag = kept.api.get("images/").headers["ETag"]
+    assert kept.api.get("images/?order=random", headers={"If-None-Match": tag}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["pages/2/", "pages/99/", "pages/?limit=x", "x/", "pages/find/?html_path=/p2/"]
+)
+def test_errors_are_not_kept(kept: Timed, path: str) -> None:
+    assert kept.said(path) == "no-store"
+
+
+def test_wrong_methods_are_not_kept(kept: Timed) -> None:
+    response = kept.api.get("pages/", method="POST")
+    assert (response.status_code, response.headers["Cache-Control"]) == (405, "no-store")
+
+
+def test_what_only_leads_elsewhere_is_kept_as_long_and_has_no_tag(kept: Timed) -> None:
+    said = kept.said("pages/find/?html_path=/p3/", 98)
+    assert said == "public, max-age=2"
+    assert "ETag" not in kept.api.get("pages/find/?html_path=/p3/").headers
