@@ -44,10 +44,12 @@ class Engine(ABC):
 
     :param database: its connections.
     :param reading: the connections for what only reads, where they are others.
+    :cvar ordered_join: joins a second table, for each row of the first in the first one's order.
     :cvar sql_types: the column type for each kind of value, for ``key`` (short ASCII text) and
         for ``path`` (ASCII text with an index on all of it).
     """
 
+    ordered_join: ClassVar[str] = peewee.JOIN.INNER
     sql_types: ClassVar[Mapping[str, str]]
 
     def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:
@@ -128,7 +130,7 @@ class Engine(ABC):
         """The statements for it."""
         return [f"ANALYZE {', '.join(tables)}"]
 
-    def equals(self, field: StoredField, value: SQL) -> Clause:
+    def equals(self, field: Clause, value: Clause) -> Clause:
         """Whether a column has a value, so that its index helps."""
         return field == value
 
@@ -195,6 +197,7 @@ class Engine(ABC):
 class SQLite(Engine):
     """SQLite, with FTS5; its file is written ahead (WAL), so that readers never wait."""
 
+    ordered_join = peewee.JOIN.CROSS
     sql_types = {
         **dict.fromkeys(("text", "key", "path", "date", "time", "datetime"), "TEXT"),
         **dict.fromkeys(("json", "blocks", "decimal"), "TEXT"),
@@ -316,6 +319,12 @@ class PostgreSQL(Engine):
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
 
+    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
+        yield from super()._analyzing(tables)
+        # What an index has not yet taken in is searched row by row.
+        words = (table.strip('"') for table in tables if table.endswith('_words"'))
+        yield from (f"SELECT gin_clean_pending_list('{table}_words')" for table in words)
+
     def integers(self, values: Iterable[int]) -> Any:
         return list(values)
 
@@ -326,7 +335,7 @@ class PostgreSQL(Engine):
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         return [[self.indexed(field).asc(nulls="FIRST")]]
 
-    def equals(self, field: StoredField, value: SQL) -> Clause:
+    def equals(self, field: Clause, value: Clause) -> Clause:
         if not self.is_long(field):
             return field == value
         start = fn.LEFT(value, SQL(str(INDEXED)))
@@ -334,6 +343,8 @@ class PostgreSQL(Engine):
 
     def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
         keys = [self.indexed(field), field] if self.is_long(field) else [field]
+        if getattr(field, "primary_key", False):
+            return [field.desc() if descending else field.asc()]
         if descending:
             return [key.desc(nulls="LAST") for key in keys]
         return [key.asc(nulls="FIRST") for key in keys]
@@ -371,6 +382,7 @@ class PostgreSQL(Engine):
 class MariaDB(Engine):
     """MariaDB and MySQL; of several hosts in the address the first that answers is read from."""
 
+    ordered_join = "STRAIGHT_JOIN"
     sql_types = {
         **dict.fromkeys(
             ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"

@@ -409,11 +409,31 @@ class _Objects:
         if shape.scope is None:
             return
         path = self.path(shape, engine)
-        branches = [
-            (path >= _slot(engine, _nth_scope(n))) & (path < _slot(engine, _nth_scope(n, end)))
-            for n in range(shape.scope)
-        ]
-        yield _any_of(branches)
+        if shape.scope > 1:
+            # One range is walked in the default order; several would have to be sorted.
+            yield (path >= _slot(engine, _start)) & (path < _slot(engine, _stop))
+            path = engine.unindexed(path)
+        yield _any_of(
+            [
+                (path >= _slot(engine, _nth_scope(n))) & (path < _slot(engine, _nth_scope(n, end)))
+                for n in range(shape.scope)
+            ]
+        )
+
+
+def _start(values: Values) -> str:
+    """Where the first of the pages that the scope is given by is in the tree."""
+    return min(values.scope or ())
+
+
+def _stop(values: Values) -> str:
+    """Where the last of what is in the scope ends in the tree."""
+    return max(map(end, values.scope or ()))
+
+
+def _same(one: OwnTable, other: OwnTable) -> Clause:
+    """Whether rows of two tables are of the same object."""
+    return one.fields["id"] == other.fields["id"]
 
 
 def _nth_scope(number: int, change: Callable[[str], str] = str) -> Callable[[Any], str]:
@@ -463,28 +483,41 @@ class _Select:
 
     def query(self, *columns: Clause) -> Any:
         """A query for something of all objects that match."""
-        base = self._here.base.model
-        query = base.select(*columns)
-        for table in self._joined():
-            on = table.fields["id"] == self.identity
-            query = query.join_from(base, table.model, on=on)
+        source: Any = self._joined(self._first(), self._engine.ordered_join)
         if self._shape.searched:
             on = self._engine.words_id(self._words) == self.identity
-            query = query.join_from(base, self._words, on=on)
+            source = peewee.Join(source, self._words, on=on)
         conditions = list(self._conditions())
+        query = peewee.Select([source], columns)
         return query.where(reduce(and_, conditions)) if conditions else query
 
     def named_by(self, ids: Any, *columns: Clause) -> Any:
         """A query for something of the objects that another query gives, in the same order."""
-        base = self._here.base.model
         wanted = ids.alias("wanted")
-        query = base.select(*columns).join(wanted, on=(wanted.c.id == self.identity))
-        for table in self._joined():
-            on = table.fields["id"] == self.identity
-            query = query.join_from(base, table.model, on=on)
-        return query.order_by(*self.order())
+        source = peewee.Join(self._joined(), wanted, on=wanted.c.id == self.identity)
+        return peewee.Select([source], columns).order_by(*self.order())
 
-    def _joined(self) -> Iterator[OwnTable]:
+    def _first(self) -> OwnTable:
+        """The table to begin with: where all is walked through in some order, the one that has
+        the index for it."""
+        return self._ordered() if self._shape.walk else self._here.base
+
+    def _joined(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
+        """The tables whose columns are needed.
+
+        :param first: the one to begin with; None: the base.
+        :param join: how the base joins another one that comes first.
+        """
+        base = self._here.base
+        source: Any = base.model
+        if first is not None and first is not base:
+            source = peewee.Join(first.model, base.model, join, _same(first, base))
+        for table in self._needed():
+            if table is not first:
+                source = peewee.Join(source, table.model, on=_same(table, base))
+        return source
+
+    def _needed(self) -> Iterator[OwnTable]:
         """The tables besides the base whose columns are needed."""
         needed = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
         needed.update(self._shape.columns)
@@ -542,7 +575,8 @@ class _Select:
         named = pages.field("id") == self._page(number)
         if relation == "translation_of":
             key = pages.field("translation_key")
-            same = self._objects.field("translation_key") == pages.model.select(key).where(named)
+            wanted = pages.model.select(key).where(named)
+            same = self._engine.equals(self._objects.field("translation_key"), wanted)
             return same & (self.identity != self._page(number))
         start = pages.model.select(pages.field("path_")).where(named)
         stop = pages.model.select(pages.field("path_").concat(AFTER)).where(named)
@@ -603,14 +637,12 @@ class _Select:
     def _target_seen(self, column: str) -> Iterator[Clause]:
         """For a relation, whether the viewer may see what it points to."""
         declared = self._column(column)
-        if declared is not None and declared.target is not None:
-            yield self._field(column).in_(self._seen_ids(declared.target.served_at.name))
-
-    def _seen_ids(self, endpoint: str) -> Any:
-        objects = _Objects(self._all.endpoints[endpoint], aliased=True)
-        conditions = list(objects.seen(self._shape, self._engine))
-        query = objects.model.select(objects.field("id"))
-        return query.where(reduce(and_, conditions)) if conditions else query
+        if declared is None or declared.target is None:
+            return
+        objects = _Objects(self._all.endpoints[declared.target.served_at.name], aliased=True)
+        pointed = objects.field("id") == self._field(column)
+        conditions = [pointed, *objects.seen(self._shape, self._engine)]
+        yield fn.EXISTS(objects.model.select(SQL("1")).where(reduce(and_, conditions)))
 
     # Order.
 
@@ -622,10 +654,15 @@ class _Select:
             return [engine.random()]
         if shape.order:
             keys = [key for order in shape.order for key in self._sort_keys(order)]
-            return [*keys, *engine.sort_keys(self.identity, False)]
+            # An index on a column has the id of the column's own table.
+            return [*keys, *engine.sort_keys(self._ordered().fields["id"], False)]
         if shape.searched:
             return [*engine.rank(self._words, self._search(), self._tokens()), default]
         return [default]
+
+    def _ordered(self) -> OwnTable:
+        """The table of the first key of the order."""
+        return next(table for table in self.tables if table.has(self._shape.order[0].column))
 
     def _sort_keys(self, order: Order) -> Sequence[Clause]:
         field = self._field(order.column)

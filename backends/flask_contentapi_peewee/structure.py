@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 import peewee
@@ -119,11 +120,12 @@ class Structure:
     def _read_homes(self, roots: set[int]) -> dict[int, tuple[Home, ...]]:
         """Home pages by id, each with its translations in tree order."""
         fields = self._pages.fields
-        columns = [fields[name] for name in _HOME_COLUMNS]
-        keys = self._pages.model.select(fields["translation_key"]).where(fields["id"].in_(roots))
-        of_site = fields["id"].in_(roots) | fields["translation_key"].in_(keys)
-        query = self._pages.model.select(*columns).where(of_site).order_by(fields["path_"])
-        rows = self._all(query)
+        columns, key = [fields[name] for name in _HOME_COLUMNS], fields["translation_key"]
+        named = fields["id"].in_(roots)
+        keys = {found for (found,) in self._all(self._pages.model.select(key).where(named))}
+        same = [self._tables.engine.equals(key, found) for found in keys - {None}]
+        query = self._pages.model.select(*columns).where(reduce(or_, same, named))
+        rows = self._all(query.order_by(fields["path_"]))
         self._homes = {row[0]: row[4] for row in rows}
         return {
             row[0]: tuple(Home(*home[:3]) for home in (row, *_translations(row, rows)))

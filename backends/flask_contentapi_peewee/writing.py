@@ -257,9 +257,9 @@ class Writer:
         return parent if key is None else self._translation(key, locale) or parent
 
     def _translation(self, key: str, locale: str) -> int | None:
-        fields = self._pages.fields
+        fields, equals = self._pages.fields, self._tables.engine.equals
         query = self._pages.model.select(fields["id"])
-        found = query.where((fields["translation_key"] == key) & (fields["locale"] == locale))
+        found = query.where(equals(fields["translation_key"], key) & (fields["locale"] == locale))
         return next((page for (page,) in self._reader.all(found)), None)
 
     def tags(self) -> frozenset[str]:

@@ -1,0 +1,300 @@
+"""Which indexes the databases answer from, over a few thousand pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+import peewee
+import pytest
+
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.databases import on_databases, storage
+from tests.generated import DECLARED
+from tests.samples import Record, document, image, page, private, site
+
+pytestmark = on_databases
+
+SECTIONS = range(10, 40)
+NOTES = range(1000, 4000)
+
+
+def content() -> dict[str, list[Any]]:
+    """A site with sections of a hundred notes each, and a small French one."""
+    home: Record = {"type": "w.Plain", "translation_key": "home"}
+    return {
+        "locales": ["en", "fr"],
+        "sites": [site(1)],
+        "pages": [
+            page(1, slug="home", **home),
+            page(2, slug="accueil", locale="fr", **home),
+            *(page(n, 1, type="w.Plain", show_in_menus=n < 13) for n in SECTIONS),
+            *map(note, NOTES),
+            *(translation(n) for n in range(5000, 5030)),
+        ],
+        "images": [image(n, tags=["all", f"t{n}"], rank=n, collection=1 + n % 2) for n in NOTES],
+        "documents": [document(n, tags=["all", f"t{n}"]) for n in NOTES],
+        "people": [{"id": n, "name": f"P{n}", "boss": n - 1, "page": n} for n in NOTES],
+        "collections": [{"id": 1}, {"id": 2}, {"id": 3, "restriction": private()}],
+    }
+
+
+def note(number: int) -> Record:
+    """A note whose values no other one has, but for one field."""
+    day = f"{1000 + number}-0{1 + number % 9}-1{number % 10}"
+    return page(
+        number,
+        10 + number % 30,
+        type="w.Note",
+        title=f"Page {number}" + " storm" * (number % 500 == 0),
+        seo_title=f"seo {number}",
+        first_published_at=f"{day}T12:00:00Z",
+        translation_key=f"k{number}",
+        alias_of=number - 1,
+        text=f"all word{number}",
+        number=number,
+        amount=f"{number}.50",
+        flag=number % 1000 == 0,
+        day=day,
+        tags=["all", f"t{number}"],
+        picture=number,
+        other=number - 1,
+    )
+
+
+def translation(number: int) -> Record:
+    """A page of the French tree that translates a note."""
+    return page(number, 2, type="w.Plain", locale="fr", translation_key=f"k{number - 3500}")
+
+
+@pytest.fixture(scope="module")
+def api(make_api: MakeAPI) -> API:
+    made = make_api(content(), types=DECLARED, config={"CMS_I18N_ENABLED": True})
+    made.get("pages/")
+    made.get("people/?order=name")
+    return made
+
+
+# Plans.
+
+
+class Access(NamedTuple):
+    """How one table is read.
+
+    :param table: its name.
+    :param key: the index that is used, or "".
+    :param whole: whether all of it is read, in the order of the index if there is one.
+    """
+
+    table: str
+    key: str
+    whole: bool
+
+
+class Plan(NamedTuple):
+    """How a statement is executed.
+
+    :param reads: of each table that is kept in the database.
+    :param sorts: whether all that is found is sorted.
+    """
+
+    reads: list[Access]
+    sorts: bool
+
+
+def tables_of(sql: str) -> dict[str, str]:
+    """The tables in a statement by alias; where several share one, the largest."""
+    found = re.findall(r"[\"`](contentapi_\w+)[\"`](?: AS [\"`](\w+)[\"`])?", sql)
+    return {alias or table: table for table, alias in sorted(found, key=lambda f: is_small(f[0]))}
+
+
+def explain_sqlite(database: peewee.Database, sql: str, params: Any, walks: bool) -> Plan:
+    rows = database.execute_sql(f"EXPLAIN QUERY PLAN {sql}", params).fetchall()
+    tables, reads = tables_of(sql), []
+    for *_, text in rows:
+        match = re.match(r"(SCAN|SEARCH) (\S+)(?: USING (?:COVERING )?(?:INDEX )?(\S+))?", text)
+        if match and match[2] in tables:
+            # Without an index the order is that of the ids.
+            is_words = "VIRTUAL TABLE" in text
+            key = "words" if is_words else match[3] or "INTEGER"
+            whole = match[1] == "SCAN" and not is_words
+            reads.append(Access(tables[match[2]], key, whole))
+    return Plan(reads, any(text == "USE TEMP B-TREE FOR ORDER BY" for *_, text in rows))
+
+
+def explain_postgresql(database: peewee.Database, sql: str, params: Any, walks: bool) -> Plan:
+    # The tables are so small that to read and to sort all is as good as to use an index.
+    avoided = ("enable_sort", "enable_bitmapscan") if walks else ("enable_seqscan",)
+    with database.atomic():
+        for method in avoided:
+            database.execute_sql(f"SET LOCAL {method} = off")
+        ((found,),) = database.execute_sql(f"EXPLAIN (FORMAT JSON) {sql}", params).fetchall()
+    found = orjson.loads(found) if isinstance(found, str) else found
+    nodes = [*inner_nodes(found[0]["Plan"])]
+    reads = []
+    for node in nodes:
+        table, key = node.get("Relation Name", ""), node.get("Index Name", "")
+        key = "words" if key.endswith("_words_words") else key
+        if table or key:
+            narrowed = "Bitmap" in node["Node Type"] or "Index Cond" in node
+            reads.append(Access(table, key, not narrowed))
+    return Plan(reads, any(node["Node Type"] == "Sort" for node in nodes))
+
+
+def inner_nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for inner in node.get("Plans", ()):
+        yield from inner_nodes(inner)
+
+
+def explain_mariadb(database: peewee.Database, sql: str, params: Any, walks: bool) -> Plan:
+    rows = database.execute_sql(f"EXPLAIN {sql}", params).fetchall()
+    tables, reads = tables_of(sql), []
+    for _, _, alias, how, _, key, *_ in rows:
+        if alias in tables:
+            key = "words" if how == "fulltext" else key or ""
+            reads.append(Access(tables[alias], key, how in ("ALL", "index")))
+    return Plan(reads, any("filesort" in (row[-1] or "") for row in rows))
+
+
+def is_small(table: str) -> bool:
+    """Whether a table holds little: the state, child objects, types that few objects are of."""
+    return bool(re.search("_state|_parts|_longnote|_plain", table))
+
+
+#: For each database what explains a statement; "walks" says that the first rows in some order are
+#: wanted, and not those that meet some condition.
+EXPLAIN: dict[str, Callable[[peewee.Database, str, Any, bool], Plan]] = {
+    "sqlite": explain_sqlite,
+    "postgresql": explain_postgresql,
+    "mariadb": explain_mariadb,
+}
+
+
+@pytest.fixture
+def plans_of(api: API, backend: str) -> Callable[..., list[Plan]]:
+    """Gives the plans of all statements that a request makes."""
+    database = storage(api).engine.database
+
+    def plans(path: str, walks: bool = False) -> list[Plan]:
+        made: list[Any] = []
+        api.get(path)
+        structure: Any = getattr(api.backend, "_structure")  # noqa: B009 - it is nobody else's
+        structure._totals.clear()
+        hook = made.append
+        database.query_hooks.append(hook)
+        response = api.get(path)
+        database.query_hooks.remove(hook)
+        assert response.status_code < 400
+        with database.connection_context():
+            return [EXPLAIN[backend](database, e.sql, e.params, walks) for e in made]
+
+    return plans
+
+
+PAGES, NOTE, IMAGES, PEOPLE = (
+    f"contentapi_{name}" for name in ("pages", "w_note", "images", "people")
+)
+KEY = "PRIMARY|INTEGER|contentapi_[a-z]+_pkey"
+#: Requests that match few objects, and the index that finds them.
+FOUND = [
+    ("pages/?slug=p2500", f"{PAGES}_slug"),
+    ("pages/?title=Page 2500", f"{PAGES}_title"),
+    ("pages/?seo_title=seo 2500", f"{PAGES}_seo_title"),
+    ("pages/?first_published_at=3500-08-10T12:00:00Z", f"{PAGES}_first_published_at"),
+    ("pages/?alias_of=2499", f"{PAGES}_alias_of"),
+    ("pages/?show_in_menus=true", f"{PAGES}_show_in_menus"),
+    ("pages/?locale=fr", f"{PAGES}_locale"),
+    ("pages/?id=2500", KEY),
+    ("pages/?type=w.Plain", f"{PAGES}_type"),
+    ("pages/?child_of=12", f"{PAGES}_parent"),
+    ("pages/?descendant_of=12", f"{PAGES}_path"),
+    ("pages/?ancestor_of=2500", KEY),
+    ("pages/?translation_of=2000", f"{PAGES}_translation_key"),
+    ("pages/?search=storm", "words"),
+    ("pages/?search=all word2500&search_operator=and", "words"),
+    ("pages/?type=w.Note&number=2500", f"{NOTE}_number"),
+    ("pages/?type=w.Note&amount=2500.5", f"{NOTE}_amount"),
+    ("pages/?type=w.Note&day=3500-08-10", f"{NOTE}_day"),
+    ("pages/?type=w.Note&text=all word2500", f"{NOTE}_text"),
+    ("pages/?type=w.Note&tags=t2500", f"{NOTE}_tags_tag"),
+    ("pages/?type=w.Note&tags=t2500,all", f"{NOTE}_tags_tag"),
+    ("pages/?type=w.Note&picture=2500", f"{NOTE}_picture"),
+    ("pages/?type=w.Note&other=2499&order=title", f"{NOTE}_other"),
+    ("pages/find/?html_path=/p20/p2500/", f"{PAGES}_url_hash"),
+    ("pages/find/?id=2500", KEY),
+    ("pages/2500/?fields=*", KEY),
+    ("pages/2500/?fields=_,title", KEY),
+    ("images/?title=Image 2500", f"{IMAGES}_title"),
+    ("images/?rank=2500", f"{IMAGES}_rank"),
+    ("images/?tags=t2500", f"{IMAGES}_tags_tag"),
+    ("images/?search=t2500", "words"),
+    ("images/2500/?fields=*", KEY),
+    ("images/find/?id=2500", KEY),
+    ("people/?boss=2499", f"{PEOPLE}_boss"),
+    ("people/?page=2500", f"{PEOPLE}_page"),
+    ("people/2500/?fields=boss(boss(name)),page(title)", KEY),
+]
+
+
+@pytest.mark.parametrize(("path", "key"), FOUND, ids=[path for path, _ in FOUND])
+def test_what_few_objects_meet_is_found_by_an_index(
+    plans_of: Callable[..., list[Plan]], path: str, key: str
+) -> None:
+    plans = plans_of(path)
+    reads = [read for plan in plans for read in plan.reads]
+    assert [read for read in reads if read.whole and not is_small(read.table)] == []
+    assert any(re.match(key, read.key) for read in reads), plans
+
+
+#: Requests that all pages meet, of which the first ones in some order are wanted.
+WALKED = [
+    ("pages/", f"{PAGES}_path"),
+    ("pages/?show_in_menus=false", f"{PAGES}_(path|show_in_menus)"),
+    ("pages/?locale=en", f"{PAGES}_(path|locale)"),
+    ("pages/?type=w.Note", f"{PAGES}_(path|type)"),
+    ("pages/?descendant_of=root", f"{PAGES}_path"),
+    ("pages/?child_of=1", f"{PAGES}_parent"),
+    ("pages/?order=first_published_at", f"{PAGES}_first_published_at"),
+    ("pages/?order=-first_published_at", f"{PAGES}_first_published_at"),
+    ("pages/?order=id", KEY),
+    ("pages/?order=-id", KEY),
+    ("pages/?type=w.Note&order=number", f"{NOTE}_number"),
+    ("pages/?type=w.Note&order=-day", f"{NOTE}_day"),
+    ("pages/?type=w.Note&order=-amount&descendant_of=root", f"{NOTE}_amount"),
+    ("images/", KEY),
+    ("people/", KEY),
+]
+
+
+@pytest.mark.parametrize(("path", "key"), WALKED, ids=[path for path, _ in WALKED])
+def test_the_first_ones_of_all_are_met_in_the_order_of_an_index(
+    plans_of: Callable[..., list[Plan]], path: str, key: str
+) -> None:
+    plan = [plan for plan in plans_of(path, walks=True) if not is_filling(plan)][-1]
+    assert any(re.match(key, read.key) for read in plan.reads), plan
+    assert not plan.sorts
+
+
+def is_filling(plan: Plan) -> bool:
+    """Whether a statement gets the tags or the relations of what was found."""
+    return any(read.table.endswith("_tags") for read in plan.reads)
+
+
+DEEP = [
+    ("pages/?offset=2500", f"{PAGES}_path"),
+    ("pages/?type=w.Note&offset=2500", f"{PAGES}_(path|type)"),
+    ("images/?offset=2500", KEY),
+]
+
+
+@pytest.mark.parametrize(("path", "key"), DEEP, ids=[path for path, _ in DEEP])
+def test_what_is_skipped_is_skipped_in_an_index(
+    plans_of: Callable[..., list[Plan]], path: str, key: str
+) -> None:
+    plan = [plan for plan in plans_of(path, walks=True) if not is_filling(plan)][-1]
+    assert any(re.match(key, read.key) for read in plan.reads), plan
+    assert all(read.key for read in plan.reads if not is_small(read.table))
