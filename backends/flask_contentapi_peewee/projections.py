@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -92,11 +92,11 @@ class Detail:
     def __init__(self, tables: EndpointTables) -> None:
         self._tables = tables
         self._names = [*tables.base.fields]
-        self._base = project([tables.base], self._names)
         self._own = {
             label: [name for name in table.fields if name != "id"]
             for label, table in tables.own.items()
         }
+        self._label = self._names.index("type") + 1
 
     def nodes(self, part: EndpointTables, engine: Engine, wanted: SQL) -> list[Clause]:
         """What is selected.
@@ -111,17 +111,21 @@ class Detail:
         """The tables of the objects of a type."""
         return [self._tables.base, *self._tables.lineage(label)]
 
-    def read(self, found: Sequence[Any]) -> dict[str, Any]:
-        """The values by column.
+    def label(self, found: Sequence[Any]) -> str:
+        """The type of the object.
 
         :param found: what the database gave: the id, what was selected, and the stamp.
         """
-        base, *_ = self._base.rows([(*found[: len(self._names) + 1], None)], ())
-        values = dict(zip(self._names, base, strict=True))
+        label: str = found[self._label]
+        return label
+
+    def values(self, found: Sequence[Any], columns: Iterable[str]) -> dict[str, Any]:
+        """The values of those of some columns that stand in the row itself."""
+        stored = dict(zip(self._names, found[1:], strict=False))
+        fields = dict(self._tables.base.fields)
         arrays = found[len(self._names) + 1 : -1]
         for (label, names), array in zip(self._own.items(), arrays, strict=True):
             if array:
-                fields = self._tables.own[label].fields
-                for name, value in zip(names, orjson.loads(array), strict=True):
-                    values[name] = fields[name].python_value(value)
-        return values
+                stored.update(zip(names, orjson.loads(array), strict=True))
+                fields.update(self._tables.own[label].fields)
+        return {name: fields[name].python_value(stored[name]) for name in columns if name in fields}

@@ -41,7 +41,8 @@ class DatabaseReader(Reader):
         self._database = database
         self._statements = statements
         self._structure = structure
-        # Whether the stamp was seen since something was read, and whether something was missed.
+        # Whether the stamp was seen since something was read, and whether something was told that
+        # does not bring it along: the version itself, or that something is not there.
         self._proved = self._missed = False
 
     @property
@@ -51,8 +52,7 @@ class DatabaseReader(Reader):
 
     @property
     def version(self) -> str:
-        if not self._proved:
-            self._prove()
+        self._missed = True
         return self._structure.stamp
 
     @property
@@ -189,9 +189,9 @@ class DatabaseReader(Reader):
         found = self._run(statement, values)
         if not found:
             return None
-        stored = detail.read(found[0])
-        label: str = stored["type"]
+        label = detail.label(found[0])
         columns = columns_of(label)
+        stored = detail.values(found[0], columns)
         tables = detail.tables(label)
         for column in columns:
             if column not in stored:
@@ -257,7 +257,7 @@ class DatabaseReader(Reader):
         return found
 
     def settle(self) -> None:
-        """Makes sure that what was not found is not there in the version that was read.
+        """Makes sure that the content still has the version that was read.
 
         :raises ContentChanged: if the content has become another one meanwhile.
         """

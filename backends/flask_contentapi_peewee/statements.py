@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import peewee
 from peewee import SQL, fn
@@ -28,19 +28,26 @@ KEPT = 512
 ALL = 2**62
 
 
-class Statement(NamedTuple):
+class Statement:
     """SQL with what fills its parameters.
 
     :param text: the SQL.
-    :param parameters: values and slots.
+    :param parameters: values, and slots for those that are different each time.
     """
 
-    text: str
-    parameters: tuple[Any, ...]
+    __slots__ = ("_given", "_slots", "text")
+
+    def __init__(self, text: str, parameters: Iterable[Any]) -> None:
+        self.text = text
+        self._given = [*parameters]
+        self._slots = [(n, p.get) for n, p in enumerate(self._given) if isinstance(p, Slot)]
 
     def fill(self, values: Values) -> list[Any]:
         """The parameters for some values."""
-        return [p.get(values) if isinstance(p, Slot) else p for p in self.parameters]
+        filled = self._given.copy()
+        for place, get in self._slots:
+            filled[place] = get(values)
+        return filled
 
 
 class Statements:
@@ -162,7 +169,7 @@ class Statements:
         query = query.with_cte(*named.values()) if named else query
         complete = self.tables.complete(query).bind(self.tables.engine.database)
         text, parameters = complete.sql()
-        return Statement(text, tuple(parameters))
+        return Statement(text, parameters)
 
 
 def _first_rows(select: Select, shape: Shape) -> Any:
