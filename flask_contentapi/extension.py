@@ -22,6 +22,7 @@ from flask_contentapi.cli import COMMANDS
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError
 from flask_contentapi.fingerprint import fingerprint
+from flask_contentapi.origins import Origins
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
 from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
@@ -41,6 +42,7 @@ class State:
     :param arguments: reads query strings.
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: how addresses of pages are made.
+    :param origins: where requests come to.
     :param clock: gives the time.
     :param fingerprint: what all of this adds to the tag of an answer.
     """
@@ -51,6 +53,7 @@ class State:
     arguments: Arguments
     can_view: CanView | None
     page_urls: PageURLs
+    origins: Origins
     clock: Callable[[], datetime]
     fingerprint: str
 
@@ -129,6 +132,7 @@ class ContentAPI:
             Arguments(registry, settings, storage.ranks),
             self._can_view,
             self._page_urls,
+            Origins(settings, self._page_urls),
             self._clock,
             fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
         )

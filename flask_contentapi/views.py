@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import orjson
 from flask import Response, redirect, request
@@ -18,7 +17,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed
 
 from flask_contentapi import kinds
-from flask_contentapi.addresses import Addresses, quote_slug, split_path
+from flask_contentapi.addresses import quote_slug, split_path
 from flask_contentapi.arguments import ListArguments, read_query_string
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
@@ -98,36 +97,15 @@ class Visit:
     ) -> None:
         self._state = state
         self._reader = reader
-        self._here = reader.sites.answering(*_host_and_port(request.host, request.scheme))
-        found = reader.sites.named(site) if site else self._here
-        if found is None and endpoint.tree:
+        known, self.addresses = state.origins.find(
+            reader.sites, request.scheme, request.host, request.root_path, site
+        )
+        if known is None and endpoint.tree:
             raise NotFound(f"No site answers to {request.host}.")
         self.endpoint = endpoint
         self.viewer = viewer
-        self.site = found or Site("", homes=())
+        self.site = known or Site("", homes=())
         self.scope = self.site.scope(state.settings.i18n) if endpoint.tree else None
-
-    @cached_property
-    def addresses(self) -> Addresses:
-        """The addresses for the answer."""
-        settings, sites = self._state.settings, self._reader.sites
-        hosts = [self._here]
-        base = settings.base_url
-        if base is None:
-            base = f"{request.scheme}://{request.host.lower()}{quote(request.root_path)}"
-        else:
-            parts = urlsplit(base)
-            hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))
-        return Addresses(
-            base,
-            settings.url_prefix,
-            settings.media_url,
-            sites=sites,
-            site=self.site,
-            hosts=hosts,
-            i18n=settings.i18n,
-            page_urls=self._state.page_urls,
-        )
 
     def respond(
         self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *tags: str
@@ -166,13 +144,6 @@ class Visit:
             if locale is None or home.locale == locale:
                 return home
         raise NotFound(f"The site has no pages in {locale!r}.")
-
-
-def _host_and_port(host: str, scheme: str) -> tuple[str, int]:
-    name, colon, port = host.lower().rpartition(":")
-    if colon and port.isdecimal() and not name.endswith(":"):
-        return name, int(port)
-    return host.lower(), 443 if scheme == "https" else 80
 
 
 def _open(

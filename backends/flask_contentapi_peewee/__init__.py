@@ -6,5 +6,14 @@ from flask_contentapi_peewee.backend import (
     PostgreSQLBackend,
     SQLiteBackend,
 )
+from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 
-__all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
+__all__ = [
+    "ChildRows",
+    "MappedModel",
+    "MariaDBBackend",
+    "PeeweeBackend",
+    "PostgreSQLBackend",
+    "SQLiteBackend",
+    "TagRows",
+]

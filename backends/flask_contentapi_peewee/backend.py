@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +21,9 @@ from flask_contentapi.signals import EVERYTHING, content_changed
 from flask_contentapi.sites import Site
 from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
-from flask_contentapi_peewee.loading import dump, load, reindex
+from flask_contentapi_peewee.loading import dump, ids_of, load, reindex
+from flask_contentapi_peewee.mapped_tables import MappedTables
+from flask_contentapi_peewee.mapping import MappedModel
 from flask_contentapi_peewee.migrating import Migration, layout_of
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
@@ -43,12 +45,14 @@ class PeeweeBackend(Backend):
     """Serves content from the tables of a database.
 
     :param engine: the database.
+    :param models: models of the site's own in it whose rows are served as well.
     """
 
     engine_class: ClassVar[type[Engine]]
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, models: Sequence[MappedModel] = ()) -> None:
         self.engine = engine
+        self._models = tuple(models)
         self._registry: Registry | None = None
         self._tables: Tables | None = None
         self._statements: Statements | None = None
@@ -62,10 +66,29 @@ class PeeweeBackend(Backend):
         weakref.finalize(backend, backend.engine.close)
         return backend
 
+    @staticmethod
+    def on(database: peewee.Database, models: Sequence[MappedModel] = ()) -> PeeweeBackend:
+        """The backend in a database that the site has open itself, or opens.
+
+        A connection that is open is used, and left open.
+
+        :param database: the database.
+        :param models: models of the site's own in it whose rows are served as well.
+        :raises ConfigurationError: if it is of no known kind.
+        """
+        for kind, backend in _KINDS:
+            if isinstance(database, kind):
+                return backend(backend.engine_class(database), models)
+        raise ConfigurationError(
+            f"{type(database).__name__} is none of SqliteDatabase, PostgresqlDatabase and "
+            "MySQLDatabase."
+        )
+
     def open(self, registry: Registry, *, debug: bool = False) -> None:
         self._registry = registry
         self._tables = Tables(registry, self.engine)
-        self._statements = Statements(self._tables)
+        mapped = self._models and MappedTables(self._tables, registry, self._models)
+        self._statements = Statements(mapped or self._tables)
         why = self.not_ready()
         if why:
             _log.error("%s", why)
@@ -146,13 +169,12 @@ class PeeweeBackend(Backend):
         return steps
 
     def _run(self, migration: Migration) -> None:
-        with self._transaction(migrating=True) as stamp:
+        with self._transaction(migrating=True):
             migration.run()
             self._write_state("layout", orjson.dumps(migration.layout).decode())
-            structure = Structure(self.tables, self.engine.database, stamp)
-            reader = DatabaseReader(self.engine.database, self.statements, structure)
+            reader = self._writing_reader()
             for label in migration.reindexed:
-                reindex(reader, self.tables, label)
+                reindex(reader, *ids_of(reader, label))
         self._ready = False
 
     def _migration(self, database: peewee.Database) -> Migration:
@@ -196,11 +218,15 @@ class PeeweeBackend(Backend):
 
     def _present(self, database: peewee.Database) -> Structure:
         """The structure of the present version, as far as is known."""
-        structure = self._structure
-        if structure is None:
-            stamp = self._read_state("stamp", database) or ""
-            structure = self._structure = Structure(self.tables, database, stamp)
+        if self._structure is not None:
+            return self._structure
+        structure = self._read_structure(database)
+        self._structure = structure if self.statements.tables.versioned else None
         return structure
+
+    def _read_structure(self, database: peewee.Database) -> Structure:
+        tables = self.statements.tables
+        return Structure(tables, database, tables.read_version(database))
 
     # Writing.
 
@@ -210,9 +236,8 @@ class PeeweeBackend(Backend):
 
         An error that leaves the ``with`` block leaves the content as it was.
         """
-        with self._transaction() as stamp:
-            structure = Structure(self.tables, self.engine.database, stamp)
-            reader = DatabaseReader(self.engine.database, self.statements, structure)
+        with self._transaction():
+            reader = self._writing_reader()
             writer = Writer(self.tables, self.registry, reader)
             sites = self._sites() if content_changed.receivers else None
             yield writer
@@ -226,6 +251,16 @@ class PeeweeBackend(Backend):
         """All sites with their home pages, as they are now."""
         return list(Structure(self.tables, self.engine.database, "").sites)
 
+    def _writing_reader(self) -> DatabaseReader:
+        """Reads what a transaction has changed."""
+        database = self.engine.database
+        return DatabaseReader(database, self.statements, self._read_structure(database))
+
+    def reload(self) -> None:
+        if self._models:
+            with self.write() as content:
+                content.refresh()
+
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         with self._transaction():
             load(content, self.registry, self.tables)
@@ -234,21 +269,20 @@ class PeeweeBackend(Backend):
         content_changed.send(self, tags=frozenset([EVERYTHING]))
 
     @contextmanager
-    def _transaction(self, *, migrating: bool = False) -> Iterator[str]:
-        """A transaction in which the content becomes another version; gives its stamp."""
+    def _transaction(self, *, migrating: bool = False) -> Iterator[None]:
+        """A transaction in which the content becomes another version."""
         why = "" if migrating else self.not_ready()
         if why:
             raise ConfigurationError(why)
         with connected(self.engine.database), self.engine.transaction():
-            stamp = secrets.token_hex(8)
             # Whoever writes as well waits here, so that one builds on what the other did.
-            self._write_state("stamp", stamp)
-            yield stamp
+            self._write_state("stamp", secrets.token_hex(8))
+            yield
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
         with self.reader() as reader:
-            yield from dump(reader, self.tables)
+            yield from dump(reader)
 
     def check(self) -> Iterator[Problem]:
         why = self.not_ready()
@@ -258,7 +292,7 @@ class PeeweeBackend(Backend):
         with self.reader() as reader:
             for sentence in self._migration(self.engine.reading).left_over():
                 yield Problem("database", "", sentence)
-            yield from check(reader, self.tables)
+            yield from check(reader)
 
 
 class SQLiteBackend(PeeweeBackend):
@@ -278,6 +312,13 @@ class MariaDBBackend(PeeweeBackend):
 
     engine_class = MariaDB
 
+
+#: What serves from which kind of database.
+_KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
+    (peewee.SqliteDatabase, SQLiteBackend),
+    (peewee.PostgresqlDatabase, PostgreSQLBackend),
+    (peewee.MySQLDatabase, MariaDBBackend),
+)
 
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
 _UNFIT = "The tables are not those of the declared types."

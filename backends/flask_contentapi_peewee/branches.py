@@ -53,10 +53,11 @@ class Branches:
 
     def below(self, page: int) -> list[tuple[int, str]]:
         """The pages below a page, the last of the tree first: id and type."""
-        fields = self._table.fields
-        query = self._table.model.select(fields["id"], fields["type"])
-        query = query.where(self._inside(self.of(page).path) & (fields["id"] != page))
-        return [*self._reader.all(query.order_by(fields["path_"].desc()))]
+        known = self._reader.tables.endpoints["pages"].base
+        path = self.of(page).path
+        inside = (known.fields["path_"] > path) & (known.fields["path_"] < end(path))
+        query = known.model.select(known.fields["id"], known.fields["type"]).where(inside)
+        return [*self._reader.all(query.order_by(known.fields["path_"].desc()))]
 
     def _inside(self, path: str) -> Any:
         """A page and all below it."""

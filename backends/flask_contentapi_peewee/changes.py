@@ -8,7 +8,7 @@ from flask_contentapi.changes import MOST_NAMED, Object, embedded, pointed, tags
 from flask_contentapi.registry import Column
 from flask_contentapi.signals import EVERYTHING
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.tables import OwnTable, Tables
+from flask_contentapi_peewee.tables import OwnTable
 
 __all__ = ["Changes"]
 
@@ -16,12 +16,10 @@ __all__ = ["Changes"]
 class Changes:
     """Gathers the objects that a transaction changes.
 
-    :param tables: the tables.
     :param reader: reads what is there, what the transaction has changed included.
     """
 
-    def __init__(self, tables: Tables, reader: DatabaseReader) -> None:
-        self._tables = tables
+    def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
         self._changed: set[Object] = set()
         self._turned: set[Object] = set()
@@ -48,7 +46,7 @@ class Changes:
 
     def _pointing(self) -> Iterator[Object]:
         """The objects that point to one which others see now."""
-        for name, endpoint in self._tables.endpoints.items():
+        for name, endpoint in self._reader.tables.endpoints.items():
             for own in endpoint.all:
                 for table in (own, *own.many.values()):
                     for column in table.columns.values():

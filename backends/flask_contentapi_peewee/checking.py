@@ -14,8 +14,9 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 __all__ = ["check"]
 
 
-def check(reader: DatabaseReader, tables: Tables) -> Iterator[Problem]:
+def check(reader: DatabaseReader) -> Iterator[Problem]:
     """Undeclared types, and relations to nothing."""
+    tables = reader.tables
     for name, endpoint in tables.endpoints.items():
         base = endpoint.base
         identity, label = base.fields["id"], base.fields["type"]

@@ -21,6 +21,12 @@ from flask_contentapi import kinds
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.conversions import (
+    Conversion,
+    MariaDBConversion,
+    PostgreSQLConversion,
+    SQLiteConversion,
+)
 
 __all__ = ["Engine", "MariaDB", "PostgreSQL", "SQLite", "md5"]
 
@@ -51,10 +57,12 @@ class Engine(ABC):
 
     ordered_join: ClassVar[str] = peewee.JOIN.INNER
     sql_types: ClassVar[Mapping[str, str]]
+    conversion_class: ClassVar[type[Conversion]]
 
     def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:
         self.database = database
         self.reading = reading or database
+        self.conversion = self.conversion_class(self.sql_types)
 
     @classmethod
     @abstractmethod
@@ -140,7 +148,7 @@ class Engine(ABC):
 
     @abstractmethod
     def array(self, fields: Sequence[StoredField]) -> Clause:
-        """Columns of a row as a JSON array, decimals as texts."""
+        """Columns of a row as a JSON array; where numbers would lose digits, they are texts."""
 
     # Full text. Words are tokens of ASCII letters and digits, which every engine takes as they
     # are; they are neither so short nor so common that one would leave them out.
@@ -198,6 +206,7 @@ class SQLite(Engine):
     """SQLite, with FTS5; its file is written ahead (WAL), so that readers never wait."""
 
     ordered_join = peewee.JOIN.CROSS
+    conversion_class = SQLiteConversion
     sql_types = {
         **dict.fromkeys(("text", "key", "path", "date", "time", "datetime"), "TEXT"),
         **dict.fromkeys(("json", "blocks", "decimal"), "TEXT"),
@@ -207,7 +216,9 @@ class SQLite(Engine):
 
     def __init__(self, database: peewee.Database) -> None:
         super().__init__(database)
-        cast(peewee.SqliteDatabase, database).register_function(md5, "md5", 1)
+        known = cast(peewee.SqliteDatabase, database)
+        known.register_function(md5, "md5", 1)
+        cast(SQLiteConversion, self.conversion).register(known)
 
     @classmethod
     def connect(cls, address: str, root: Path) -> SQLite:
@@ -234,14 +245,22 @@ class SQLite(Engine):
         return cls(database)
 
     @property
-    def _file(self) -> Path:
-        return Path(unquote(urlsplit(self.database.database).path))
+    def _file(self) -> Path | None:
+        """The file, unless all is in memory."""
+        name = str(self.database.database)
+        if name == ":memory:" or "mode=memory" in name:
+            return None
+        return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
 
     def missing(self) -> str:
-        return "" if self._file.exists() else f"There is no database file {self._file.name}."
+        file = self._file
+        if file is None or file.exists():
+            return ""
+        return f"There is no database file {file.name}."
 
     def create(self) -> None:
-        self._file.touch()
+        if self._file is not None:
+            self._file.touch()
 
     def transaction(self) -> Any:
         # A transaction that begins with reading could not go on to write after another has.
@@ -263,7 +282,9 @@ class SQLite(Engine):
         self.create_words(table)
 
     def array(self, fields: Sequence[StoredField]) -> Clause:
-        return fn.json_array(*fields)
+        # JSON itself has no more than 15 digits of a number.
+        floats = {field for field in fields if isinstance(field.kind, kinds.Float)}
+        return fn.json_array(*(_digits(f) if f in floats else f for f in fields))
 
     def create_words(self, table: str) -> None:
         self.database.execute_sql(
@@ -293,9 +314,15 @@ class SQLite(Engine):
         return (" AND " if every else " OR ").join(f'"{token}"' for token in tokens)
 
 
+def _digits(field: StoredField) -> Clause:
+    """A number as text that has all its digits."""
+    return peewee.Case(None, [(field.is_null(False), fn.printf("%!.20g", field))])
+
+
 class PostgreSQL(Engine):
     """PostgreSQL; with several hosts in the address, standbys are read from."""
 
+    conversion_class = PostgreSQLConversion
     sql_types = {
         **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
         **dict.fromkeys(("key", "path", "date", "time", "datetime"), 'VARCHAR COLLATE "C"'),
@@ -383,6 +410,7 @@ class MariaDB(Engine):
     """MariaDB and MySQL; of several hosts in the address the first that answers is read from."""
 
     ordered_join = "STRAIGHT_JOIN"
+    conversion_class = MariaDBConversion
     sql_types = {
         **dict.fromkeys(
             ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"

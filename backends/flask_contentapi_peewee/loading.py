@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import peewee
 
 from flask_contentapi.library import Library, Table, read_library
 from flask_contentapi.query import Row
@@ -15,7 +18,7 @@ from flask_contentapi_peewee.rows import BATCH, Branch, Inserter, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
 
-__all__ = ["dump", "find_branches", "load", "reindex"]
+__all__ = ["dump", "find_branches", "forget_gone", "ids_of", "load", "reindex"]
 
 
 def load(content: Mapping[str, Iterable[Any]], registry: Registry, tables: Tables) -> None:
@@ -119,8 +122,9 @@ def find_branches(pages: Table) -> dict[int, Branch]:
     return branches
 
 
-def dump(reader: DatabaseReader, tables: Tables) -> Iterator[tuple[str, Any]]:
+def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
     """All that the tables hold as records, each with its section."""
+    tables = reader.tables
     for record in reader.records(tables.locales, ["code"], "sort"):
         yield "locales", record["code"]
     for record in reader.records(tables.sites, SITE_COLUMNS, "id"):
@@ -147,16 +151,36 @@ def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[di
             yield write_record(endpoint, tuple(row), extras)
 
 
-def reindex(reader: DatabaseReader, tables: Tables, label: str) -> None:
-    """Finds the words of all objects of a type anew."""
-    for name, endpoint in tables.endpoints.items():
-        if label not in endpoint.endpoint.types:
-            continue
-        declared = endpoint.endpoint.types[label]
-        known = reader.records(endpoint.base, ["id", "type"], "id")
-        ids = [record["id"] for record in known if record["type"] == label]
-        for start in range(0, len(ids), BATCH):
-            stored = reader.stored(name, ids[start : start + BATCH], label)
-            tables.engine.delete_words(endpoint.words, list(stored))
-            found = [words_of_row(declared, row[:-1]) for row in stored.values()]
-            tables.engine.put_words(endpoint.words, found)
+def ids_of(reader: DatabaseReader, label: str) -> tuple[str, list[int]]:
+    """Where the objects of a type are served, and the ids of all."""
+    for name, tables in reader.tables.endpoints.items():
+        if label in tables.endpoint.types:
+            known = reader.records(tables.base, ["id", "type"], "id")
+            return name, [record["id"] for record in known if record["type"] == label]
+    raise KeyError(label)
+
+
+def reindex(reader: DatabaseReader, endpoint: str, ids: Sequence[int]) -> None:
+    """Finds the words of some objects anew, some of which may be gone."""
+    tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        engine.delete_words(tables.words, batch)
+        by_label: defaultdict[str, list[int]] = defaultdict(list)
+        for identity, label in reader.labels(endpoint, batch).items():
+            by_label[label].append(identity)
+        for name, known in by_label.items():
+            declared = tables.endpoint.type_of(name)
+            rows = reader.stored(endpoint, known, name).values()
+            engine.put_words(tables.words, [words_of_row(declared, row[:-1]) for row in rows])
+
+
+def forget_gone(reader: DatabaseReader, endpoint: str) -> None:
+    """Takes the words of objects that are gone out of the table of words."""
+    tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
+    words = peewee.Table(tables.words).bind(engine.database)
+    there = {
+        identity for (identity,) in reader.all(tables.base.model.select(tables.base.fields["id"]))
+    }
+    known = [identity for (identity,) in reader.all(words.select(engine.words_id(words)))]
+    engine.delete_words(tables.words, [identity for identity in known if identity not in there])

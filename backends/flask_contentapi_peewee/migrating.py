@@ -180,7 +180,7 @@ class Migration:
         for table in self._created:
             table.model.create_table()
         for endpoint in self._tables.endpoints.values():
-            for table in endpoint.own:
+            for table in endpoint.own.values():
                 if table in self._created:
                     self._fill(endpoint, table)
         for table, column in self._added:

@@ -51,6 +51,10 @@ class Objects:
         """Whether a table has a row with an id."""
         return self.count(table, table.fields["id"] == identity) > 0
 
+    def is_there(self, endpoint: str, identity: Any) -> bool:
+        """Whether there is an object with an id, in our tables or in others."""
+        return self.exists(self._reader.tables.endpoints[endpoint].base, identity)
+
     def count(self, table: OwnTable, condition: Any) -> int:
         """How many rows of a table meet a condition."""
         ((number,),) = self._reader.all(table.model.select(fn.COUNT(1)).where(condition))
@@ -92,7 +96,7 @@ class Objects:
 
         :raises ContentError: if there is no such object.
         """
-        base = self.endpoint(endpoint).base
+        base = self._reader.tables.endpoints[self.endpoint(endpoint).endpoint.name].base
         query = base.model.select(base.fields["type"]).where(base.fields["id"] == identity)
         found: list[str] = [label for (label,) in self._reader.all(query)]
         if not found:
@@ -163,6 +167,7 @@ class Objects:
     def _check(self, reader: RecordReader, place: Place, row: Row) -> None:
         """Notes what does not fit to what is there."""
         endpoint = self._registry.endpoints[place.section]
+        self._refuse_foreign(place, row[1])
         values = dict(zip(endpoint.type_of(row[1]).column_names, row, strict=True))
         collection = values["collection"] if endpoint.collections else None
         if collection is not None and not self.exists(self._tables.collections, collection):
@@ -170,10 +175,17 @@ class Objects:
         if endpoint.tree:
             parent, locale = values["parent"], values["locale"]
             if parent is not None and not self.exists(self._pages, parent):
-                reader.note(place, "parent", f"there is no page {parent}")
+                foreign = self.is_there("pages", parent)
+                why = f"page {parent} is a row of the site's own; pages of ours go below ours only"
+                reader.note(place, "parent", why if foreign else f"there is no page {parent}")
             if locale is not None and locale not in self.locales():
                 known = ", ".join(self.locales())
                 reader.note(place, "locale", f"{locale!r} is none of {known}")
+
+    def _refuse_foreign(self, place: Place, label: str) -> None:
+        table = self._reader.tables.foreign.get(label)
+        if table is not None:
+            refuse(place, "type", f"{label} are the rows of {table}, which the site itself changes")
 
     @property
     def _pages(self) -> OwnTable:
@@ -213,6 +225,8 @@ class Objects:
 
         :param doomed: of each the id and the type.
         """
+        for identity, label in doomed:
+            self._refuse_foreign(Place(endpoint, 0, f"{endpoint} {identity}"), label)
         for start in range(0, len(doomed), BATCH):
             some = doomed[start : start + BATCH]
             self._remove(endpoint, [identity for identity, _ in some], {label for _, label in some})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,16 +15,11 @@ from flask_contentapi.library import Restrictions
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi_peewee.columns import EPOCH, NEVER
-from flask_contentapi_peewee.statements import (
-    Projection,
-    Shape,
-    Statement,
-    Statements,
-    Values,
-    shape_of,
-)
+from flask_contentapi_peewee.projections import Projection
+from flask_contentapi_peewee.shapes import Shape, Values, shape_of
+from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
-from flask_contentapi_peewee.tables import OwnTable
+from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["DatabaseReader"]
 
@@ -45,13 +41,18 @@ class DatabaseReader(Reader):
         self._database = database
         self._statements = statements
         self._structure = structure
-        # Whether the stamp was seen since something was read, and whether something was missed.
+        # Whether the stamp was seen since something was read, and whether something was told that
+        # does not bring it along: the version itself, or that something is not there.
         self._proved = self._missed = False
 
     @property
+    def tables(self) -> Tables:
+        """The tables that are read."""
+        return self._statements.tables
+
+    @property
     def version(self) -> str:
-        if not self._proved:
-            self._prove()
+        self._missed = True
         return self._structure.stamp
 
     @property
@@ -79,6 +80,8 @@ class DatabaseReader(Reader):
             unseen = _unseen(query, counted)
             if unseen or query.offset >= counted.total or query.limit == 0:
                 return Selected((), 0 if unseen else counted.total, unseen)
+            shape = shape._replace(counted=True)
+            values = replace(values, named=counted.named)
         if query.count:
             shape = shape._replace(deep=self._is_deep(query), walk=self._is_walk(query, counted))
         statement, projection = self._statements.page(shape)
@@ -144,7 +147,13 @@ class DatabaseReader(Reader):
 
     def all(self, query: Any) -> list[tuple[Any, ...]]:
         """What a query of peewee's gives, as tuples."""
-        return list(query.tuples().execute(self._database))
+        return self._statements.tables.all(query, self._database)
+
+    def labels(self, endpoint: str, ids: Sequence[int]) -> dict[int, str]:
+        """The types of some objects, hidden ones too, by id."""
+        statement, _ = self._statements.fetch(Shape(endpoint, ("type",), everything=True))
+        found = self._run(statement, Values(_NOBODY, ids=ids))
+        return {identity: label for identity, label, _ in found}
 
     def stored(self, endpoint: str, ids: Sequence[int], label: str) -> dict[int, Row]:
         """Objects of one type with all that is stored of them, hidden ones too.
@@ -180,9 +189,9 @@ class DatabaseReader(Reader):
         found = self._run(statement, values)
         if not found:
             return None
-        stored = detail.read(found[0])
-        label: str = stored["type"]
+        label = detail.label(found[0])
         columns = columns_of(label)
+        stored = detail.values(found[0], columns)
         tables = detail.tables(label)
         for column in columns:
             if column not in stored:
@@ -248,7 +257,7 @@ class DatabaseReader(Reader):
         return found
 
     def settle(self) -> None:
-        """Makes sure that what was not found is not there in the version that was read.
+        """Makes sure that the content still has the version that was read.
 
         :raises ContentChanged: if the content has become another one meanwhile.
         """
@@ -256,8 +265,7 @@ class DatabaseReader(Reader):
             self._prove()
 
     def _prove(self) -> None:
-        ((stamp,),) = self.all(self._statements.stamp())
-        self._verify(stamp)
+        self._verify(self.tables.read_version(self._database))
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
         cursor = self._database.execute_sql(statement.text, statement.fill(values))

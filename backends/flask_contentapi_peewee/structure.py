@@ -138,7 +138,7 @@ class Structure:
         return self._all(query.order_by(table.fields[order]))
 
     def _all(self, query: Any) -> list[Any]:
-        return list(query.tuples().execute(self._database))
+        return self._tables.all(query, self._database)
 
     def find_paths(self, pages: Sequence[int]) -> dict[int, str]:
         """The paths of pages that need not be home pages."""

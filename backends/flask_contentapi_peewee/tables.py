@@ -7,20 +7,21 @@ and of every type that it derives from. Tags and child objects have tables of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import peewee
+from peewee import SQL
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
 from flask_contentapi.registry import Column, Endpoint, ObjectType, Registry
-from flask_contentapi_peewee.columns import StoredField, stored_field
+from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
 from flask_contentapi_peewee.engines import Engine, md5
 
-__all__ = ["GONE", "EndpointTables", "Model", "OwnTable", "Tables"]
+__all__ = ["GONE", "EndpointTables", "Maker", "Model", "OwnTable", "Tables"]
 
 #: In front of the name of every table, so that they can live beside a site's own.
 PREFIX = "contentapi_"
@@ -68,9 +69,14 @@ class EndpointTables:
 
     :param endpoint: the endpoint.
     :param make: makes models.
+    :ivar shift: what an object's id has more than the number it has in the column :attr:`key`.
+    :ivar reach: the column with the path that tells below which pages a page is.
     """
 
-    def __init__(self, endpoint: Endpoint, make: _Maker) -> None:
+    shift = 0
+    reach = "path_"
+
+    def __init__(self, endpoint: Endpoint, make: Maker) -> None:
         self.endpoint = endpoint
         self.base = make.base_table(endpoint)
         self.words = f"{PREFIX}{endpoint.name}_words"
@@ -80,6 +86,10 @@ class EndpointTables:
             for label, declared in endpoint.types.items()
             if (added := _added(endpoint, declared))
         }
+        #: The tables among these that are ours, and for each type whose objects stand elsewhere
+        #: what stands in their stead.
+        self.ours = self
+        self.further: dict[str, Sequence[EndpointTables]] = {}
 
     def lineage(self, label: str) -> list[OwnTable]:
         """The tables besides the base that an object of a type has a row in."""
@@ -93,15 +103,49 @@ class EndpointTables:
         ]
 
     @property
-    def own(self) -> Iterable[OwnTable]:
-        """The tables of the types that add columns."""
-        return self._own.values()
+    def own(self) -> Mapping[str, OwnTable]:
+        """The tables of the types that add columns, by the types' labels."""
+        return self._own
+
+    @property
+    def key(self) -> StoredField:
+        """The column that objects are found by."""
+        return self.base.fields["id"]
+
+    @property
+    def default_order(self) -> StoredField:
+        """What puts the objects in the default order."""
+        return self.base.fields["path_" if self.endpoint.tree else "id"]
+
+    def parts(
+        self, types: frozenset[str] | None
+    ) -> Iterator[tuple[EndpointTables, frozenset[str] | None]]:
+        """The tables that the objects of some types stand in, each with the types that are to be
+        told apart in it; None: all that stand there are asked for."""
+        here = None if types is None else types - self.further.keys()
+        if here or not types:
+            yield self.ours, here
+        for label, parts in self.further.items():
+            if types is None or label in types:
+                yield from ((part, None) for part in parts)
+
+    def array(self, label: str, engine: Engine, wanted: SQL) -> Clause:
+        """What stands in the table of a type, as a JSON array; for other objects NULL.
+
+        :param label: the type.
+        :param wanted: the place of an object's id.
+        """
+        table = self._own[label]
+        columns = [field for name, field in table.fields.items() if name != "id"]
+        stored = table.model.select(engine.array(columns)).where(table.fields["id"] == wanted)
+        labels = [name for name in self.endpoint.types if table in self.lineage(name)]
+        return peewee.Case(None, [(self.base.fields["type"].in_(labels), stored)])
 
     @property
     def all(self) -> Iterator[OwnTable]:
         """All tables, the base first."""
         yield self.base
-        yield from self.own
+        yield from self.own.values()
 
 
 def _asked(endpoint: Endpoint) -> frozenset[str]:
@@ -127,10 +171,14 @@ class Tables:
 
     :param registry: the declared types.
     :param engine: the database.
+    :param make: makes the models, if not in the usual way.
+    :cvar address_forms: the forms in which a page's address may stand in its row.
     """
 
-    def __init__(self, registry: Registry, engine: Engine) -> None:
-        make = _Maker(engine)
+    address_forms: ClassVar[Sequence[Callable[[str], str]]] = (str,)
+
+    def __init__(self, registry: Registry, engine: Engine, make: Maker | None = None) -> None:
+        make = make or Maker(engine)
         self.engine = engine
         self.state = make.table("state", {"key": make.key(primary_key=True), "value": make.text()})
         self.locales = make.table(
@@ -161,6 +209,34 @@ class Tables:
             name: EndpointTables(endpoint, make) for name, endpoint in registry.endpoints.items()
         }
 
+    @property
+    def foreign(self) -> Mapping[str, str]:
+        """The types whose objects are rows of tables that are not ours, with those tables."""
+        return {}
+
+    @property
+    def versioned(self) -> bool:
+        """Whether it can be seen from the version that the content is another one."""
+        return True
+
+    def version(self) -> Clause:
+        """The version of the content."""
+        state = self.state
+        return state.model.select(state.fields["value"]).where(state.fields["key"] == "stamp")
+
+    def read_version(self, database: peewee.Database) -> str:
+        """The version that the content has now."""
+        ((version,),) = self.all(peewee.Select(columns=[self.version()]), database)
+        return str(version)
+
+    def complete(self, query: Any) -> Any:
+        """A query with all that it refers to besides tables."""
+        return query
+
+    def all(self, query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
+        """What a query gives, as tuples of stored values."""
+        return list(self.complete(query).tuples().execute(database))
+
     def of_child(self, child: ObjectType) -> Iterator[OwnTable]:
         """The tables of the child objects of a type."""
         for endpoint in self.endpoints.values():
@@ -183,8 +259,11 @@ class Tables:
                 yield from table.models
 
 
-class _Maker:
-    """Makes tables for one database."""
+class Maker:
+    """Makes tables for one database.
+
+    :param engine: the database.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -205,6 +284,10 @@ class _Maker:
     def path(self, **options: Any) -> StoredField:
         """ASCII text with an index on all of it."""
         return StoredField(kinds.Text(), self._engine.sql_types["path"], **options)
+
+    def address(self) -> StoredField:
+        """The address of a page, escaped as in a URL."""
+        return self.text()
 
     def table(self, name: str, fields: Mapping[str, StoredField]) -> OwnTable:
         """A table with some columns."""
@@ -227,7 +310,7 @@ class _Maker:
         if endpoint.tree:
             derived |= {
                 "path_": self.path(),
-                "url_path": self.text(),
+                "url_path": self.address(),
                 "url_hash_": self.key(),
                 "access_": self.integer(),
                 "visible_from_": self.integer(),

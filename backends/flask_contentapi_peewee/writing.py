@@ -14,6 +14,7 @@ from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.branches import Branches
 from flask_contentapi_peewee.changes import Changes
+from flask_contentapi_peewee.loading import forget_gone, ids_of, reindex
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
@@ -57,7 +58,7 @@ class Writer:
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
         self._branches = Branches(tables, reader)
-        self._changes = Changes(tables, reader)
+        self._changes = Changes(reader)
 
     # Objects.
 
@@ -88,7 +89,7 @@ class Writer:
             given["slug"] = self._branches.free_slug(given.get("parent"), title)
         row, extras = self._read(endpoint, given)
         place = _place(endpoint, row[0])
-        if self._objects.exists(tables.base, row[0]):
+        if self._objects.is_there(endpoint, row[0]):
             refuse(place, "id", "another record has this id already")
         branch = None
         if tables.endpoint.tree:
@@ -261,6 +262,23 @@ class Writer:
         query = self._pages.model.select(fields["id"])
         found = query.where(equals(fields["translation_key"], key) & (fields["locale"] == locale))
         return next((page for (page,) in self._reader.all(found)), None)
+
+    def refresh(self, endpoint: str | None = None, *ids: int) -> None:
+        """Takes notice of what the site's own code has changed in rows of mapped models.
+
+        :param endpoint: where they are served; None: wherever.
+        :param ids: the objects that are others now, new or gone; none: all.
+        """
+        if endpoint is not None and ids:
+            reindex(self._reader, endpoint, ids)
+            self._changes.turned(endpoint, *ids)
+            return
+        for label in self._reader.tables.foreign:
+            served_at, known = ids_of(self._reader, label)
+            if endpoint in (None, served_at):
+                reindex(self._reader, served_at, known)
+                forget_gone(self._reader, served_at)
+        self._changes.everything()
 
     def tags(self) -> frozenset[str]:
         """The tags of the answers that have changed, or may have."""

@@ -1,0 +1,226 @@
+"""The rows of a site's own model as rows of our tables, in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import peewee
+from peewee import SQL, Value, fn
+
+from flask_contentapi.registry import Column, ObjectType
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, microseconds
+from flask_contentapi_peewee.mapping import Bound, ChildRows, MappedModel, TagRows
+from flask_contentapi_peewee.tables import PREFIX, OwnTable, Tables
+
+__all__ = ["ABOVE", "KEY", "PLACE", "Arm"]
+
+#: The columns that say where a page is in the tree.
+PLACE = ("id", "path_", "url_path", "access_")
+#: The columns besides those of our tables: the model's own key, and the path of the page above.
+KEY, ABOVE = "key_", "above_"
+
+
+class Arm:
+    """The rows of one mapped model.
+
+    :param tables: our tables.
+    :param bound: the model, with the type that its rows are of.
+    """
+
+    def __init__(self, tables: Tables, bound: Bound) -> None:
+        self._all = tables
+        self._tables = tables.endpoints[bound.declared.served_at.name]
+        self._convert = tables.engine.conversion
+        self._bound = bound
+        self.base = self._tables.base
+        self.label = bound.declared.label
+        self.shift = bound.mapped.ids_from
+        self.lineage = self._tables.lineage(self.label)
+        #: Whether the rows that the first query gives are all below the same page.
+        self.begins_flat = bound.mapped.under is not None or bound.above is None
+        #: The name of the query for the places of the rows, if they are pages.
+        self.places_name = _places_name(bound.mapped)
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether rows can be below others of the same model."""
+        return self._bound.above is self._bound.mapped
+
+    def objects(self, table: OwnTable, columns: Sequence[str]) -> list[Any]:
+        """Queries that together give all rows, with all that the type has.
+
+        :param table: what has a column for that.
+        :param columns: what is asked for.
+        """
+        if self._tables.endpoint.tree:
+            return [*self._pages(table, columns)]
+        values = {**self._fixed(), **self._values(table, columns)}
+        return [self._select(table, values, columns)]
+
+    def rows(self, table: OwnTable, columns: Sequence[str]) -> list[Any]:
+        """Queries that give all rows as one of our tables has them.
+
+        :param table: the table of the endpoint, of a type, or of a field of tags or child objects.
+        :param columns: what is asked for.
+        """
+        if table is self.base:
+            return self.objects(table, columns)
+        if table in self.lineage:
+            return [self._select(table, self._values(table, columns), columns)]
+        for lists in (self.base, *self.lineage):
+            for field, many in lists.many.items():
+                if many is table and field in self._bound.mapped.columns:
+                    return [self._many(table, self._bound.mapped.columns[field], columns)]
+        return []
+
+    def places(self) -> list[Any]:
+        """Queries for the places of pages in the tree; where they are below each other, the
+        later ones ask the query that all make together."""
+        return [*self._pages(self.base, PLACE)] if self._tables.endpoint.tree else []
+
+    # Values.
+
+    def _select(self, table: OwnTable, values: Mapping[str, Clause], columns: Sequence[str]) -> Any:
+        query = self._bound.model.select(*_named(table, values, columns))
+        where = self._bound.mapped.where
+        return query if where is None else query.where(where)
+
+    def _fixed(self) -> dict[str, Clause]:
+        """What no column of the model says."""
+        label = self._convert.typed("key", Value(self._bound.declared.label))
+        return {"type": label, "extras_": self._convert.typed("json", SQL("NULL"))}
+
+    def _values(self, table: OwnTable, columns: Iterable[str]) -> dict[str, Clause]:
+        """The values of the stored fields that a table has, the id among them."""
+        bound = self._bound
+        values = {
+            name: self._value(bound.declared, column, bound.model, bound.mapped.columns, table)
+            for name, column in table.columns.items()
+            if name in columns and name not in ("id", "parent")
+        }
+        key = bound.model._meta.primary_key
+        return {**values, "id": self._convert.typed("integer", bound.identity), KEY: key}
+
+    def _value(
+        self,
+        declared: ObjectType,
+        column: Column,
+        model: Any,
+        columns: Mapping[str, Any],
+        table: OwnTable,
+    ) -> Clause:
+        field = table.fields[column.name]
+        given = self._bound.given(declared, column, model, columns)
+        if isinstance(given, peewee.ColumnBase):
+            return self._convert.stored(field, given)
+        return self._convert.typed(field.kind.name, self._constant(field, given))
+
+    def _constant(self, field: StoredField, given: Any) -> Clause:
+        if given is None and field.column_name == "locale":
+            code, sort = (self._all.locales.fields[name] for name in ("code", "sort"))
+            return self._all.locales.model.select(code).order_by(sort).limit(1)
+        return SQL("NULL") if given is None else Value(field.db_value(given), unpack=False)
+
+    # The tree.
+
+    def _pages(self, table: OwnTable, columns: Sequence[str]) -> Iterator[Any]:
+        """The pages under a page of ours, and those under a row of a mapped model."""
+        bound, parent = self._bound, self._bound.parent
+        is_key = isinstance(parent, peewee.ForeignKeyField)
+        under = bound.mapped.under if is_key else parent
+        if under is not None:
+            above = self.base.model.alias()
+            place = {name: getattr(above, self.base.fields[name].name) for name in PLACE}
+            on = place["id"] == under
+            on = on & parent.is_null() if is_key else on
+            yield self._below(place, table, columns).join(above, on=on)
+        if bound.above is not None:
+            places = peewee.Table(_places_name(bound.above))
+            place = {name: getattr(places.c, name) for name in PLACE}
+            on = place["id"] == bound.shifted(parent, bound.above)
+            yield self._below(place, table, columns).join(places, on=on)
+
+    def _below(self, above: Mapping[str, Clause], table: OwnTable, columns: Sequence[str]) -> Any:
+        """The pages below others.
+
+        :param above: the places of the others.
+        :param table: what has a column for each value.
+        :param columns: what is asked for.
+        """
+        typed = self._convert.typed
+        slug = self._values(self.base, ["slug"])["slug"]
+        address = above["url_path"].concat(slug).concat("/")
+        values = {
+            **self._fixed(),
+            **self._values(table, columns),
+            ABOVE: typed("path", above["path_"]),
+            "parent": typed("relation", above["id"]),
+            "path_": typed("path", above["path_"].concat(self._convert.step(self._bound.identity))),
+            "url_path": self._convert.address(address),
+            "url_hash_": typed("key", fn.MD5(address)),
+            "access_": typed("integer", above["access_"]),
+            "is_restricted_": typed("boolean", SQL("FALSE")),
+            **self._visible(),
+        }
+        return self._select(table, values, columns)
+
+    def _visible(self) -> dict[str, Clause]:
+        live = self._values(self.base, ["live"])["live"]
+        start = peewee.Case(None, [(live, self._moment("go_live_at", ALWAYS))], NEVER)
+        return {
+            "visible_from_": self._convert.typed("integer", start),
+            "visible_until_": self._convert.typed("integer", self._moment("expires_at", NEVER)),
+        }
+
+    def _moment(self, column: str, none: int) -> Clause:
+        """A moment in a page's row as a number.
+
+        :param none: the number where there is none.
+        """
+        bound = self._bound
+        declared = bound.declared
+        given = bound.given(declared, declared.columns[column], bound.model, bound.mapped.columns)
+        if isinstance(given, peewee.ColumnBase):
+            return fn.COALESCE(self._convert.moment(given), none)
+        return Value(none if given is None else microseconds(given))
+
+    # Tags and child objects.
+
+    def _many(self, table: OwnTable, given: Any, columns: Sequence[str]) -> Any:
+        if isinstance(given, TagRows):
+            return self._tags(given, table, columns)
+        return self._children(given, table, columns)
+
+    def _tags(self, given: TagRows, table: OwnTable, columns: Sequence[str]) -> Any:
+        link = given.link
+        values = {
+            "id": self._convert.typed("integer", self._bound.shifted(link, self._bound.mapped)),
+            "tag": self._convert.stored(table.fields["tag"], given.tag),
+        }
+        query = link.model.select(*_named(table, values, columns))
+        if given.tag.model is not link.model:
+            query = query.join(given.tag.model)
+        return query.where(given.tag.is_null(False)).distinct()
+
+    def _children(self, given: ChildRows, table: OwnTable, columns: Sequence[str]) -> Any:
+        child, model = table.child, given.owner.model
+        assert child is not None
+        key = model._meta.primary_key
+        owner = self._bound.shifted(given.owner, self._bound.mapped)
+        sort = key if given.sort is None else given.sort
+        ids = {"id": key, "owner_": owner, "sort_": sort}
+        values = {name: self._convert.typed("integer", column) for name, column in ids.items()}
+        for name, column in table.columns.items():
+            if name not in values and name in columns:
+                values[name] = self._value(child, column, model, given.columns, table)
+        return model.select(*_named(table, values, columns))
+
+
+def _places_name(mapped: MappedModel) -> str:
+    return f"{PREFIX}{mapped.content_class.type_label().replace('.', '_').lower()}_places"
+
+
+def _named(table: OwnTable, values: Mapping[str, Clause], columns: Sequence[str]) -> list[Clause]:
+    """Values under the names of a table's columns."""
+    return [values[name].alias(table.fields[name].column_name) for name in columns]

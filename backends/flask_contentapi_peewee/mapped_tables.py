@@ -1,0 +1,215 @@
+"""The tables as they are read where rows of a site's own models stand among ours.
+
+Each table that gets such rows is read by a named query in its stead: its own rows, and then
+those of each model, in the same columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial, reduce
+from operator import add
+from typing import Any
+from urllib.parse import quote, unquote
+
+import peewee
+from peewee import SQL, fn
+
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.arms import ABOVE, KEY, Arm
+from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.engines import Engine
+from flask_contentapi_peewee.mapping import MappedModel, bind
+from flask_contentapi_peewee.tables import PREFIX, EndpointTables, Maker, OwnTable, Tables
+
+__all__ = ["MappedTables"]
+
+
+class _Address(StoredField):
+    """An address in which the slugs of a site's own rows stand as they are."""
+
+    is_plain = False
+
+    def decode(self, value: Any) -> Any:
+        return quote(value, safe="/%")
+
+
+class _MappedMaker(Maker):
+    def address(self) -> StoredField:
+        text = self.text()
+        return _Address(text.kind, text.field_type)
+
+
+class _Part(EndpointTables):
+    """Rows of one model, as one table with all columns of the type.
+
+    :param whole: the tables of the endpoint.
+    :param arm: the rows.
+    :param number: which of the queries for them.
+    :param make: makes the model.
+    """
+
+    def __init__(self, whole: EndpointTables, arm: Arm, number: int, make: Maker) -> None:
+        self.endpoint, self.words, self.shift = whole.endpoint, whole.words, arm.shift
+        self._label = arm.label
+        # Rows below one page are in the order of their keys.
+        self._is_flat = number == 0 and arm.begins_flat
+        self._whole = whole
+        self._own = {}
+        tables = (whole.base, *whole.lineage(arm.label))
+        fields: dict[str, StoredField] = {
+            name: copy(field) for table in tables for name, field in table.fields.items()
+        }
+        fields |= {KEY: make.integer()}
+        if self.endpoint.tree:
+            self.reach = ABOVE
+            fields |= {ABOVE: make.path()}
+        self.base = make.table(f"{arm.label.replace('.', '_').lower()}_rows{number}", fields)
+        self.base.columns = {n: c for table in tables for n, c in table.columns.items()}
+        self.base.many = {name: many for table in tables for name, many in table.many.items()}
+
+    @property
+    def key(self) -> StoredField:
+        return self.base.fields[KEY]
+
+    @property
+    def default_order(self) -> StoredField:
+        order: StoredField = self.key if self._is_flat else super().default_order
+        return order
+
+    def array(self, label: str, engine: Engine, wanted: SQL) -> Clause:
+        table = self._whole.own[label]
+        if table not in self._whole.lineage(self._label):
+            return SQL("NULL")
+        return engine.array([self.base.fields[name] for name in table.fields if name != "id"])
+
+
+class MappedTables(Tables):
+    """The tables with the rows of mapped models; they are for reading only.
+
+    A table in which some of them stand is read by a named query, which gives its own rows and
+    then theirs. What is asked of most objects is asked of our tables and of each model apart.
+
+    :param own: the tables that are ours.
+    :param registry: the declared types.
+    :param mapped: the models.
+    :raises DeclarationError: if a model does not fit its type.
+    """
+
+    address_forms = (str, unquote)
+
+    def __init__(self, own: Tables, registry: Registry, mapped: Sequence[MappedModel]) -> None:
+        make = _MappedMaker(own.engine)
+        super().__init__(registry, own.engine, make)
+        self._bound = bind(mapped, registry)
+        self._arms = [Arm(own, bound) for bound in self._bound]
+        #: What makes each named query, of the columns that are asked for.
+        self._queries: dict[str, Callable[[Sequence[str]], list[Any]]] = {}
+        #: The tables that they are asked as.
+        self._tables: dict[str, OwnTable] = {}
+        for name, whole in self.endpoints.items():
+            arms = [arm for arm in self._arms if arm.label in whole.endpoint.types]
+            if arms:
+                self._unite(own.endpoints[name], whole)
+                whole.ours = self._ours(whole, make)
+                for arm in arms:
+                    self._add_parts(whole, arm, make)
+
+    # The named queries.
+
+    def _unite(self, own: EndpointTables, whole: EndpointTables) -> None:
+        """Lets the tables of an endpoint be read with the rows of the models."""
+        for ours, read in zip(own.all, whole.all, strict=True):
+            self._unite_table(ours, read)
+            for field, many in ours.many.items():
+                self._unite_table(many, read.many[field])
+
+    def _unite_table(self, ours: OwnTable, read: OwnTable) -> None:
+        def query(columns: Sequence[str]) -> list[Any]:
+            own = ours.model.select(*(ours.fields[column] for column in columns))
+            return [own, *(rows for arm in self._arms for rows in arm.rows(ours, columns))]
+
+        if len(query(["id"])) > 1:
+            name = f"{ours.model._meta.table_name}_all"
+            read.model._meta.set_table_name(name)
+            self._queries[name], self._tables[name] = query, read
+
+    @staticmethod
+    def _ours(whole: EndpointTables, make: Maker) -> EndpointTables:
+        """Our tables alone; what belongs to their rows is read as of all objects."""
+        ours = EndpointTables(whole.endpoint, make)
+        for table, read in zip(ours.all, whole.all, strict=True):
+            table.many = read.many
+        return ours
+
+    def _add_parts(self, whole: EndpointTables, arm: Arm, make: Maker) -> None:
+        count = len(arm.objects(whole.base, ["id"]))
+        parts = [_Part(whole, arm, number, make) for number in range(count)]
+        whole.further[arm.label] = parts
+        for number, part in enumerate(parts):
+            name = str(part.base.model._meta.table_name)
+            self._queries[name] = partial(self._part_query, arm, part.base, number)
+            self._tables[name] = part.base
+
+    @staticmethod
+    def _part_query(arm: Arm, table: OwnTable, number: int, columns: Sequence[str]) -> list[Any]:
+        return [arm.objects(table, columns)[number]]
+
+    def complete(self, query: Any) -> Any:
+        text, _ = query.bind(self.engine.database).sql()
+        named = [self._named(name, text) for name in self._queries.keys() & {*_NAME.findall(text)}]
+        places = [place for place in map(self._places, self._arms) if place]
+        needed = [*places, *named] if named else []
+        return query.with_cte(*needed, *(query._cte_list or ())) if needed else query
+
+    def _named(self, name: str, text: str) -> peewee.CTE:
+        """A named query, for the columns that a statement asks for."""
+        asked = {"id", *_COLUMN.findall(text)}
+        fields = self._tables[name].fields
+        queries = self._queries[name]([c for c, f in fields.items() if f.column_name in asked])
+        materialized = self.engine.conversion.materialized
+        return peewee.CTE(name, reduce(add, queries), materialized=materialized)
+
+    def _places(self, arm: Arm) -> peewee.CTE | None:
+        """Where the pages are that are the rows of a model."""
+        places = arm.places()
+        if not places:
+            return None
+        return peewee.CTE(arm.places_name, reduce(add, places), recursive=arm.is_recursive)
+
+    # The version.
+
+    @property
+    def foreign(self) -> Mapping[str, str]:
+        return {b.declared.label: b.model._meta.table_name for b in self._bound}
+
+    @property
+    def versioned(self) -> bool:
+        return all(bound.mapped.version is not False for bound in self._bound)
+
+    def version(self) -> Clause:
+        return reduce(_joined, [super().version(), *self._versions()])
+
+    def _versions(self) -> Iterator[Clause]:
+        """The versions of the models: how many rows there are, and the last change of one."""
+        for bound in self._bound:
+            column = bound.mapped.version
+            if isinstance(column, peewee.ColumnBase):
+                parts = (fn.COUNT(SQL("*")), fn.MAX(column))
+                count, last = (part.cast("CHAR(40)") for part in parts)
+                seen = _joined(count, fn.COALESCE(last, ""))
+                yield bound.model.select(self.engine.conversion.typed("key", seen))
+
+
+def _joined(left: Clause, right: Clause) -> Clause:
+    """Two texts as one."""
+    start = peewee.StringExpression(left, peewee.OP.CONCAT, ".")
+    return peewee.StringExpression(start, peewee.OP.CONCAT, right)
+
+
+#: What may be the name of a query in SQL.
+_NAME = re.compile(rf"{PREFIX}\w+")
+#: What may be a column in SQL.
+_COLUMN = re.compile(r"\.[\"`](\w+)[\"`]")

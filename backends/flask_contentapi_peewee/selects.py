@@ -1,0 +1,408 @@
+"""Queries for the objects that meet conditions, as peewee builds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import peewee
+from peewee import SQL, fn
+
+from flask_contentapi.query import Order
+from flask_contentapi.registry import Column
+from flask_contentapi_peewee.columns import Clause, StoredField, microseconds
+from flask_contentapi_peewee.engines import Engine, md5
+from flask_contentapi_peewee.paths import AFTER, end
+from flask_contentapi_peewee.shapes import Shape, Values, slot
+from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.words import token, tokens
+
+__all__ = ["Select"]
+
+
+class _Objects:
+    """The base table of an endpoint in a statement.
+
+    :param tables: the endpoint's tables.
+    :param aliased: whether it stands in the statement beside itself.
+    """
+
+    def __init__(self, tables: EndpointTables, aliased: bool = False) -> None:
+        self.endpoint = tables.endpoint
+        self._tables = tables
+        self.model: Any = tables.base.model.alias() if aliased else tables.base.model
+        self._fields = tables.base.fields
+        self._aliased = aliased
+
+    def field(self, column: str) -> Any:
+        """A column of it."""
+        field = self._fields[column]
+        return getattr(self.model, field.name) if self._aliased else field
+
+    def is_(self, identity: Clause) -> Clause:
+        """Whether an object is the one with an id."""
+        shift = self._tables.shift
+        return self.field(self._tables.key.column_name) == (identity - shift if shift else identity)
+
+    def seen(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
+        """Whether the viewer may see an object."""
+        if shape.everything:
+            return
+        if self.endpoint.tree:
+            access = self.field("access_")
+            moment = slot(engine, lambda values: microseconds(values.viewer.moment))
+            yield self._opened(access, engine) if shape.opened else access == 0
+            # Nearly all pages are visible, so that an index would not narrow anything.
+            yield engine.unindexed(self.field("visible_from_")) <= moment
+            yield engine.unindexed(self.field("visible_until_")) > moment
+        elif self.endpoint.collections and shape.closed:
+            collection = self.field("collection")
+            closed = slot(engine, lambda values: engine.integers(values.closed))
+            yield collection.is_null() | ~engine.among(collection, closed)
+
+    def reach(self, shape: Shape, engine: Engine) -> Clause:
+        """The path that tells below which pages one is; something else may narrow more."""
+        path = self.field(self._tables.reach)
+        return engine.unindexed(path) if shape.walk or shape.is_narrow else path
+
+    def below(self, start: Clause, stop: Clause, shape: Shape, engine: Engine) -> Clause:
+        """Whether a page is below another one.
+
+        :param start: the path of the other.
+        :param stop: its end.
+        """
+        reach = self.reach(shape, engine)
+        return (reach > start if self._tables.reach == "path_" else reach >= start) & (reach < stop)
+
+    @staticmethod
+    def _opened(access: Any, engine: Engine) -> Clause:
+        opened = slot(engine, lambda values: engine.integers([0, *values.viewer.pages]))
+        return engine.among(access, opened)
+
+    def within(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
+        """Whether a page is in the scope."""
+        if shape.scope is None:
+            return
+        reach = self.reach(shape, engine)
+        if shape.scope > 1:
+            # One range is walked in the default order; several would have to be sorted.
+            yield (reach >= slot(engine, _start)) & (reach < slot(engine, _stop))
+            reach = engine.unindexed(reach)
+        branches = [
+            (reach >= slot(engine, _nth_scope(n))) & (reach < slot(engine, _nth_scope(n, end)))
+            for n in range(shape.scope)
+        ]
+        yield _any_of(branches)
+
+
+def _start(values: Values) -> str:
+    """Where the first of the pages that the scope is given by is in the tree."""
+    return min(values.scope or ())
+
+
+def _stop(values: Values) -> str:
+    """Where the last of what is in the scope ends in the tree."""
+    return max(map(end, values.scope or ()))
+
+
+def _same(one: OwnTable, other: OwnTable) -> Clause:
+    """Whether rows of two tables are of the same object."""
+    return one.fields["id"] == other.fields["id"]
+
+
+def _nth_scope(number: int, change: Callable[[str], str] = str) -> Callable[[Any], str]:
+    """One of the paths that the scope is given by, or what is made of it."""
+    return lambda values: change(values.scope[number])
+
+
+def _nth_token(number: int) -> Callable[[Any], str]:
+    """One of the words that are to be found."""
+    return lambda values: token(values.query.search.words[number])
+
+
+def _any_of(conditions: Sequence[Clause]) -> Clause:
+    """Whether one of some conditions is met; none of none is."""
+    return reduce(or_, conditions) if conditions else SQL("1 = 0")
+
+
+class Select:
+    """The tables and conditions of one shape of query.
+
+    :param tables: all tables.
+    :param part: those of them that are asked.
+    :param shape: the shape, with the types that are to be told apart there.
+    """
+
+    def __init__(self, tables: Tables, part: EndpointTables, shape: Shape) -> None:
+        self._all = tables
+        self._shape = shape
+        self._engine = tables.engine
+        self._here = tables.endpoints[shape.endpoint]
+        self._objects = _Objects(part)
+        self._words = peewee.Table(part.words)
+        self.part = part
+        self.tables = [part.base, *self._own_tables()]
+        self.identity: StoredField = part.base.fields["id"]
+        #: What a statement has to begin with, by name.
+        self.named_queries: dict[str, peewee.CTE] = {}
+
+    def _own_tables(self) -> list[OwnTable]:
+        """The tables besides the base that all objects of the types have a row in."""
+        first, *others = [self.part.lineage(label) for label in self._shape.types or ("",)]
+        return [table for table in first if all(table in other for other in others)]
+
+    def slot(self, get: Callable[[Any], Any]) -> SQL:
+        """A parameter that is different each time."""
+        return slot(self._engine, get)
+
+    def _field(self, column: str) -> StoredField:
+        return next(table for table in self.tables if table.has(column)).fields[column]
+
+    def _column(self, column: str) -> Column | None:
+        """The declared field of a column; derived ones have none."""
+        table = next(table for table in self.tables if table.has(column))
+        return table.columns.get(column)
+
+    def query(self, *columns: Clause) -> Any:
+        """A query for something of all objects that match."""
+        source: Any = self._joined(self._first(), self._engine.ordered_join)
+        if self._shape.searched:
+            on = self.part.key == self._shifted(self._engine.words_id(self._words))
+            source = peewee.Join(source, self._words, on=on)
+        conditions = list(self._conditions())
+        query = peewee.Select([source], columns)
+        return query.where(reduce(and_, conditions)) if conditions else query
+
+    def _shifted(self, identity: Clause) -> Clause:
+        """The number of an object in the column that it is found by."""
+        return identity - self.part.shift if self.part.shift else identity
+
+    def wanted(self) -> Clause:
+        """Whether an object is one of those that are asked for by their ids."""
+        engine, shift = self._engine, self.part.shift
+        ids = self.slot(lambda values: engine.integers(i - shift for i in values.ids))
+        return engine.among(self.part.key, ids)
+
+    def is_wanted(self) -> Clause:
+        """Whether an object is the only one that is asked for by its id."""
+        shift = self.part.shift
+        return self.part.key == self.slot(lambda values: values.ids[0] - shift)
+
+    def named_by(self, ids: Any, *columns: Clause) -> Any:
+        """A query for something of the objects that another query gives, in the same order."""
+        wanted = ids.alias("wanted")
+        source = peewee.Join(self._joined(), wanted, on=wanted.c.id == self.identity)
+        return peewee.Select([source], columns).order_by(*self.order())
+
+    def _first(self) -> OwnTable:
+        """The table to begin with: where all is walked through in some order, the one that has
+        the index for it."""
+        return self._ordered() if self._shape.walk else self.part.base
+
+    def _joined(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
+        """The tables whose columns are needed.
+
+        :param first: the one to begin with; None: the base.
+        :param join: how the base joins another one that comes first.
+        """
+        base = self.part.base
+        source: Any = base.model
+        if first is not None and first is not base:
+            source = peewee.Join(first.model, base.model, join, _same(first, base))
+        for table in self._needed():
+            if table is not first:
+                source = peewee.Join(source, table.model, on=_same(table, base))
+        return source
+
+    def _needed(self) -> Iterator[OwnTable]:
+        """The tables besides the base whose columns are needed."""
+        needed = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
+        needed.update(self._shape.columns)
+        return (t for t in self.tables[1:] if needed & (t.fields.keys() - {"id"}))
+
+    def _conditions(self) -> Iterator[Clause]:
+        shape = self._shape
+        yield from self._objects.seen(shape, self._engine)
+        yield from self._objects.within(shape, self._engine)
+        if shape.types is not None:
+            labels = sorted(shape.types)
+            label = self._objects.field("type")
+            if shape.walk or shape.is_narrow:
+                label = self._engine.unindexed(label)
+            yield label == labels[0] if len(labels) == 1 else label.in_(labels)
+        for number, relation in enumerate(shape.relations):
+            yield self._related(number, relation)
+        for number, (column, operator, arity) in enumerate(shape.filters):
+            yield from self._filtered(number, column, operator, arity)
+        if shape.searched:
+            yield self._engine.matches(self._words, self._search())
+
+    def _search(self) -> SQL:
+        engine = self._engine
+        return self.slot(lambda v: engine.query(tokens(v.query.search.words), v.query.search.every))
+
+    def _tokens(self) -> Iterator[SQL]:
+        """The tokens of the words that are to be found."""
+        for number in range(self._shape.searched):
+            yield self.slot(_nth_token(number))
+
+    # The tree.
+
+    def _page(self, number: int) -> SQL:
+        """The id of a page that is named."""
+        return self.slot(lambda values: values.query.tree[number].page)
+
+    def named(self) -> Iterator[Clause]:
+        """The path of each page that is named; none where it may not be seen in the scope."""
+        shape, engine = self._shape, self._engine
+        for number in range(len(shape.relations)):
+            yield self._of_page(
+                "path_",
+                self._page(number),
+                lambda pages: [*pages.seen(shape, engine), *pages.within(shape, engine)],
+            )
+
+    def _of_page(
+        self,
+        column: str,
+        identity: Clause,
+        conditions: Callable[[_Objects], Sequence[Clause]] = lambda pages: (),
+    ) -> Clause:
+        """A column of the page with an id.
+
+        :param conditions: what it has to meet besides.
+        """
+        found = []
+        for part, _ in self._here.parts(None):
+            pages = _Objects(part, aliased=True)
+            met = reduce(and_, [pages.is_(identity), *conditions(pages)])
+            found.append(pages.model.select(pages.field(column)).where(met))
+        return found[0] if len(found) == 1 else fn.COALESCE(*found)
+
+    def _related(self, number: int, relation: str) -> Clause:
+        page = self._page(number)
+        if relation == "child_of":
+            return self._objects.field("parent") == page
+        if relation == "ancestor_of":
+            return self.identity.in_(self._ancestors(number))
+        if relation == "translation_of":
+            wanted = self._of_page("translation_key", page)
+            same = self._engine.equals(self._objects.field("translation_key"), wanted)
+            return same & (self.identity != page)
+        start, stop = self._branch(number)
+        return self._objects.below(start, stop, self._shape, self._engine)
+
+    def _branch(self, number: int) -> tuple[Clause, Clause]:
+        """The path of a page that is named, and its end."""
+        if self._shape.counted:
+            path = self.slot(lambda values: values.named[number])
+            return path, self.slot(lambda values: end(values.named[number]))
+        found = self._of_page("path_", self._page(number))
+        return found, peewee.StringExpression(found, peewee.OP.CONCAT, AFTER)
+
+    def _ancestors(self, number: int) -> Any:
+        """The ids of the pages above one that is named."""
+        name = f"above{number}"
+        parent = self._of_page("parent", self._page(number))
+        found = peewee.Select(columns=[parent]).cte(name, recursive=True, columns=["id"])
+        further = self._of_page("parent", found.c.id)
+        found = found.union_all(peewee.Select([found], [further]).where(found.c.id.is_null(False)))
+        self.named_queries[name] = found
+        return peewee.Select([found], [found.c.id]).where(found.c.id.is_null(False))
+
+    # Filters.
+
+    def _filtered(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
+        if operator == "all":
+            yield from self._tagged(number, column, arity)
+            return
+        if column == "url_path":
+            yield _any_of([self._at(number, form) for form in self._all.address_forms])
+            return
+        field = self._field(column)
+        if operator == "in":
+            values = [self._wanted(number, field, place) for place in range(arity)]
+            yield _any_of([self._engine.equals(field, value) for value in values])
+        elif operator == "eq":
+            yield self._engine.equals(field, self._wanted(number, field))
+        else:
+            yield peewee.Expression(field, _COMPARE[operator], self._wanted(number, field))
+        yield from self._target_seen(column)
+
+    def _at(self, number: int, form: Callable[[str], str]) -> Clause:
+        """Whether a page is at an address that stands in its row in some form."""
+        wanted = self.slot(lambda values: form(values.query.filters[number].value))
+        digest = self.slot(lambda values: md5(form(values.query.filters[number].value)))
+        same = self._objects.field("url_path") == wanted
+        return (self._objects.field("url_hash_") == digest) & same
+
+    def _wanted(self, number: int, field: StoredField, place: int | None = None) -> SQL:
+        """A value that is asked for, as it stands in a column."""
+
+        def get(values: Any) -> Any:
+            wanted = values.query.filters[number].value
+            return field.db_value(wanted if place is None else wanted[place])
+
+        return self.slot(get)
+
+    def _tagged(self, number: int, column: str, arity: int) -> Iterator[Clause]:
+        table = next(table for table in self.tables if table.has(column)).many[column]
+        for place in range(arity):
+            tag = self._engine.equals(
+                table.fields["tag"], self._wanted(number, table.fields["tag"], place)
+            )
+            yield self.identity.in_(table.model.select(table.fields["id"]).where(tag))
+
+    def _target_seen(self, column: str) -> Iterator[Clause]:
+        """For a relation, whether the viewer may see what it points to."""
+        declared = self._column(column)
+        if declared is None or declared.target is None:
+            return
+        parts = self._all.endpoints[declared.target.served_at.name].parts(None)
+        yield _any_of([self._points_into(part, self._field(column)) for part, _ in parts])
+
+    def _points_into(self, part: EndpointTables, field: StoredField) -> Clause:
+        """Whether a relation points to something in a part of the tables that is seen."""
+        objects = _Objects(part, aliased=True)
+        conditions = [objects.is_(field), *objects.seen(self._shape, self._engine)]
+        return fn.EXISTS(objects.model.select(SQL("1")).where(reduce(and_, conditions)))
+
+    # Order.
+
+    def order(self) -> list[Clause]:
+        """What to order by."""
+        shape, engine = self._shape, self._engine
+        default = self._objects.field("path_") if self._here.endpoint.tree else self.identity
+        if shape.random:
+            return [engine.random()]
+        if shape.order:
+            keys = [key for order in shape.order for key in self._sort_keys(order)]
+            # An index on a column has the id of the column's own table.
+            return [*keys, *engine.sort_keys(self._ordered().fields["id"], False)]
+        if shape.searched:
+            return [*engine.rank(self._words, self._search(), self._tokens()), default]
+        return [default]
+
+    def _ordered(self) -> OwnTable:
+        """The table of the first key of the order."""
+        return next(table for table in self.tables if table.has(self._shape.order[0].column))
+
+    def order_here(self) -> list[Clause]:
+        """What to order by in this part alone, which may be had by less."""
+        shape = self._shape
+        if shape.random or shape.order or shape.searched:
+            return self.order()
+        return [self.part.default_order]
+
+    def _sort_keys(self, order: Order) -> Sequence[Clause]:
+        field = self._field(order.column)
+        seen = list(self._target_seen(order.column))
+        if not seen:
+            return self._engine.sort_keys(field, order.descending)
+        shown = peewee.Case(None, [(seen[0], field)], None)
+        return self._engine.sort_keys(shown, order.descending)
+
+
+_COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}

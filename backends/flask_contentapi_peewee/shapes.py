@@ -1,0 +1,118 @@
+"""What queries that share a statement have in common, and in which values they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from peewee import SQL
+
+from flask_contentapi.query import Filter, Order, Query, Viewer
+from flask_contentapi_peewee.engines import Engine
+
+__all__ = ["Shape", "Slot", "Values", "shape_of", "slot"]
+
+#: Columns that many objects have the same value of.
+WIDE = frozenset(("show_in_menus", "locale"))
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What fills the slots of a statement.
+
+    :param viewer: who looks.
+    :param closed: the collections that the viewer may not see into.
+    :param scope: the paths of some pages; only they and the pages below them count. None: all.
+    :param query: the query, if it is for one.
+    :param ids: the objects that are asked for, if they are named.
+    :param named: the paths of the pages that the query names, once they are known.
+    """
+
+    viewer: Viewer
+    closed: Sequence[int] = ()
+    scope: Sequence[str] | None = None
+    query: Query | None = None
+    ids: Sequence[int] = ()
+    named: Sequence[str | None] = ()
+
+
+class Slot:
+    """A parameter that is different each time."""
+
+    __slots__ = ("get",)
+
+    def __init__(self, get: Callable[[Any], Any]) -> None:
+        self.get = get
+
+
+def slot(engine: Engine, get: Callable[[Any], Any]) -> SQL:
+    """The place of a parameter that is different each time.
+
+    :param get: gives its value for some :class:`Values`.
+    """
+    return SQL(engine.database.param, (Slot(get),))
+
+
+class Shape(NamedTuple):
+    """What queries that share a statement have in common; the values are left out.
+
+    :param endpoint: as :attr:`Query.endpoint`.
+    :param columns: as :attr:`Query.columns`.
+    :param types: as :attr:`Query.types`.
+    :param filters: of each the column, the operator, and how many values there are.
+    :param relations: of each condition on the tree the relation.
+    :param searched: how many words are to be found.
+    :param order: as :attr:`Query.order`.
+    :param random: as :attr:`Query.random`.
+    :param scope: how many pages the scope is given by; None: all count.
+    :param opened: whether some restricted pages are open to the viewer.
+    :param closed: whether some collections are not.
+    :param counted: whether it is known how many match, and the paths of pages that are named.
+    :param everything: whether what nobody may see counts as well.
+    :param deep: whether many rows come before those that are wanted.
+    :param walk: whether so many match that going through all in order finds the wanted ones soon.
+    """
+
+    endpoint: str
+    columns: tuple[str, ...] = ()
+    types: frozenset[str] | None = None
+    filters: tuple[tuple[str, str, int], ...] = ()
+    relations: tuple[str, ...] = ()
+    searched: int = 0
+    order: tuple[Order, ...] = ()
+    random: bool = False
+    scope: int | None = None
+    opened: bool = False
+    closed: bool = False
+    counted: bool = False
+    everything: bool = False
+    deep: bool = False
+    walk: bool = False
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether there is a condition that few objects meet, wherever they are."""
+        related = any(relation != "descendant_of" for relation in self.relations)
+        return bool(self.searched) or related or any(name not in WIDE for name, *_ in self.filters)
+
+
+def shape_of(query: Query, values: Values) -> Shape:
+    """The shape of a query."""
+    return Shape(
+        query.endpoint,
+        query.columns,
+        query.types,
+        tuple((f.column, f.operator, _arity(f)) for f in query.filters),
+        tuple(tree.relation for tree in query.tree),
+        len(query.search.words) if query.search else 0,
+        query.order,
+        query.random,
+        None if values.scope is None else len(values.scope),
+        bool(query.viewer.pages),
+        bool(values.closed),
+    )
+
+
+def _arity(condition: Filter) -> int:
+    return len(condition.value) if condition.operator in ("in", "all") else 1

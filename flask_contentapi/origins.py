@@ -1,0 +1,80 @@
+"""Where requests come to: the site that is asked, and the addresses that its answers have."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from flask_contentapi.addresses import Addresses, PageURLs
+from flask_contentapi.settings import Settings
+from flask_contentapi.sites import Site, Sites
+
+__all__ = ["Origin", "Origins"]
+
+#: How many are kept; hosts that are not trusted, if there is no proxy, are what clients make up.
+KEPT = 256
+
+
+class Origin(NamedTuple):
+    """Where a request comes to.
+
+    :param site: the site that is asked; None if there is none.
+    :param addresses: the addresses for its answers.
+    """
+
+    site: Site | None
+    addresses: Addresses
+
+
+class Origins:
+    """The origins of one instance; those of the last requests are kept.
+
+    :param settings: the settings.
+    :param page_urls: how the addresses of pages are made.
+    """
+
+    def __init__(self, settings: Settings, page_urls: PageURLs) -> None:
+        self._settings = settings
+        self._page_urls = page_urls
+        self.find = lru_cache(KEPT)(self._find)
+
+    def _find(self, sites: Sites, scheme: str, host: str, root_path: str, named: str) -> Origin:
+        """Where a request comes to.
+
+        :param sites: all sites.
+        :param scheme: ``http`` or ``https``.
+        :param host: the host, perhaps with a port.
+        :param root_path: where the application is mounted.
+        :param named: the ``site`` parameter, or "".
+        :raises NotFound: if there is no site of that name.
+        :raises BadRequest: if the parameter names no single site.
+        """
+        settings = self._settings
+        here = sites.answering(*_host_and_port(host, scheme))
+        site = sites.named(named) if named else here
+        hosts = [here]
+        base = settings.base_url
+        if base is None:
+            base = f"{scheme}://{host.lower()}{quote(root_path)}"
+        else:
+            parts = urlsplit(base)
+            hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))
+        addresses = Addresses(
+            base,
+            settings.url_prefix,
+            settings.media_url,
+            sites=sites,
+            site=site or Site("", homes=()),
+            hosts=hosts,
+            i18n=settings.i18n,
+            page_urls=self._page_urls,
+        )
+        return Origin(site, addresses)
+
+
+def _host_and_port(host: str, scheme: str) -> tuple[str, int]:
+    name, colon, port = host.lower().rpartition(":")
+    if colon and port.isdecimal() and not name.endswith(":"):
+        return name, int(port)
+    return host.lower(), 443 if scheme == "https" else 80
