@@ -29,7 +29,7 @@ def choose(
     """
     hidden = frozenset() if view == "detail" else declared.detail_only
     available = {n: e for n, e in declared.exports.items() if n not in hidden}
-    _check(available, selection)
+    _check(declared, view, available, selection)
     if selection.base == "*":
         names = set(available)
     else:
@@ -86,14 +86,26 @@ def _embedded(
                 yield registry.target(representation), shown
 
 
-def _check(available: Mapping[str, Export], selection: Selection) -> None:
+def _check(
+    declared: ObjectType, view: View, available: Mapping[str, Export], selection: Selection
+) -> None:
     unknown = sorted((selection.added.keys() | selection.removed) - available.keys())
     if unknown:
-        hint = suggest(unknown[0], available) or f" There are {', '.join(available)}."
+        hint = _hint(declared, view, available, unknown[0])
         raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
     for name, inner in selection.added.items():
         if inner is not None and available[name].nested is None:
             raise BadRequest(f"{name} has no fields of its own to be chosen in brackets.")
+
+
+def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unknown: str) -> str:
+    """What would be right in the place of a field that is not there."""
+    types = declared.served_at.types if view == "list" else {}
+    derived = [t for label, t in sorted(types.items()) if label in declared.types]
+    labels = [t.label for t in derived if unknown in t.exports.keys() - t.detail_only]
+    if labels:
+        return f" It is a field of {', '.join(labels)}; ask for type={labels[0]}."
+    return suggest(unknown, available) or f" There are {', '.join(available)}."
 
 
 def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:

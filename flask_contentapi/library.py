@@ -317,6 +317,7 @@ def _read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int,
 
 def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordReader) -> None:
     """Notes parents that are missing, and circles."""
+    known = {None, *collections, *reader.refused["collections"]}
     rooted: set[int] = set()
     for identity in collections:
         chain: list[int] = []
@@ -327,7 +328,7 @@ def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordRea
         place = Place("collections", -1, f"collections {identity}")
         if above in chain:
             reader.note(place, "parent", "the collections above it form a circle")
-        elif above is not None and above not in collections:
+        elif above not in known:
             reader.note(place, "parent", f"there is no collection {above}")
         else:
             rooted.update(chain)
@@ -357,8 +358,9 @@ def _shelve(
     if not table.endpoint.collections:
         return [None] * len(table.rows)
     column = table.endpoint.base.places["collection"]
+    known = {None, *collections, *reader.refused["collections"]}
     for row in table.rows:
-        if row[column] is not None and row[column] not in collections:
+        if row[column] not in known:
             reader.note(_place(table, row), "collection", f"there is no collection {row[column]}")
     if reader.problems:
         return []
@@ -402,7 +404,8 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
     """The pages by parent, in the order of their records."""
     columns = table.endpoint.base.places
     parent, slug = columns["parent"], columns["slug"]
-    known = {None, *(row[0] for row in table.rows)}
+    present = {None, *(row[0] for row in table.rows)}
+    known = present | reader.refused[table.endpoint.name]
     slugs = set()
     children: defaultdict[int | None, list[Row]] = defaultdict(list)
     for row in table.rows:
@@ -411,7 +414,7 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
         if (row[parent], row[slug]) in slugs:
             reader.note(_place(table, row), "slug", f"a sibling has the slug {row[slug]!r} already")
         slugs.add((row[parent], row[slug]))
-        children[row[parent] if row[parent] in known else None].append(row)
+        children[row[parent] if row[parent] in present else None].append(row)
     return children
 
 
@@ -430,14 +433,14 @@ def _ends(above: list[int]) -> list[int]:
 def _find_sites(
     records: Sequence[dict[str, Any] | None], pages: Table, reader: RecordReader
 ) -> Sites:
-    homes = _Homes(pages)
+    homes, refused = _Homes(pages), reader.refused["pages"]
     sites: dict[tuple[str, int], Site] = {}
     for index, site in enumerate(records):
         if site is None:
             continue
         hostname, port = site["hostname"], site["port"]
         place = Place("sites", index, f"sites {hostname}:{port}")
-        if site["root_page"] not in homes:
+        if site["root_page"] not in homes and site["root_page"] not in refused:
             reader.note(place, "root_page", f"there is no page {site['root_page']}")
         if (hostname, port) in sites:
             reader.note(place, "hostname", "another site has this host name and port already")

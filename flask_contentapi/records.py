@@ -86,6 +86,8 @@ class RecordReader:
         self._child_ids: defaultdict[str, set[int]] = defaultdict(set)
         self._undeclared: set[str] = set()
         self.problems: list[Problem] = []
+        #: What identifies the records with problems, by section; they are there all the same.
+        self.refused: defaultdict[str, set[Any]] = defaultdict(set)
 
     def note(self, place: Place, key: str, message: str) -> None:
         """Gathers a problem; the key is "" where the whole record is meant."""
@@ -109,6 +111,7 @@ class RecordReader:
         else:
             values = self._keep(place, label, values)
         if len(self.problems) > before:
+            self.refused[section].add(read[0])
             return None
         return (read[0], label, *read[1:]), values
 
@@ -143,7 +146,10 @@ class RecordReader:
             return None
         read = self._read(place, columns, values)
         self._refuse(place, values, columns)
-        return dict(zip(columns, read, strict=True)) if len(self.problems) == before else None
+        if len(self.problems) > before:
+            self.refused[section].add(read[0])
+            return None
+        return dict(zip(columns, read, strict=True))
 
     def _begin(self, section: str, index: int, record: Any) -> tuple[dict[str, Any] | None, Place]:
         """A record's values, None if it has none, and what it is known by."""

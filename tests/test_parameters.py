@@ -320,6 +320,13 @@ def test_fields_that_break_the_grammar_are_refused(reference: API, text: str) ->
         assert reference.refusal(f"{path}?type=blog.BlogPage&fields={text}")
 
 
+def test_a_field_of_some_types_is_asked_for_with_a_type(reference: API) -> None:
+    message = reference.refusal("pages/?fields=reading_minutes")
+    assert "It is a field of blog.BlogPage; ask for type=blog.BlogPage." in message
+    assert "type=" not in reference.refusal("pages/?fields=readings")
+    assert "type=" not in reference.refusal("pages/2/?fields=reading_minutes")
+
+
 def test_the_last_mention_of_a_name_wins(reference: API) -> None:
     assert "title" in reference.items("pages/?fields=-title,title")[0]
     assert "title" not in reference.items("pages/?fields=title,-title")[0]

@@ -217,6 +217,19 @@ def test_problems_know_where_they_are(good: API) -> None:
     assert "must be text" in problem.message
 
 
+def test_what_is_refused_is_not_said_to_be_missing(good: API) -> None:
+    broken = {
+        "pages": [page(1, title=5), page(2, 1)],
+        "sites": [site(1)],
+        "collections": [{"id": 1, "name": 5}, {"id": 2, "parent": 1}],
+        "images": [image(1, collection=1)],
+    }
+    with pytest.raises(ContentError) as raised:
+        good.load(broken)
+    named = [(p.where, p.field) for p in raised.value.problems]
+    assert named == [("collections 1", "name"), ("pages 1", "title")]
+
+
 @pytest.mark.parametrize("records", [None, 5, "page", {"id": 1}, True])
 @pytest.mark.parametrize("section", ["pages", "images", "sites", "locales", "collections"])
 def test_sections_are_lists(good: API, section: str, records: Any) -> None:
