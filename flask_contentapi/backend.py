@@ -45,8 +45,12 @@ class Reader(ABC):
 
     @property
     @abstractmethod
-    def version(self) -> str:
-        """A stamp that is another one after every change of the content."""
+    def version(self) -> str | None:
+        """A stamp that is another one after every change of the content.
+
+        None where that cannot be known; answers have no ``ETag`` then. What is loaded by
+        :meth:`Backend.load` has a version always.
+        """
 
     @property
     @abstractmethod

@@ -59,9 +59,11 @@ class Freshness:
         self._request = request
 
     @cached_property
-    def tag(self) -> str:
-        """The answer's tag."""
+    def tag(self) -> str | None:
+        """The answer's tag; None where nobody knows whether the content changes."""
         request, viewer = self._request, self._viewer
+        if self._reader.version is None:
+            return None
         digest = blake2b(digest_size=16)
         for part in (
             self._state.fingerprint,
@@ -85,6 +87,8 @@ class Freshness:
 
         What compresses answers appends the name of the coding, as ``:br`` or ``-gzip``.
         """
+        if self.tag is None:
+            return False
         own, tag, coding = known.partition(self.tag)
         if own or not tag:
             return False
@@ -107,7 +111,7 @@ class Freshness:
         to another address, with its tag."""
         if "Cache-Control" not in response.headers:
             response.headers["Cache-Control"] = self._lifetime()
-            if response.status_code in (200, 304):
+            if self.tag is not None and response.status_code in (200, 304):
                 response.set_etag(self.tag)
         if self._state.can_view is not None:
             response.headers["Vary"] = _VARY

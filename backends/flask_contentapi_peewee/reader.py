@@ -51,7 +51,9 @@ class DatabaseReader(Reader):
         return self._statements.tables
 
     @property
-    def version(self) -> str:
+    def version(self) -> str | None:
+        if not self.tables.versioned:
+            return None
         self._missed = True
         return self._structure.stamp
 

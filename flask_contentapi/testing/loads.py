@@ -163,7 +163,7 @@ def _canonical(content: Mapping[str, Any]) -> str:
     return json.dumps(records, indent=1, ensure_ascii=False)
 
 
-def _state(backend: Backend) -> tuple[str, str]:
+def _state(backend: Backend) -> tuple[str | None, str]:
     """What a backend serves: its version and its content."""
     with backend.reader() as reader:
         return reader.version, _canonical(_dumped(backend.dump()))
