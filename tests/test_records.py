@@ -600,7 +600,7 @@ def test_pages_with_pages_below_are_not_deleted(memory: tuple[API, MemoryBackend
 def test_every_change_has_a_stamp_of_its_own(memory: tuple[API, MemoryBackend]) -> None:
     _, backend = memory
 
-    def stamp() -> str:
+    def stamp() -> str | None:
         with backend.reader() as reader:
             return reader.version
 

@@ -9,8 +9,9 @@ import peewee
 from peewee import SQL, Value, fn
 
 from flask_contentapi.registry import Column, ObjectType
+from flask_contentapi_peewee.binding import Bound
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, microseconds
-from flask_contentapi_peewee.mapping import Bound, ChildRows, MappedModel, TagRows
+from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 from flask_contentapi_peewee.tables import PREFIX, OwnTable, Tables
 
 __all__ = ["ABOVE", "KEY", "PLACE", "Arm"]
@@ -94,10 +95,11 @@ class Arm:
     def _values(self, table: OwnTable, columns: Iterable[str]) -> dict[str, Clause]:
         """The values of the stored fields that a table has, the id among them."""
         bound = self._bound
+        derived = ("id", "parent") if bound.is_page else ("id",)
         values = {
             name: self._value(bound.declared, column, bound.model, bound.mapped.columns, table)
             for name, column in table.columns.items()
-            if name in columns and name not in ("id", "parent")
+            if name in columns and name not in derived
         }
         key = bound.model._meta.primary_key
         return {**values, "id": self._convert.typed("integer", bound.identity), KEY: key}
@@ -112,15 +114,19 @@ class Arm:
     ) -> Clause:
         field = table.fields[column.name]
         given = self._bound.given(declared, column, model, columns)
-        if isinstance(given, peewee.ColumnBase):
-            return self._convert.stored(field, given)
-        return self._convert.typed(field.kind.name, self._constant(field, given))
+        if not isinstance(given, peewee.ColumnBase):
+            return self._convert.typed(field.kind.name, self._constant(field, given))
+        stored = self._convert.stored(field, given)
+        empty = self._constant(field, _empty(column))
+        if empty is None or not getattr(given, "null", True):
+            return stored
+        return self._convert.typed(field.kind.name, fn.COALESCE(stored, empty))
 
     def _constant(self, field: StoredField, given: Any) -> Clause:
-        if given is None and field.column_name == "locale":
+        if given is None and field.column_name == "locale" and self._bound.is_page:
             code, sort = (self._all.locales.fields[name] for name in ("code", "sort"))
             return self._all.locales.model.select(code).order_by(sort).limit(1)
-        return SQL("NULL") if given is None else Value(field.db_value(given), unpack=False)
+        return Value(field.db_value(given), unpack=False)
 
     # The tree.
 
@@ -134,6 +140,8 @@ class Arm:
             place = {name: getattr(above, self.base.fields[name].name) for name in PLACE}
             on = place["id"] == under
             on = on & parent.is_null() if is_key else on
+            # What is ours of an address is quoted already, and ends with an empty slug.
+            place["url_path"] = place["url_path"].concat("/")
             yield self._below(place, table, columns).join(above, on=on)
         if bound.above is not None:
             places = peewee.Table(_places_name(bound.above))
@@ -163,7 +171,7 @@ class Arm:
             "is_restricted_": typed("boolean", SQL("FALSE")),
             **self._visible(),
         }
-        return self._select(table, values, columns)
+        return self._select(table, values, columns).where(_is_slug(slug))
 
     def _visible(self) -> dict[str, Clause]:
         live = self._values(self.base, ["live"])["live"]
@@ -215,6 +223,20 @@ class Arm:
             if name not in values and name in columns:
                 values[name] = self._value(child, column, model, given.columns, table)
         return model.select(*_named(table, values, columns))
+
+
+def _empty(column: Column) -> Any:
+    """The stored value where a row has none."""
+    if column.kind.name == "boolean":
+        # What nobody has said is not so, above all that a page is live.
+        return False
+    return column.kind.empty() if column.field.required else column.default()
+
+
+def _is_slug(slug: Clause) -> Clause:
+    """Whether an address can lead to a page."""
+    has_slash = peewee.Expression(slug, "LIKE", Value("%/%"))
+    return slug.not_in(["", ".", ".."]) & ~has_slash
 
 
 def _places_name(mapped: MappedModel) -> str:

@@ -142,7 +142,9 @@ class PeeweeBackend(Backend):
                 f"{SCHEMA}. Update flask_contentapi."
             )
         steps = list(self._migration(database).steps())
-        return " ".join([_UNFIT, *steps, _CHANGE]) if steps else ""
+        if steps:
+            return " ".join([_UNFIT, *steps, _CHANGE])
+        return self.statements.tables.missing(database)
 
     def create(self) -> None:
         self.engine.create()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from datetime import date, datetime, time
+from collections.abc import Callable, Mapping
+from datetime import datetime, time
 from functools import cache, reduce
 from typing import Any, ClassVar
 
@@ -67,6 +67,10 @@ class Conversion(ABC):
         """An address that is put together."""
         return self.typed("text", value)
 
+    def has(self, text: Clause, part: Clause) -> Clause:
+        """Whether a text has another one in it."""
+        return fn.INSTR(text, part) > 0
+
     @abstractmethod
     def moment(self, column: Clause) -> Clause:
         """A date and time as the number that :func:`microseconds` gives."""
@@ -90,6 +94,11 @@ class SQLiteConversion(Conversion):
         return fn.contentapi_stored(field.kind.name, places, column)
 
     _time = _decimal = _converted
+
+    def _text(self, field: StoredField, column: Clause) -> Clause:
+        # A cast would hide the column from its index.
+        is_text = isinstance(column, peewee.CharField | peewee.TextField)
+        return column if is_text else column.cast("TEXT")
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
         return fn.SUBSTR(column, 1, 10)
@@ -117,31 +126,35 @@ class SQLiteConversion(Conversion):
 
         def stored(name: str, places: int | None, value: Any) -> Any:
             known = field(name, places)
-            return None if value is None else known.db_value(_read(known.kind, value))
+            return known.db_value(_read(known.kind, value))
 
         def moment(value: Any) -> int | None:
-            return None if value is None else microseconds(_read(_KINDS["datetime"](), value))
+            read = _read(_KINDS["datetime"](), value)
+            return None if read is None else microseconds(read)
 
         database.register_function(stored, "contentapi_stored", 3)
         database.register_function(moment, "contentapi_moment", 1)
 
 
 _KINDS: Mapping[str, type[kinds.Kind]] = {
-    "date": kinds.Date,
     "time": kinds.Time,
     "datetime": kinds.DateTime,
 }
 
 
 def _read(kind: kinds.Kind, value: Any) -> Any:
-    """What peewee keeps in SQLite as a value of a kind."""
-    if isinstance(kind, kinds.Decimal):
-        return kind.read(str(value))
-    if isinstance(kind, kinds.Time):
-        return kind.read(time.fromisoformat(value))
-    if isinstance(kind, kinds.Date):
-        return kind.read(date.fromisoformat(value[:10]))
-    return kind.read(datetime.fromisoformat(value))
+    """What peewee keeps in SQLite as a value of a kind; None if it is none."""
+    try:
+        return kind.read(_PARSERS[kind.name](str(value)))
+    except ValueError:
+        return None
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "decimal": str,
+    "time": time.fromisoformat,
+    "datetime": datetime.fromisoformat,
+}
 
 
 class PostgreSQLConversion(Conversion):
@@ -168,6 +181,9 @@ class PostgreSQLConversion(Conversion):
 
     def step(self, identity: Clause) -> Clause:
         return fn.CONCAT(SQL("'9'"), fn.LPAD(identity.cast("TEXT"), 19, "0"))
+
+    def has(self, text: Clause, part: Clause) -> Clause:
+        return fn.STRPOS(text, part) > 0
 
     @staticmethod
     def _in_utc(column: Clause) -> Clause:

@@ -17,29 +17,55 @@ from urllib.parse import quote, unquote
 import peewee
 from peewee import SQL, fn
 
+from flask_contentapi import kinds
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.arms import ABOVE, KEY, Arm
+from flask_contentapi_peewee.binding import bind
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.engines import Engine
-from flask_contentapi_peewee.mapping import MappedModel, bind
+from flask_contentapi_peewee.engines import Engine, md5
+from flask_contentapi_peewee.mapping import MappedModel
 from flask_contentapi_peewee.tables import PREFIX, EndpointTables, Maker, OwnTable, Tables
 
 __all__ = ["MappedTables"]
 
 
 class _Address(StoredField):
-    """An address in which the slugs of a site's own rows stand as they are."""
+    """An address in which, after an empty one, the slugs of a site's own rows stand as they are."""
 
     is_plain = False
 
     def decode(self, value: Any) -> Any:
-        return quote(value, safe="/%")
+        ours, _, theirs = value.partition("//")
+        return f"{ours}/{quote(theirs)}" if theirs else value
+
+
+def _forms(address: str) -> Iterator[str]:
+    """The forms in which an address may stand in the row of a site's own page."""
+    slugs = address.strip("/").split("/")
+    for count in range(1, len(slugs)):
+        yield f"/{'/'.join(slugs[:count])}//{unquote('/'.join(slugs[count:]))}/"
 
 
 class _MappedMaker(Maker):
+    """Makes the tables as they are read, in which there may be values that no record has."""
+
     def address(self) -> StoredField:
         text = self.text()
         return _Address(text.kind, text.field_type)
+
+    def column(self, kind: kinds.Kind, **options: Any) -> StoredField:
+        field = super().column(kind, **options)
+        if not field.is_plain:
+            field.decode = partial(_decoded, field.decode)  # type: ignore[method-assign]
+        return field
+
+
+def _decoded(decode: Callable[[Any], Any], value: Any) -> Any:
+    """A stored value; None where the site's own column has something that is none."""
+    try:
+        return decode(value)
+    except ValueError:
+        return None
 
 
 class _Part(EndpointTables):
@@ -79,6 +105,13 @@ class _Part(EndpointTables):
         order: StoredField = self.key if self._is_flat else super().default_order
         return order
 
+    def at(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
+        # The slug tells nearly all rows apart, and may have an index.
+        slug = address(lambda path: unquote(path.rstrip("/").rpartition("/")[2]))
+        digests = address(lambda path: ",".join(map(md5, _forms(path))))
+        among = engine.conversion.has(digests, self.base.fields["url_hash_"])
+        return (self.base.fields["slug"] == slug) & among
+
     def array(self, label: str, engine: Engine, wanted: SQL) -> Clause:
         table = self._whole.own[label]
         if table not in self._whole.lineage(self._label):
@@ -97,8 +130,6 @@ class MappedTables(Tables):
     :param mapped: the models.
     :raises DeclarationError: if a model does not fit its type.
     """
-
-    address_forms = (str, unquote)
 
     def __init__(self, own: Tables, registry: Registry, mapped: Sequence[MappedModel]) -> None:
         make = _MappedMaker(own.engine)
@@ -178,6 +209,17 @@ class MappedTables(Tables):
         if not places:
             return None
         return peewee.CTE(arm.places_name, reduce(add, places), recursive=arm.is_recursive)
+
+    def missing(self, database: peewee.Database) -> str:
+        for bound in self._bound:
+            for model in bound.models:
+                table, schema = model._meta.table_name, model._meta.schema
+                if not database.table_exists(table, schema):
+                    return f"{bound.mapped!r}: there is no table {table}."
+                known = {column.name for column in database.get_columns(table, schema)}
+                for name in model._meta.columns.keys() - known:
+                    return f"{bound.mapped!r}: the table {table} has no column {name}."
+        return ""
 
     # The version.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_
 from typing import Any
 
@@ -13,7 +13,7 @@ from peewee import SQL, fn
 from flask_contentapi.query import Order
 from flask_contentapi.registry import Column
 from flask_contentapi_peewee.columns import Clause, StoredField, microseconds
-from flask_contentapi_peewee.engines import Engine, md5
+from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.shapes import Shape, Values, slot
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
@@ -319,7 +319,7 @@ class Select:
             yield from self._tagged(number, column, arity)
             return
         if column == "url_path":
-            yield _any_of([self._at(number, form) for form in self._all.address_forms])
+            yield self.part.at(self._engine, partial(self._address, number))
             return
         field = self._field(column)
         if operator == "in":
@@ -331,12 +331,9 @@ class Select:
             yield peewee.Expression(field, _COMPARE[operator], self._wanted(number, field))
         yield from self._target_seen(column)
 
-    def _at(self, number: int, form: Callable[[str], str]) -> Clause:
-        """Whether a page is at an address that stands in its row in some form."""
-        wanted = self.slot(lambda values: form(values.query.filters[number].value))
-        digest = self.slot(lambda values: md5(form(values.query.filters[number].value)))
-        same = self._objects.field("url_path") == wanted
-        return (self._objects.field("url_hash_") == digest) & same
+    def _address(self, number: int, make: Callable[[str], Any]) -> SQL:
+        """What is made of an address that is asked for."""
+        return self.slot(lambda values: make(values.query.filters[number].value))
 
     def _wanted(self, number: int, field: StoredField, place: int | None = None) -> SQL:
         """A value that is asked for, as it stands in a column."""

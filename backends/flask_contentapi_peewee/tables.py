@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import peewee
 from peewee import SQL
@@ -129,6 +129,14 @@ class EndpointTables:
             if types is None or label in types:
                 yield from ((part, None) for part in parts)
 
+    def at(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
+        """Whether a page is at an address.
+
+        :param address: the place of what is made of the address.
+        """
+        fields = self.base.fields
+        return (fields["url_hash_"] == address(md5)) & (fields["url_path"] == address(str))
+
     def array(self, label: str, engine: Engine, wanted: SQL) -> Clause:
         """What stands in the table of a type, as a JSON array; for other objects NULL.
 
@@ -172,10 +180,7 @@ class Tables:
     :param registry: the declared types.
     :param engine: the database.
     :param make: makes the models, if not in the usual way.
-    :cvar address_forms: the forms in which a page's address may stand in its row.
     """
-
-    address_forms: ClassVar[Sequence[Callable[[str], str]]] = (str,)
 
     def __init__(self, registry: Registry, engine: Engine, make: Maker | None = None) -> None:
         make = make or Maker(engine)
@@ -228,6 +233,10 @@ class Tables:
         """The version that the content has now."""
         ((version,),) = self.all(peewee.Select(columns=[self.version()]), database)
         return str(version)
+
+    def missing(self, database: peewee.Database) -> str:
+        """What is not there of tables that are not ours, in a sentence; "" if all is."""
+        return ""
 
     def complete(self, query: Any) -> Any:
         """A query with all that it refers to besides tables."""
