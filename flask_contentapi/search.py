@@ -10,7 +10,8 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from flask_contentapi import kinds
@@ -28,9 +29,39 @@ STOP_WORDS = frozenset(
 #: What one occurrence of a word in the title weighs against one elsewhere.
 TITLE_WEIGHT = 8
 
-# Letters and digits, without the underscore that "\w" has.
-_WORD = re.compile(r"[^\W_]+")
-_ASCII_WORD = re.compile(r"[a-z0-9]+")
+
+class _Table(dict[int, str | None]):
+    """What :meth:`str.translate` puts in the place of characters, found as they are met.
+
+    :param replace: gives it for a character; None takes the character away.
+    """
+
+    #: More characters than a language needs; clients can send a million.
+    KEPT = 8192
+
+    def __init__(self, replace: Callable[[str], str | None]) -> None:
+        self._replace = replace
+
+    def __missing__(self, code: int) -> str | None:
+        found = self._replace(chr(code))
+        if len(self) < self.KEPT:
+            self[code] = found
+        return found
+
+
+def _unmarked(char: str) -> str | None:
+    return None if unicodedata.category(char)[0] == "M" else char
+
+
+def _apart(char: str) -> str | None:
+    return char if char.isalnum() else _unmarked(char) and " "
+
+
+#: Drops combining marks.
+_UNMARKED = _Table(_unmarked)
+#: Drops them too, and makes blanks of all else that is neither letter nor digit.
+_APART = _Table(_apart)
+
 # Markup inside a word does not end it, all other markup does.
 _INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|small|span|strong|sub|sup"
@@ -46,15 +77,11 @@ def words(text: str) -> list[str]:
     >>> words("Éclairs, 12_knots")
     ['eclairs', '12', 'knots']
     """
-    if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
-    # Lower-casing can make new combining marks, as of a dotted capital I.
-    return _WORD.findall(_without_marks(_without_marks(text).lower()))
-
-
-def _without_marks(text: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(char for char in decomposed if unicodedata.category(char)[0] != "M")
+    if not text.isascii():
+        # Lower-casing can make new combining marks, as of a dotted capital I.
+        text = unicodedata.normalize("NFKD", text).translate(_UNMARKED)
+        return unicodedata.normalize("NFKD", text.lower()).translate(_APART).split()
+    return text.lower().translate(_APART).split()
 
 
 def plain_text(markup: str) -> str:
@@ -93,7 +120,7 @@ def rest_words(declared: ObjectType, row: Row) -> list[str]:
     """The words of all else that is searched of an object."""
     places = declared.places
     texts = (_texts(column, row[places[column.name]]) for column in declared.searched)
-    return [word for found in texts for text in found for word in words(text)]
+    return [*chain.from_iterable(map(words, chain.from_iterable(texts)))]
 
 
 def _texts(column: Column, value: Any) -> Iterator[str]:

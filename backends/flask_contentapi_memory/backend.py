@@ -141,6 +141,11 @@ def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
 def _stamp(library: Library) -> str:
     """A stamp that the same content has everywhere."""
     digest = blake2b(digest_size=12)
-    for section, record in library.dump():
-        digest.update(orjson.dumps([section, record]))
+    others = [library.locales, library.site_records, [*library.collections.values()]]
+    digest.update(orjson.dumps(others))
+    for name, table in library.tables.items():
+        digest.update(name.encode())
+        for row in table.rows:
+            # Of stored values only decimals are no JSON.
+            digest.update(orjson.dumps((row, table.extras.get(row[0])), default=str))
     return digest.hexdigest()

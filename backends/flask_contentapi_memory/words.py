@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = ["WordIndex"]
 
 #: How fast further occurrences of a word lose weight (the k of BM25).
 _SATURATION = 4.0
+#: The most that a word can weigh in an object.
+HEAVIEST = 65535
 
 
 class Posting:
@@ -36,7 +38,7 @@ class Posting:
         """Adds an object that the posting does not have yet."""
         place = bisect_left(self.ids, identity)
         self.ids.insert(place, identity)
-        self.weights.insert(place, min(weight, 65535))
+        self.weights.insert(place, min(weight, HEAVIEST))
 
     def weight(self, identity: int) -> int:
         """The word's weight in an object that has it."""
@@ -52,14 +54,16 @@ class WordIndex:
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
         self._postings: dict[str, Posting] = {}
         self._size = 0
+        adding: dict[str, tuple[Callable[[int], None], Callable[[int], None]]] = {}
         for identity, weights in documents:
             self._size += 1
             for word, weight in weights.items():
-                posting = self._postings.get(word)
-                if posting is None:
+                if word not in adding:
                     posting = self._postings[word] = Posting()
-                posting.ids.append(identity)
-                posting.weights.append(min(weight, 65535))
+                    adding[word] = posting.ids.append, posting.weights.append
+                add_id, add_weight = adding[word]
+                add_id(identity)
+                add_weight(weight if weight < HEAVIEST else HEAVIEST)
 
     def revised(
         self, before: Mapping[int, Mapping[str, int]], after: Mapping[int, Mapping[str, int]]
