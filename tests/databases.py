@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from flask import Flask
 
+from flask_contentapi import ContentAPI
 from flask_contentapi_peewee import PeeweeBackend
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
+from tests.conformance.reference_site import TYPES
+from tests.servers import PATIENCE
 from tests.stores import BACKENDS, DATABASES
 
-__all__ = ["NAMES", "noted", "on_databases", "storage", "writing"]
+__all__ = ["NAMES", "api_at", "asked", "noted", "on_databases", "storage", "until", "writing"]
 
 #: The names of the databases.
 NAMES = [name for name in BACKENDS if name in DATABASES]
@@ -24,6 +31,51 @@ def storage(api: API) -> PeeweeBackend:
     backend = api.backend
     assert isinstance(backend, PeeweeBackend)
     return backend
+
+
+def api_at(address: str, content: Mapping[str, Any] | None = None) -> API:
+    """The API of the reference site at a database, whose content is made if some is given."""
+    app = Flask("site")
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
+    ContentAPI(app, types=TYPES)
+    api = API(app)
+    if content is not None:
+        with app.app_context():
+            api.backend.create()
+        api.load(content)
+    return api
+
+
+@contextmanager
+def asked(api: API, path: str, threads: int = 4) -> Iterator[Counter[int]]:
+    """Asks again and again while something happens, and counts the answers by status."""
+    statuses: Counter[int] = Counter()
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            statuses[api.status(path)] += 1
+
+    running = [threading.Thread(target=ask) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    try:
+        until(lambda: sum(statuses.values()) > threads)
+        yield statuses
+        seen = sum(statuses.values())
+        until(lambda: sum(statuses.values()) > seen + 10 * threads)
+    finally:
+        over.set()
+        for thread in running:
+            thread.join()
+
+
+def until(happened: Callable[[], object]) -> None:
+    """Waits for something; it fails if that never happens."""
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 @contextmanager

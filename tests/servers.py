@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -26,11 +27,15 @@ from flask_contentapi_peewee import MariaDBBackend, PeeweeBackend, PostgreSQLBac
 
 __all__ = [
     "SERVERS",
+    "Daemon",
     "Server",
     "answers",
     "free_port",
     "mariadb",
+    "new_mariadb",
+    "new_postgresql",
     "postgresql",
+    "standby_of",
     "start",
     "stop",
     "why_missing",
@@ -102,25 +107,7 @@ def postgresql() -> Server | None:
     given = os.environ.get(_variable("postgresql"))
     if given:
         return Server(given, PostgreSQLBackend, "postgres")
-    initdb = _program("initdb", "/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin")
-    if initdb is None:
-        return None
-    folder, as_user = _home("postgres")
-    data, port = folder / "data", free_port()
-    # The language's own order must not matter, so it is a language with one.
-    locale = ["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"]
-    _run([*as_user, initdb, "-D", data, "-A", "trust", "-U", "contentapi", "-E", "UTF8", *locale])
-    start(
-        [
-            *as_user,
-            initdb.with_name("postgres"),
-            *("-D", data, "-p", str(port), "-k", folder),
-            *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"),
-            *("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"),
-        ],
-        port,
-    )
-    return Server(f"postgresql://contentapi@127.0.0.1:{port}", PostgreSQLBackend, "postgres")
+    return _started(new_postgresql())
 
 
 @cache
@@ -129,6 +116,105 @@ def mariadb() -> Server | None:
     given = os.environ.get(_variable("mariadb"))
     if given:
         return Server(given, MariaDBBackend, "mysql")
+    return _started(new_mariadb())
+
+
+def _started(daemon: Daemon | None) -> Server | None:
+    if daemon is None:
+        return None
+    daemon.start()
+    return daemon.server
+
+
+class Daemon:
+    """A server of a test's own, which may be stopped and started; it is not running at first.
+
+    :param server: where it answers.
+    :param command: what starts it.
+    :param pid_file: a file whose first line is the number of its process.
+    :param end: the signal that ends it in good order, whoever is connected.
+    :param crash: the signal that ends it as if its machine had lost its power.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        command: Sequence[object],
+        pid_file: Path,
+        *,
+        end: signal.Signals,
+        crash: signal.Signals,
+    ) -> None:
+        self.server = server
+        self.port = int(server.address.rpartition(":")[2])
+        self._command = command
+        self._pid_file = pid_file
+        self._end, self._crash = end, crash
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it, if it is not running."""
+        if self._process is None:
+            self._process = start(self._command, self.port)
+
+    def stop(self) -> None:
+        """Ends it in good order, if it is running."""
+        self._stop(self._end)
+
+    def crash(self) -> None:
+        """Ends it at once, if it is running."""
+        self._stop(self._crash)
+
+    def _stop(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            os.kill(int(self._pid_file.read_text().split()[0]), how)
+            stop(self._process)
+            self._process = None
+
+
+def new_postgresql() -> Daemon | None:
+    """A server of PostgreSQL, or None where it is not installed."""
+    initdb = _postgresql_program("initdb")
+    if initdb is None:
+        return None
+    folder, as_user = _home("postgres")
+    # The language's own order must not matter, so it is a language with one.
+    locale = ["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"]
+    where = ["-D", folder / "data"]
+    _run([*as_user, initdb, *where, "-A", "trust", "-U", "contentapi", "-E", "UTF8", *locale])
+    return _postgresql_in(folder, as_user)
+
+
+def standby_of(primary: Daemon) -> Daemon:
+    """A server of PostgreSQL that follows another one, which is running."""
+    folder, as_user = _home("postgres")
+    program = _postgresql_program("pg_basebackup")
+    source = ["-h", "127.0.0.1", "-p", primary.port, "-U", "contentapi"]
+    _run([*as_user, program, *source, "-D", folder / "data", "-R", "-c", "fast"])
+    return _postgresql_in(folder, as_user)
+
+
+def _postgresql_program(name: str) -> Path | None:
+    return _program(name, "/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin")
+
+
+def _postgresql_in(folder: Path, as_user: list[str]) -> Daemon:
+    """A server whose files are there."""
+    port = free_port()
+    command = [
+        *as_user,
+        _postgresql_program("postgres"),
+        *("-D", folder / "data", "-p", str(port), "-k", folder),
+        *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"),
+        *("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"),
+    ]
+    server = Server(f"postgresql://contentapi@127.0.0.1:{port}", PostgreSQLBackend, "postgres")
+    pid_file = folder / "data" / "postmaster.pid"
+    return Daemon(server, command, pid_file, end=signal.SIGINT, crash=signal.SIGQUIT)
+
+
+def new_mariadb() -> Daemon | None:
+    """A server of MariaDB, or None where it is not installed."""
     install = _program("mariadb-install-db")
     daemon = _program("mariadbd", "/usr/sbin", "/usr/libexec")
     if install is None or daemon is None:
@@ -145,26 +231,25 @@ def mariadb() -> Server | None:
             "--skip-test-db",
         ]
     )
-    start(
-        [
-            *as_user,
-            daemon,
-            "--no-defaults",
-            f"--datadir={data}",
-            f"--port={port}",
-            "--bind-address=127.0.0.1",
-            f"--socket={folder}/socket",
-            f"--pid-file={folder}/pid",
-            "--innodb-flush-log-at-trx-commit=0",
-            "--innodb-file-per-table=0",
-            "--innodb-doublewrite=0",
-            "--innodb-flush-method=nosync",
-            "--skip-log-bin",
-            "--max-connections=200",
-        ],
-        port,
-    )
-    return Server(f"mariadb://root@127.0.0.1:{port}", MariaDBBackend, "mysql")
+    command = [
+        *as_user,
+        daemon,
+        "--no-defaults",
+        f"--datadir={data}",
+        f"--port={port}",
+        "--bind-address=127.0.0.1",
+        f"--socket={folder}/socket",
+        f"--pid-file={folder}/pid",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-file-per-table=0",
+        "--innodb-doublewrite=0",
+        "--innodb-flush-method=nosync",
+        "--skip-log-bin",
+        "--max-connections=200",
+    ]
+    server = Server(f"mariadb://root@127.0.0.1:{port}", MariaDBBackend, "mysql")
+    pid_file = folder / "pid"
+    return Daemon(server, command, pid_file, end=signal.SIGTERM, crash=signal.SIGKILL)
 
 
 #: What starts each kind of server, or finds it running.

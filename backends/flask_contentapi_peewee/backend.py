@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import secrets
+import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 import orjson
 import peewee
-from playhouse.pool import MaxConnectionsExceeded
 
 from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
@@ -20,6 +20,13 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
 from flask_contentapi.sites import Site
 from flask_contentapi_peewee.checking import check
+from flask_contentapi_peewee.connections import (
+    DATABASE_ERRORS,
+    GONE,
+    ConnectionLost,
+    connected,
+    reason,
+)
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
 from flask_contentapi_peewee.loading import dump, ids_of, load, reindex
 from flask_contentapi_peewee.mapped_tables import MappedTables
@@ -37,8 +44,6 @@ _log = logging.getLogger("flask_contentapi")
 
 #: The version of the tables' layout.
 SCHEMA = "1"
-#: What databases raise that do not answer.
-_GONE = (peewee.OperationalError, peewee.InterfaceError, MaxConnectionsExceeded)
 
 
 class PeeweeBackend(Backend):
@@ -58,6 +63,7 @@ class PeeweeBackend(Backend):
         self._statements: Statements | None = None
         self._structure: Structure | None = None
         self._ready = False
+        self._here = threading.local()
 
     @classmethod
     def from_address(cls, address: str, root: Path) -> PeeweeBackend:
@@ -121,21 +127,26 @@ class PeeweeBackend(Backend):
 
     def not_ready(self) -> str:
         """Why the database cannot be served from, in sentences; "" if it can."""
+        try:
+            return self._not_ready(self.engine.reading)
+        except DATABASE_ERRORS as error:
+            return _complaint(error)
+
+    def _not_ready(self, database: peewee.Database) -> str:
+        """The same of the connections for reading or for writing; the database answers to them."""
         missing = self.engine.missing()
         if missing:
             return f"{missing} {_MAKE}"
-        database = self.engine.reading
-        try:
-            with connected(database):
+        for _ in range(2):
+            with suppress(ConnectionLost), connected(database):
                 return self._unfit(database)
-        except _GONE as error:
-            return f"The database cannot be reached: {_reason(error)}."
+        raise peewee.OperationalError("connections break as soon as they are used")
 
     def _unfit(self, database: peewee.Database) -> str:
         """Why the tables are not those of the declared types."""
-        if not database.table_exists(self.tables.state.model._meta.table_name):
+        schema = self._read_schema(database)
+        if schema is None:
             return f"The tables are not there. {_MAKE}"
-        schema = self._read_state("schema", database)
         if schema != SCHEMA:
             return (
                 f"The tables have the layout {schema}, but this version of flask_contentapi knows "
@@ -149,22 +160,31 @@ class PeeweeBackend(Backend):
     def create(self) -> None:
         self.engine.create()
         database = self.engine.database
-        with connected(database), database.atomic():
-            if database.table_exists(self.tables.state.model._meta.table_name):
-                return
-            for model in self.tables.models:
-                model.create_table()
-            for endpoint in self.tables.endpoints.values():
-                self.engine.create_words(endpoint.words)
-            state = self.tables.state
-            layout = orjson.dumps(layout_of(self.tables)).decode()
-            for key, value in (("schema", SCHEMA), ("stamp", ""), ("layout", layout)):
-                row = {state.fields["key"]: key, state.fields["value"]: value}
-                state.model.insert(row).execute()
+        with self._answering(), connected(database), database.atomic():
+            if self._read_schema(database) is None:
+                self._create_tables()
+
+    def _create_tables(self) -> None:
+        """Makes all tables; the state is the first of them, and is filled when all are there."""
+        # Where tables are not part of a transaction there may be some from an attempt that was
+        # interrupted, with nothing in them.
+        if self.engine.database.table_exists(self.tables.state.model._meta.table_name):
+            for name in reversed([*self.tables.names]):
+                self.engine.drop_table(name)
+        for model in self.tables.models:
+            model.create_table()
+        for endpoint in self.tables.endpoints.values():
+            self.engine.create_words(endpoint.words)
+        layout = orjson.dumps(layout_of(self.tables)).decode()
+        key, value = (self.tables.state.fields[name] for name in ("key", "value"))
+        values = {"schema": SCHEMA, "stamp": "", "layout": layout}
+        rows = [{key: name, value: text} for name, text in values.items()]
+        self.tables.state.model.insert_many(rows).execute()
 
     def migrate(self) -> list[str]:
-        with connected(self.engine.database):
-            migration = self._migration(self.engine.database)
+        database = self.engine.database
+        with self._answering(), connected(database):
+            migration = self._migration(database)
         steps = list(migration.steps())
         if steps:
             self._run(migration)
@@ -188,6 +208,12 @@ class PeeweeBackend(Backend):
         update = state.model.update({state.fields["value"]: value})
         update.where(state.fields["key"] == key).execute()
 
+    def _read_schema(self, database: peewee.Database) -> str | None:
+        """The version of the tables' layout; None if they are not there."""
+        if not database.table_exists(self.tables.state.model._meta.table_name):
+            return None
+        return self._read_state("schema", database)
+
     def _read_state(self, key: str, database: peewee.Database) -> str | None:
         state = self.tables.state
         query = state.model.select(state.fields["value"]).where(state.fields["key"] == key)
@@ -208,8 +234,24 @@ class PeeweeBackend(Backend):
         except ContentChanged:
             self._structure = None
             raise
-        except _GONE as error:
-            raise BackendUnavailable(_reason(error)) from error
+        except ConnectionLost as error:
+            raise ContentChanged from error
+        except DATABASE_ERRORS as error:
+            self._ready = False
+            why = _complaint(error) if isinstance(error, GONE) else self.not_ready()
+            if not why:
+                raise
+            raise BackendUnavailable(why) from error
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Says what is wrong with the database where something is."""
+        try:
+            yield
+        except ConnectionLost as error:
+            raise BackendUnavailable(f"The database is gone: {error}.") from error
+        except GONE as error:
+            raise BackendUnavailable(_complaint(error)) from error
 
     def _require_ready(self) -> None:
         if not self._ready:
@@ -237,6 +279,8 @@ class PeeweeBackend(Backend):
         """Changes the content in one transaction; others that write wait for its end.
 
         An error that leaves the ``with`` block leaves the content as it was.
+
+        :raises BackendUnavailable: if the database does not answer, or others write for too long.
         """
         with self._transaction():
             reader = self._writing_reader()
@@ -273,25 +317,47 @@ class PeeweeBackend(Backend):
     @contextmanager
     def _transaction(self, *, migrating: bool = False) -> Iterator[None]:
         """A transaction in which the content becomes another version."""
-        why = "" if migrating else self.not_ready()
-        if why:
-            raise ConfigurationError(why)
-        with connected(self.engine.database), self.engine.transaction():
-            # Whoever writes as well waits here, so that one builds on what the other did.
-            self._write_state("stamp", secrets.token_hex(8))
-            yield
+        if getattr(self._here, "reading", False):
+            raise RuntimeError(
+                "What is being dumped is not changed meanwhile; take all of it first."
+            )
+        database = self.engine.database
+        with self._answering():
+            why = "" if migrating else self._not_ready(database)
+            if why:
+                raise ConfigurationError(why)
+            with connected(database), self.engine.transaction():
+                # Whoever writes as well waits here, so that one builds on what the other did.
+                self._write_state("stamp", secrets.token_hex(8))
+                yield
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
-        with self.reader() as reader:
+        with self._snapshot() as reader:
             yield from dump(reader)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[DatabaseReader]:
+        """Reads the content as it is now, for as long as it takes."""
+        database = self.engine.reading
+        self._require_ready()
+        try:
+            with self._answering(), connected(database), self.engine.snapshot():
+                self._here.reading = True
+                reader = DatabaseReader(database, self.statements, self._read_structure(database))
+                yield reader
+                reader.settle()
+        except ContentChanged as error:
+            raise BackendUnavailable("The content changes while it is read.") from error
+        finally:
+            self._here.reading = False
 
     def check(self) -> Iterator[Problem]:
         why = self.not_ready()
         if why:
             yield Problem("database", "", why)
             return
-        with self.reader() as reader:
+        with self._snapshot() as reader:
             for sentence in self._migration(self.engine.reading).left_over():
                 yield Problem("database", "", sentence)
             yield from check(reader)
@@ -322,22 +388,12 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
     (peewee.MySQLDatabase, MariaDBBackend),
 )
 
+
+def _complaint(error: BaseException) -> str:
+    """What a database says, as a sentence."""
+    return f"The database cannot be used: {reason(error)}."
+
+
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
 _UNFIT = "The tables are not those of the declared types."
 _CHANGE = "Change the tables with the command: flask contentapi migrate."
-
-
-def _reason(error: BaseException) -> str:
-    """The first line of what a database says; addresses and passwords are not in it."""
-    return str(error).strip().partition("\n")[0].rstrip(".")
-
-
-@contextmanager
-def connected(database: peewee.Database) -> Iterator[None]:
-    """A connection that is given back if it was not there before."""
-    opened = database.connect(reuse_if_open=True)
-    try:
-        yield
-    finally:
-        if opened and not database.is_closed():
-            database.close()

@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any, ClassVar, cast
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 import orjson
 import peewee
 from peewee import SQL, fn
-from playhouse.pool import PooledMySQLDatabase, PooledPostgresqlDatabase, PooledSqliteDatabase
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.search import TITLE_WEIGHT
+from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.connections import Pool, file_of
 from flask_contentapi_peewee.conversions import (
     Conversion,
     MariaDBConversion,
@@ -30,9 +31,8 @@ from flask_contentapi_peewee.conversions import (
 
 __all__ = ["Engine", "MariaDB", "PostgreSQL", "SQLite", "md5"]
 
-#: How many connections a process opens at most, and how long a request waits for one, in s.
-MAX_CONNECTIONS = 20
-WAIT = 10
+#: How long somebody who writes waits for others that do, in s, where that is up to us.
+WAIT_TO_WRITE = 60
 #: How many characters of a text an index has where it cannot have all.
 INDEXED = 190
 
@@ -71,7 +71,7 @@ class Engine(ABC):
 
         :param address: what follows the name of the backend and a colon.
         :param root: the folder that relative paths start at.
-        :raises ConfigurationError: if the address cannot be read.
+        :raises ConfigurationError: if the address cannot be used.
         """
 
     def missing(self) -> str:
@@ -82,11 +82,9 @@ class Engine(ABC):
         """Makes the database itself, if it can be made here."""
 
     def close(self) -> None:
-        """Closes all connections."""
+        """Closes all connections but those of a database that is the site's own."""
         for database in {self.database, self.reading}:
-            if isinstance(
-                database, PooledSqliteDatabase | PooledPostgresqlDatabase | PooledMySQLDatabase
-            ):
+            if isinstance(database, Pool):
                 database.close_all()
 
     def as_integer(self, value: Clause) -> Clause:
@@ -153,6 +151,11 @@ class Engine(ABC):
     # Full text. Words are tokens of ASCII letters and digits, which every engine takes as they
     # are; they are neither so short nor so common that one would leave them out.
 
+    def drop_table(self, table: str) -> None:
+        """Takes a table away, if it is there."""
+        quote = self.database.quote
+        self.database.execute_sql(f"DROP TABLE IF EXISTS {quote[0]}{table}{quote[1]}")
+
     @abstractmethod
     def create_words(self, table: str) -> None:
         """Makes the table of words of an endpoint's objects, by id."""
@@ -173,6 +176,12 @@ class Engine(ABC):
     def transaction(self) -> Any:
         """A transaction for writing; others that write wait for its end."""
         return self.database.atomic()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A time in which what is read does not change, whoever writes."""
+        with self.reading.atomic():
+            yield
 
     @abstractmethod
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
@@ -222,49 +231,38 @@ class SQLite(Engine):
 
     @classmethod
     def connect(cls, address: str, root: Path) -> SQLite:
-        text, _, options = address.partition("?")
-        name = unquote(text.removeprefix("///"))
-        if not name or name == ":memory:" or name.startswith("//"):
-            raise ConfigurationError(
-                f"sqlite:{address} names no file; use sqlite:///site.db, with a fourth slash for "
-                "an absolute path."
-            )
-        # A file that is not there must not come into being by being looked for.
-        database = PooledSqliteDatabase(
-            f"{(root / name).absolute().as_uri()}?mode=rw",
-            uri=True,
-            check_same_thread=False,
-            pragmas={
-                "journal_mode": "wal",
-                "synchronous": "normal",
-                "cache_size": -65_536,
-                "mmap_size": 1 << 30,
-            },
-            **_pool(options),
-        )
-        return cls(database)
-
-    @property
-    def _file(self) -> Path | None:
-        """The file, unless all is in memory."""
-        name = str(self.database.database)
-        if name == ":memory:" or "mode=memory" in name:
-            return None
-        return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
+        return cls(addresses.sqlite(address, root))
 
     def missing(self) -> str:
-        file = self._file
+        file = file_of(self.database)
         if file is None or file.exists():
             return ""
         return f"There is no database file {file.name}."
 
     def create(self) -> None:
-        if self._file is not None:
-            self._file.touch()
+        file = file_of(self.database)
+        if file is None:
+            return
+        try:
+            file.touch()
+        except OSError as error:
+            raise ConfigurationError(
+                f"The database file {file.name} cannot be made: {error.strerror}."
+            ) from error
 
-    def transaction(self) -> Any:
-        # A transaction that begins with reading could not go on to write after another has.
-        return self.database.atomic("IMMEDIATE")
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self._wait_for_locks(WAIT_TO_WRITE)
+        try:
+            # A transaction that begins with reading could not go on to write after another has.
+            with self.database.atomic("IMMEDIATE"):
+                yield
+        finally:
+            self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
+
+    def _wait_for_locks(self, seconds: float) -> None:
+        """How long the present connection waits for others."""
+        self.database.execute_sql(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
 
     def among(self, column: Clause, values: SQL) -> Clause:
         return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
@@ -334,14 +332,13 @@ class PostgreSQL(Engine):
 
     @classmethod
     def connect(cls, address: str, root: Path) -> PostgreSQL:
-        if not address.startswith("//"):
-            raise ConfigurationError(
-                f"postgresql:{address} is no address; it must be as postgresql://user@host/name."
-            )
-        hosts = urlsplit(address).netloc.rpartition("@")[2]
-        if "," not in hosts:
-            return cls(_postgresql(address))
-        return cls(_postgresql(address, "read-write"), _postgresql(address, "prefer-standby"))
+        return cls(*addresses.postgresql(address))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with super().snapshot():
+            self.reading.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
 
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
@@ -428,24 +425,7 @@ class MariaDB(Engine):
 
     @classmethod
     def connect(cls, address: str, root: Path) -> MariaDB:
-        parts = urlsplit(f"mariadb:{address}")
-        name = unquote(parts.path.lstrip("/"))
-        if not parts.netloc or not name:
-            raise ConfigurationError(
-                f"mariadb:{address} is no address; it must be as mariadb://user@host/name."
-            )
-        login, _, hosts = parts.netloc.rpartition("@")
-        user, _, password = login.partition(":")
-        given: dict[str, Any] = {"charset": "utf8mb4", **_others(parts.query)}
-        if user:
-            given["user"] = unquote(user)
-        if password:
-            given["password"] = unquote(password)
-        databases = [
-            PooledMySQLDatabase(name, **_host(host), **given, **_pool(parts.query))
-            for host in hosts.split(",")
-        ]
-        return cls(databases[0], databases[-1])
+        return cls(*addresses.mariadb(address))
 
     def among(self, column: Clause, values: SQL) -> Clause:
         table = fn.JSON_TABLE(
@@ -523,41 +503,3 @@ def _vector(title: Sequence[str], rest: Sequence[str]) -> str:
     for place, token in enumerate(rest, len(title) + 1):
         places[token].append(str(place))
     return " ".join(f"'{token}':{','.join(found)}" for token, found in places.items())
-
-
-# Addresses.
-
-_POOL_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
-
-
-def _pool(query: str) -> dict[str, Any]:
-    """The options of the pool of connections in the query of an address."""
-    given = {"max_connections": MAX_CONNECTIONS, "timeout": WAIT}
-    for name, value in parse_qsl(query):
-        if name in _POOL_OPTIONS:
-            try:
-                given[name] = _POOL_OPTIONS[name](value)
-            except ValueError:
-                raise ConfigurationError(f"{name} is {value!r}; it must be a number.") from None
-    return given
-
-
-def _others(query: str) -> dict[str, str]:
-    return {name: value for name, value in parse_qsl(query) if name not in _POOL_OPTIONS}
-
-
-def _host(text: str) -> dict[str, Any]:
-    name, _, port = text.partition(":")
-    return {"host": unquote(name), **({"port": int(port)} if port.isdecimal() else {})}
-
-
-def _postgresql(address: str, attributes: str = "") -> peewee.Database:
-    parts = urlsplit(f"postgresql:{address}")
-    options = _others(parts.query)
-    if attributes:
-        options["target_session_attrs"] = attributes
-    conninfo = urlunsplit(parts._replace(query=urlencode(options)))
-    database: peewee.Database = PooledPostgresqlDatabase(
-        conninfo, prefer_psycopg3=True, **_pool(parts.query)
-    )
-    return database

@@ -1,0 +1,170 @@
+"""What connects to the databases at the addresses that settings name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi_peewee.connections import (
+    MariaDBPool,
+    PostgreSQLPool,
+    SQLitePool,
+    pymysql,
+    reason,
+)
+
+__all__ = ["mariadb", "postgresql", "sqlite"]
+
+#: How many connections a process opens at most, and how long a request waits for one, in s.
+MAX_CONNECTIONS = 20
+WAIT = 10
+#: How long a host may take until it lets somebody in, in s.
+CONNECT_TIMEOUT = 5
+#: After how long a connection to a replica is made anew, in s: hosts come back.
+RETURN = 60
+
+_POOL_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
+
+
+def sqlite(address: str, root: Path) -> SQLitePool:
+    """Connections to the file that an address names.
+
+    :param address: as ``///site.db``.
+    :param root: the folder that relative paths start at.
+    :raises ConfigurationError: if the address cannot be used; so do the others.
+    """
+    text, _, query = address.partition("?")
+    name = unquote(text.removeprefix("///"))
+    if not name or name == ":memory:" or name.startswith("//"):
+        raise ConfigurationError(
+            f"sqlite:{address} names no file; use sqlite:///site.db, with a fourth slash for "
+            "an absolute path."
+        )
+    for option in _others(query):
+        raise ConfigurationError(f"{option} is no option; there are {', '.join(_POOL_OPTIONS)}.")
+    # A file that is not there must not come into being by being looked for.
+    return SQLitePool(
+        f"{(root / name).absolute().as_uri()}?mode=rw",
+        uri=True,
+        pragmas={
+            "journal_mode": "wal",
+            "synchronous": "normal",
+            "cache_size": -65_536,
+            "mmap_size": 1 << 30,
+        },
+        **_pool(query),
+    )
+
+
+def postgresql(address: str) -> list[PostgreSQLPool]:
+    """Connections to a database of PostgreSQL: to write, and where there are several hosts to read.
+
+    :param address: as ``//user:password@host/name``, where several hosts have commas in between.
+    """
+    parts = _parts("postgresql", address)
+    _driver("psycopg", "postgresql")
+    if "," not in _hosts(parts):
+        return [_postgresql(parts)]
+    reading = {"target_session_attrs": "prefer-standby", "load_balance_hosts": "random"}
+    return [_postgresql(parts, target_session_attrs="read-write"), _postgresql(parts, **reading)]
+
+
+def _postgresql(parts: SplitResult, **options: str) -> PostgreSQLPool:
+    given = {"connect_timeout": str(CONNECT_TIMEOUT), **_others(parts.query), **options}
+    conninfo = urlunsplit(parts._replace(query=urlencode(given)))
+    try:
+        import_module("psycopg.conninfo").conninfo_to_dict(conninfo)
+    except import_module("psycopg").Error as error:
+        raise ConfigurationError(f"The address cannot be used: {reason(error)}.") from error
+    return PostgreSQLPool(
+        conninfo, prefer_psycopg3=True, **_pool(parts.query, several="load_balance_hosts" in given)
+    )
+
+
+def mariadb(address: str) -> list[MariaDBPool]:
+    """Connections to a database of MariaDB: to write, and where there are several hosts to read.
+
+    :param address: as ``//user:password@host/name``; of several hosts with commas in between the
+        first is the one to write to.
+    """
+    parts = _parts("mariadb", address)
+    _driver("pymysql", "mariadb")
+    primary, *replicas = [_host(host) for host in _hosts(parts).split(",")]
+    if not replicas:
+        return [_mariadb(parts, [primary])]
+    return [_mariadb(parts, [primary]), _mariadb(parts, [*replicas, primary])]
+
+
+def _mariadb(parts: SplitResult, hosts: list[dict[str, Any]]) -> MariaDBPool:
+    user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
+    given: dict[str, Any] = {"charset": "utf8mb4", "connect_timeout": CONNECT_TIMEOUT}
+    given |= {name: _number(value) for name, value in _others(parts.query).items()}
+    given |= {"user": unquote(user)} if user else {}
+    given |= {"password": unquote(password)} if colon else {}
+    try:
+        pymysql().connect(**given, defer_connect=True)
+    except (TypeError, ValueError, OSError) as error:
+        said = reason(error).rpartition("() ")[2]
+        raise ConfigurationError(f"The address cannot be used: {said}.") from error
+    name = unquote(parts.path.lstrip("/"))
+    return MariaDBPool(name, hosts=hosts, **given, **_pool(parts.query, several=len(hosts) > 1))
+
+
+# Parts.
+
+
+def _parts(scheme: str, address: str) -> SplitResult:
+    parts = urlsplit(f"{scheme}:{address}")
+    named = parts.netloc and parts.path.strip("/")
+    if not address.startswith("//") or (scheme == "mariadb" and not named):
+        # It stays unsaid, because there can be a password in it.
+        raise ConfigurationError(f"The address must be as {scheme}://user:password@host/name.")
+    return parts
+
+
+def _driver(module: str, extra: str) -> None:
+    try:
+        import_module(module)
+    except ImportError as error:
+        raise ConfigurationError(
+            f'{module} is not installed; install it with: pip install "flask_contentapi[{extra}]".'
+        ) from error
+
+
+def _hosts(parts: SplitResult) -> str:
+    return parts.netloc.rpartition("@")[2]
+
+
+def _host(text: str) -> dict[str, Any]:
+    """How to reach a host that is given with or without a port; IPv6 has square brackets."""
+    parts = urlsplit(f"//{text}")
+    try:
+        port = parts.port
+    except ValueError:
+        raise ConfigurationError(f"The port of {text} is none.") from None
+    return {"host": unquote(parts.hostname or "localhost"), **({"port": port} if port else {})}
+
+
+def _pool(query: str, several: bool = False) -> dict[str, Any]:
+    """The options of the pool of connections in the query of an address."""
+    given: dict[str, Any] = {"max_connections": MAX_CONNECTIONS, "timeout": WAIT}
+    if several:
+        given["stale_timeout"] = RETURN
+    for name, value in parse_qsl(query):
+        if name in _POOL_OPTIONS:
+            try:
+                given[name] = _POOL_OPTIONS[name](value)
+            except ValueError:
+                raise ConfigurationError(f"{name} is {value!r}; it must be a number.") from None
+    return given
+
+
+def _others(query: str) -> dict[str, str]:
+    return {name: value for name, value in parse_qsl(query) if name not in _POOL_OPTIONS}
+
+
+def _number(text: str) -> str | int:
+    return int(text) if text.isdecimal() else text

@@ -1,0 +1,208 @@
+"""Connections to databases, which may be gone at any time.
+
+Connections are kept in pools and lent for a request each. One that broke while it lay there is
+found out by the first statement on it; whoever has it then gets :class:`ConnectionLost` and may
+begin anew.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import peewee
+from playhouse.pool import (
+    MaxConnectionsExceeded,
+    PooledDatabase,
+    PooledMySQLDatabase,
+    PooledPostgresqlDatabase,
+    PooledSqliteDatabase,
+)
+
+__all__ = [
+    "DATABASE_ERRORS",
+    "GONE",
+    "ConnectionLost",
+    "MariaDBPool",
+    "Pool",
+    "PostgreSQLPool",
+    "SQLitePool",
+    "connected",
+    "file_of",
+    "pymysql",
+    "reason",
+]
+
+#: What is raised where a database does not answer. Rows are taken from SQLite when they are
+#: looked at, which is behind peewee's back.
+GONE = (
+    peewee.OperationalError,
+    peewee.InterfaceError,
+    sqlite3.OperationalError,
+    MaxConnectionsExceeded,
+)
+#: All that a database complains of.
+DATABASE_ERRORS = (*GONE, peewee.DatabaseError, sqlite3.DatabaseError)
+
+
+class ConnectionLost(Exception):
+    """A connection broke that was good once; another one may be had."""
+
+
+class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
+    """Connections that are used again and again."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _pools.add(self)
+
+    def has_lost(self) -> bool:
+        """Whether the connection that this thread has open is none any more."""
+        return not self.is_closed() and self._is_closed(self.connection())
+
+    def begin_anew(self) -> None:
+        """Forgets, in a process that has just been forked, what belongs to the other one."""
+        self._lock = threading.Lock()
+        self._pool_lock = threading.RLock()
+        self._pool_available = threading.Condition(self._pool_lock)
+        self._in_use: dict[Any, Any] = {}
+
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def _close_idle() -> None:
+    for pool in list(_pools):
+        pool.close_idle()
+
+
+def _begin_anew() -> None:
+    for pool in list(_pools):
+        pool.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    # Two processes cannot share a connection, as the workers of a server would that loads the
+    # site before it forks.
+    os.register_at_fork(before=_close_idle, after_in_child=_begin_anew)
+
+
+@contextmanager
+def connected(database: peewee.Database) -> Iterator[None]:
+    """A connection that is given back if it was not there before.
+
+    :raises ConnectionLost: instead of an error that comes from a connection of a pool that broke.
+    """
+    opened = database.connect(reuse_if_open=True)
+    try:
+        yield
+    except DATABASE_ERRORS as error:
+        if isinstance(database, Pool) and database.has_lost():
+            # Where one broke others have as well.
+            database.close_idle()
+            raise ConnectionLost(reason(error)) from error
+        raise
+    finally:
+        if opened and not database.is_closed():
+            # One that is broken cannot always be closed.
+            with suppress(*DATABASE_ERRORS):
+                database.close()
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what a database says; passwords are not in it."""
+    said = next((part for part in reversed(error.args) if isinstance(part, str)), str(error))
+    return said.strip().partition("\n")[0].rstrip(".")
+
+
+# Kinds of databases.
+
+
+class _FileConnection(sqlite3.Connection):
+    """A connection that knows which file it is to; there can be another one under its name."""
+
+    file: tuple[int, int] | None = None
+
+
+class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
+    """Connections to a file."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, factory=_FileConnection, check_same_thread=False, **options)
+
+    def _add_conn_hooks(self, conn: _FileConnection) -> None:
+        super()._add_conn_hooks(conn)
+        conn.file = self._identity()
+
+    def _is_closed(self, conn: _FileConnection) -> bool:
+        if conn.file == self._identity():
+            return False
+        self._close_raw(conn)
+        return True
+
+    def _identity(self) -> tuple[int, int] | None:
+        file = file_of(self)
+        try:
+            status = os.stat(file) if file else None
+        except OSError:
+            return None
+        return status and (status.st_dev, status.st_ino)
+
+
+def file_of(database: peewee.Database) -> Path | None:
+    """The file of an SQLite database, unless all is in memory."""
+    name = str(database.database)
+    if name == ":memory:" or "mode=memory" in name:
+        return None
+    return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
+
+
+class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
+    """Connections to PostgreSQL; its library knows about several hosts."""
+
+    def _is_closed(self, conn: Any) -> bool:
+        return bool(conn.closed)
+
+
+class _Hosts(peewee.MySQLDatabase):
+    """A database that several hosts have.
+
+    :param name: its name.
+    :param hosts: how to reach each; the last one is connected to when all others are gone.
+    """
+
+    def __init__(self, name: str, *, hosts: Sequence[Mapping[str, Any]], **options: Any) -> None:
+        self._hosts = hosts
+        super().__init__(name, **options)
+
+    def _connect(self) -> Any:
+        *others, last = self._hosts
+        for host in random.sample(others, len(others)):
+            with suppress(pymysql().OperationalError):
+                return self._connect_to(host)
+        return self._connect_to(last)
+
+    def _connect_to(self, host: Mapping[str, Any]) -> Any:
+        options = {**self.connect_params, **host}
+        return pymysql().connect(database=self.database, autocommit=True, **options)
+
+
+def pymysql() -> Any:
+    """The driver for MariaDB; a site without one need not have it."""
+    return import_module("pymysql")
+
+
+class MariaDBPool(Pool, PooledMySQLDatabase, _Hosts):  # type: ignore[misc]
+    """Connections to MariaDB or MySQL."""
+
+    def _is_closed(self, conn: Any) -> bool:
+        return not conn.open
