@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_contentapi import ContentAPI
+from flask_contentapi import Backend, ContentAPI
 from flask_contentapi_peewee import PeeweeBackend
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
@@ -33,8 +33,8 @@ def storage(api: API) -> PeeweeBackend:
     return backend
 
 
-def api_at(address: str, content: Mapping[str, Any] | None = None) -> API:
-    """The API of the reference site at a database, whose content is made if some is given."""
+def api_at(address: str | Backend, content: Mapping[str, Any] | None = None) -> API:
+    """The API of the reference site at a database, which is made if there is some content."""
     app = Flask("site")
     app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
     ContentAPI(app, types=TYPES)

@@ -45,8 +45,9 @@ def sqlite(address: str, root: Path) -> SQLitePool:
         )
     for option in _others(query):
         raise ConfigurationError(f"{option} is no option; there are {', '.join(_POOL_OPTIONS)}.")
+    options = _pool(query)
     # A file that is not there must not come into being by being looked for.
-    return SQLitePool(
+    pool = SQLitePool(
         f"{(root / name).absolute().as_uri()}?mode=rw",
         uri=True,
         pragmas={
@@ -55,8 +56,11 @@ def sqlite(address: str, root: Path) -> SQLitePool:
             "cache_size": -65_536,
             "mmap_size": 1 << 30,
         },
-        **_pool(query),
+        **options,
     )
+    # The pool takes the option for itself; others that keep the file locked are waited for as long.
+    pool.timeout = options["timeout"]
+    return pool
 
 
 def postgresql(address: str) -> list[PostgreSQLPool]:
