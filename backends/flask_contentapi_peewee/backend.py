@@ -309,7 +309,11 @@ class PeeweeBackend(Backend):
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         with self._transaction():
-            load(content, self.registry, self.tables)
+            foreign = self.statements.tables.foreign
+            load(content, self.registry, self.tables, foreign)
+            reader = self._writing_reader()
+            for label in foreign:
+                reindex(reader, *ids_of(reader, label))
         with connected(self.engine.database):
             self.engine.analyze(list(self.tables.names))
         content_changed.send(self, tags=frozenset([EVERYTHING]))

@@ -8,9 +8,10 @@ from typing import Any
 
 import peewee
 
+from flask_contentapi.errors import ContentError
 from flask_contentapi.library import Library, Table, read_library
 from flask_contentapi.query import Row
-from flask_contentapi.records import RecordReader, write_record
+from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -21,20 +22,44 @@ from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Table
 __all__ = ["dump", "find_branches", "forget_gone", "ids_of", "load", "reindex"]
 
 
-def load(content: Mapping[str, Iterable[Any]], registry: Registry, tables: Tables) -> None:
+def load(
+    content: Mapping[str, Iterable[Any]],
+    registry: Registry,
+    tables: Tables,
+    foreign: Mapping[str, str],
+) -> None:
     """Replaces all that the tables hold; the caller sees to it that it is all or nothing.
 
     The records are read twice: once to see that they fit together, of which only what places in
     the tree follow from is kept, and once to be written.
 
+    :param foreign: as :attr:`Tables.foreign`.
     :raises ContentError: with every problem that the records have.
     """
     again = _Again(content)
     outline = read_library(again, registry, outline=True)
+    _refuse_foreign(outline, foreign)
     clear(tables)
     _load_structure(outline, tables)
     for name, table in outline.tables.items():
         _load_objects(again.get(name, ()), table, registry, tables, outline.locales)
+
+
+def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
+    """Refuses records of types whose objects are rows of tables that are not ours."""
+    problems = [
+        Place(name, -1, f"{name} {row[0]}").problem("type", of_site(row[1], foreign[row[1]]))
+        for name, table in outline.tables.items()
+        for row in table.rows
+        if row[1] in foreign
+    ]
+    if problems:
+        raise ContentError(problems)
+
+
+def of_site(label: str, table: str) -> str:
+    """Why objects of a type are not ours to change."""
+    return f"{label} are the rows of {table}, which the site itself changes"
 
 
 def clear(tables: Tables) -> None:

@@ -11,6 +11,7 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import ObjectType, Registry
+from flask_contentapi_peewee.loading import of_site
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import BATCH, Branch, Inserter
 from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
@@ -185,7 +186,7 @@ class Objects:
     def _refuse_foreign(self, place: Place, label: str) -> None:
         table = self._reader.tables.foreign.get(label)
         if table is not None:
-            refuse(place, "type", f"{label} are the rows of {table}, which the site itself changes")
+            refuse(place, "type", of_site(label, table))
 
     @property
     def _pages(self) -> OwnTable:
