@@ -11,6 +11,8 @@ from flask_contentapi.sites import Home, Site, Sites
 __all__ = ["Addresses", "PageURLs", "quote_slug", "split_path"]
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+#: Paths in which nothing is to be escaped.
+_SAFE = re.compile(r"[\w.~/-]*", re.ASCII)
 
 
 def quote_slug(slug: str) -> str:
@@ -122,7 +124,8 @@ class Addresses:
         """The address of a file; None where a record has none."""
         if not file or _ABSOLUTE.match(file):
             return file or None
-        return self._media + quote(file.lstrip("/"))
+        path = file.lstrip("/")
+        return self._media + (path if _SAFE.fullmatch(path) else quote(path))
 
     def _locate(self, url_path: str) -> tuple[Site, Home] | None:
         for home in self._homes:

@@ -64,17 +64,11 @@ class Freshness:
         request, viewer = self._request, self._viewer
         if self._reader.version is None:
             return None
-        digest = blake2b(digest_size=16)
-        for part in (
-            self._state.fingerprint,
-            self._reader.version,
-            self._reader.next_change(viewer.moment),
-            *(sorted(viewer.pages), sorted(viewer.collections)),
-            *(request.scheme, request.host.lower(), request.root_path, request.path),
-        ):
-            digest.update(f"{part}\0".encode())
-        digest.update(request.query_string)
-        return digest.hexdigest()
+        content = self._reader.version, self._reader.next_change(viewer.moment)
+        rights = sorted(viewer.pages), sorted(viewer.collections)
+        address = request.scheme, request.host.lower(), request.root_path, request.path
+        parts = self._state.fingerprint, *content, *rights, *address, request.query_string
+        return blake2b("\0".join(map(str, parts)).encode(), digest_size=16).hexdigest()
 
     @cached_property
     def _known(self) -> str | None:

@@ -186,9 +186,9 @@ class ContentAPI:
         for name, endpoint in state.registry.endpoints.items():
             for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
-                view_function = view.as_view(view_name, state, endpoint)
+                view_function = view(state, endpoint).dispatch
                 blueprint.record(_any_method(f"/{name}/{rule}", view_name, view_function))
-        unknown = UnknownView.as_view("unknown", state, state.registry.endpoints["pages"])
+        unknown = UnknownView(state, state.registry.endpoints["pages"]).dispatch
         for rule in ("/", "/<path:path>"):
             blueprint.record(_any_method(rule, "unknown", unknown))
         return blueprint

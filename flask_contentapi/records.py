@@ -185,21 +185,21 @@ class RecordReader:
         """Takes the columns out of a record's values."""
         read = []
         for name, column in columns.items():
+            value = values.pop(name, None)
             try:
-                read.append(self._stored(place, column, values.pop(name, None)))
+                if column.child is None or value is None:
+                    read.append(column.read(value))
+                else:
+                    read.append(self._children(place, column, value))
             except ValueError as error:
                 read.append(None)
                 self.note(place, name, str(error))
         return read
 
-    def _stored(self, place: Place, column: Column, value: Any) -> Any:
-        if column.child is None or value is None:
-            return column.read(value)
-        if not isinstance(value, list | tuple):
+    def _children(self, place: Place, column: Column, records: Any) -> tuple[Row, ...]:
+        if not isinstance(records, list | tuple):
             raise ValueError("must be a list of objects")
-        return tuple(
-            self._child(place, column, number, child) for number, child in enumerate(value)
-        )
+        return tuple(self._child(place, column, *numbered) for numbered in enumerate(records))
 
     def _child(self, place: Place, column: Column, number: int, record: Any) -> Row:
         child = column.child

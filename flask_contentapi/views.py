@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
-from flask import Response, redirect, request
-from flask.typing import ResponseReturnValue
-from flask.views import View
+from flask import Request, Response, redirect, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed
 
@@ -40,6 +39,7 @@ __all__ = ["DetailView", "FindView", "ListView", "UnknownView", "json_response"]
 #: How often a request is answered anew because the content changes meanwhile.
 ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
+_INSTANTS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 _ID = re.compile(r"[0-9]+")
 #: Parameters of ``find/`` that are used up by it (contract, Parameters).
 _FINDING = ("html_path", "id")
@@ -47,8 +47,8 @@ _FINDING = ("html_path", "id")
 
 def json_response(value: Any, status: int = 200) -> Response:
     """An answer in JSON; instants end in ``Z``."""
-    body = orjson.dumps(value, default=_decimal, option=orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC)
-    return Response(body, status, mimetype="application/json")
+    body = orjson.dumps(value, default=_decimal, option=_INSTANTS)
+    return Response(body, status, content_type="application/json")
 
 
 class Bodiless(Response):
@@ -83,6 +83,7 @@ def look(state: State, reader: Reader) -> Viewer:
 class Visit:
     """One request: which site it is for, and what its sender may see.
 
+    :param asked: the request.
     :param state: the instance that is asked.
     :param endpoint: the endpoint that is asked.
     :param reader: the content.
@@ -93,15 +94,22 @@ class Visit:
     """
 
     def __init__(
-        self, state: State, endpoint: Endpoint, reader: Reader, viewer: Viewer, site: str
+        self,
+        asked: Request,
+        state: State,
+        endpoint: Endpoint,
+        reader: Reader,
+        viewer: Viewer,
+        site: str,
     ) -> None:
+        self._asked = asked
         self._state = state
         self._reader = reader
         known, self.addresses = state.origins.find(
-            reader.sites, request.scheme, request.host, request.root_path, site
+            reader.sites, asked.scheme, asked.host, asked.root_path, site
         )
         if known is None and endpoint.tree:
-            raise NotFound(f"No site answers to {request.host}.")
+            raise NotFound(f"No site answers to {asked.host}.")
         self.endpoint = endpoint
         self.viewer = viewer
         self.site = known or Site("", homes=())
@@ -117,7 +125,7 @@ class Visit:
         :param wrap: makes the whole of the items.
         :param tags: what the answer is made of besides what the rows point to.
         """
-        is_head = request.method == "HEAD"
+        is_head = self._asked.method == "HEAD"
         if is_head and self._state.settings.cache_tag_header is None:
             return Bodiless()
         related = plan.look_up(rows, self._reader, self.viewer, self.scope)
@@ -126,13 +134,13 @@ class Visit:
         else:
             build = plan.bind(Context(self.addresses, related))
             response = json_response(wrap([build(row) for row in rows]))
-        return self.tagged(response, *tags, *plan.tags(related))
+        return self.tagged(response, tags, plan.tags(related))
 
-    def tagged(self, response: Response, *tags: str) -> Response:
+    def tagged(self, response: Response, *tags: Iterable[str]) -> Response:
         """An answer with what it is made of, where a cache wants to know."""
         header = self._state.settings.cache_tag_header
         if header is not None:
-            response.headers[header] = tag_header(header, tags)
+            response.headers[header] = tag_header(header, chain.from_iterable(tags))
         return response
 
     def tree_of(self, locale: str | None) -> Home:
@@ -161,60 +169,68 @@ def _open(
     return frozenset(opened)
 
 
-class EndpointView(View):
-    """Base of the views. Their rules are for every method, so that every answer is ours."""
+class EndpointView:
+    """Base of the views. Their rules are for every method, so that every answer is ours.
 
-    init_every_request = False
+    :param state: the instance that they belong to.
+    :param endpoint: the endpoint that they are about.
+    """
 
     def __init__(self, state: State, endpoint: Endpoint) -> None:
         self.state = state
         self.endpoint = endpoint
 
-    def dispatch_request(self, **parts: str) -> ResponseReturnValue:
-        """Answers GET and HEAD by :meth:`get`."""
-        if request.method in ("GET", "HEAD"):
-            return self._settled(**parts)
-        if request.method == "OPTIONS":
+    def dispatch(self, **parts: str) -> Response:
+        """Answers GET and HEAD by :meth:`get`.
+
+        :param parts: the variable parts of the address.
+        """
+        # Through the proxy each attribute would cost a search for the current context.
+        asked: Request = request._get_current_object()  # type: ignore[attr-defined]
+        if asked.method in ("GET", "HEAD"):
+            return self._settled(asked, **parts)
+        if asked.method == "OPTIONS":
             response = Response(headers={"Allow": ", ".join(_METHODS)})
             del response.headers["Content-Type"]
             return response
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
-    def _settled(self, **parts: str) -> ResponseReturnValue:
+    def _settled(self, asked: Request, **parts: str) -> Response:
         """The answer, from one state of the content."""
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged), self.state.backend.reader() as reader:
-                return self._answer(reader, **parts)
+                return self._answer(asked, reader, **parts)
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
-    def _answer(self, reader: Reader, **parts: str) -> Response:
+    def _answer(self, asked: Request, reader: Reader, **parts: str) -> Response:
         """The answer, or that the client has it already."""
         viewer = look(self.state, reader)
-        freshness = Freshness(self.state, reader, viewer, request)
+        freshness = Freshness(self.state, reader, viewer, asked)
         if freshness.is_known():
             return freshness.not_modified()
-        return freshness.marked(self.get(reader, viewer, **parts))
+        return freshness.marked(self.get(asked, reader, viewer, **parts))
 
-    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         """The answer.
 
+        :param asked: the request.
         :param reader: the content.
         :param viewer: who looks.
         :param parts: the variable parts of the address.
         """
         raise NotImplementedError
 
-    def visit(self, reader: Reader, viewer: Viewer, site: str) -> Visit:
+    def visit(self, asked: Request, reader: Reader, viewer: Viewer, site: str) -> Visit:
         """The request as the content of its site sees it."""
-        return Visit(self.state, self.endpoint, reader, viewer, site)
+        return Visit(asked, self.state, self.endpoint, reader, viewer, site)
 
 
 class ListView(EndpointView):
     """A list (specification, 2.1, 4.1 and 4.2)."""
 
-    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        arguments = self._arguments(reader, viewer)
-        visit = self.visit(reader, viewer, arguments.site)
+    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+        arguments = self._arguments(asked, reader, viewer)
+        visit = self.visit(asked, reader, viewer, arguments.site)
         selected = reader.select(self._query(arguments, visit, reader))
         if selected.unseen:
             named = ", ".join(map(str, selected.unseen))
@@ -230,14 +246,14 @@ class ListView(EndpointView):
             response.headers["Cache-Control"] = "no-store"
         return response
 
-    def _arguments(self, reader: Reader, viewer: Viewer) -> ListArguments:
+    def _arguments(self, asked: Request, reader: Reader, viewer: Viewer) -> ListArguments:
         try:
-            return self.state.arguments.list(self.endpoint.name, request.query_string)
+            return self.state.arguments.list(self.endpoint.name, asked.query_string)
         except BadRequest:
             if self.endpoint.tree:
                 # A site that is not there goes first (contract, Errors).
-                site = read_query_string(request.query_string).get("site", "")
-                self.visit(reader, viewer, site)
+                site = read_query_string(asked.query_string).get("site", "")
+                self.visit(asked, reader, viewer, site)
             raise
 
     def _query(self, arguments: ListArguments, visit: Visit, reader: Reader) -> Query:
@@ -279,8 +295,8 @@ class ListView(EndpointView):
 class DetailView(EndpointView):
     """One object (specification, 4)."""
 
-    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        given = read_query_string(request.query_string)
+    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+        given = read_query_string(asked.query_string)
         selected = given.get("fields", "")
         plans: dict[str, Plan] = {}
 
@@ -289,7 +305,9 @@ class DetailView(EndpointView):
             return plans[label].columns
 
         name, identity = self.endpoint.name, _identity(parts["id"])
-        visit = self.visit(reader, viewer, given.get("site", "") if self.endpoint.tree else "")
+        visit = self.visit(
+            asked, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
+        )
         found = reader.get(name, identity, columns_of, viewer, visit.scope)
         if found is None:
             raise _nothing(self.endpoint)
@@ -300,17 +318,21 @@ class DetailView(EndpointView):
 class FindView(EndpointView):
     """From a path or an id to the detail view (specification, 4)."""
 
-    def get(self, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        given = read_query_string(request.query_string)
-        visit = self.visit(reader, viewer, given.get("site", "") if self.endpoint.tree else "")
+    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+        given = read_query_string(asked.query_string)
+        visit = self.visit(
+            asked, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
+        )
         rows = reader.select(self._query(given, visit, reader)).rows
         if not rows:
             raise _nothing(self.endpoint)
-        return self._redirect(given, visit, rows[0])
+        return self._redirect(asked, given, visit, rows[0])
 
-    def _redirect(self, given: Mapping[str, str], visit: Visit, row: Row) -> Response:
+    def _redirect(
+        self, asked: Request, given: Mapping[str, str], visit: Visit, row: Row
+    ) -> Response:
         """The way to the detail view; what ``find/`` did not use up is kept."""
-        pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
+        pairs = parse_qsl(asked.query_string.decode("utf-8", "replace"), keep_blank_values=True)
         kept = [(name, value) for name, value in pairs if name not in _FINDING]
         if self.endpoint.tree and not given.get("site"):
             # Under CMSAPI_BASE_URL the next request can come to the host of another site.
@@ -318,7 +340,7 @@ class FindView(EndpointView):
         address = f"{visit.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
         response = cast(Response, redirect(location, 302, Response))
-        return visit.tagged(response, tag_of(self.endpoint.name))
+        return visit.tagged(response, [tag_of(self.endpoint.name)])
 
     def _query(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Query:
         if self.endpoint.tree and "html_path" in given:
@@ -347,7 +369,7 @@ class FindView(EndpointView):
 class UnknownView(EndpointView):
     """Whatever else is asked under the prefix."""
 
-    def dispatch_request(self, **parts: str) -> ResponseReturnValue:
+    def dispatch(self, **parts: str) -> Response:
         raise NotFound("There is nothing at this address.")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from flask import Flask
+from flask import Flask, request
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -179,7 +179,7 @@ def both(state: State, declared: ObjectType, view: View, chosen: Chosen) -> tupl
     only, exclude = options(declared, chosen)
     schema: AnswerSchema = Schemas().of(declared)(only=only, exclude=exclude)
     with state.backend.reader() as reader:
-        visit = Visit(state, endpoint, reader, look(state, reader), "")
+        visit = Visit(request, state, endpoint, reader, look(state, reader), "")
         labels = None if declared is endpoint.base else declared.types
         query = Query(endpoint.name, plan.columns, visit.viewer, types=labels)
         rows = reader.select(query).rows

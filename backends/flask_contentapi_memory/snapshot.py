@@ -346,11 +346,13 @@ class Condition(NamedTuple):
     :param places: the places that meet it, in ascending order; None where no index knows them.
     :param test: whether the object at a place meets it.
     :param hidden: whether there may be hidden objects among the places.
+    :param typed: whether there are only objects of the query's types among them.
     """
 
     places: Sequence[int] | None
     test: Callable[[int], Any]
     hidden: bool = False
+    typed: bool = False
 
 
 class Matches:
@@ -409,12 +411,15 @@ class _Selection:
     # What matches.
 
     def _matches(self) -> Matches:
-        conditions = list(self._conditions())
+        types = self._query.types
+        typed = None if types is None else self._typed(types)
+        conditions = [*filter(None, [typed]), *self._conditions()]
         indexed = [(len(c.places), c) for c in conditions if c.places is not None]
         everything = Condition(self._visible.places, bool)
         # The shortest list is gone through; all other conditions are tested on it.
         best = min(indexed, key=itemgetter(0))[1] if indexed else everything
-        tests = [condition.test for condition in conditions if condition is not best]
+        implied = typed if best.typed else best
+        tests = [c.test for c in conditions if c is not best and c is not implied]
         if best.hidden:
             tests.append(self._visible.flags.__getitem__)
         assert best.places is not None
@@ -438,11 +443,6 @@ class _Selection:
 
     def _conditions(self) -> Iterator[Condition]:
         query = self._query
-        if query.types is not None:
-            rows, of_type, labels = self._shelf.rows, self._shelf.type_place, query.types
-            yield Condition(
-                self._visible.of_types(labels), lambda place: rows[place][of_type] in labels
-            )
         for tree in query.tree:
             if tree.relation != "descendant_of":
                 yield self._relatives(tree)
@@ -450,6 +450,11 @@ class _Selection:
             yield from self._filtered(condition)
         if query.search is not None:
             yield self._found(query.search)
+
+    def _typed(self, labels: frozenset[str]) -> Condition:
+        rows, of_type = self._shelf.rows, self._shelf.type_place
+        places = self._visible.of_types(labels)
+        return Condition(places, lambda place: rows[place][of_type] in labels)
 
     def _relatives(self, tree: Tree) -> Condition:
         rows, place = self._shelf.rows, self._shelf.ids[tree.page]
@@ -501,7 +506,7 @@ class _Selection:
             value = read(rows[place])
             return wanted in value if isinstance(value, tuple) else bool(value == wanted)
 
-        return Condition(places, test)
+        return Condition(places, test, typed=labels is not None)
 
     def _labels(self, column: str) -> Labels:
         """The types that have a column; None where all have it."""
@@ -509,7 +514,8 @@ class _Selection:
 
     def _found(self, search: Search) -> Condition:
         ids = self._shelf.ids
-        return _listed(sorted(ids[i] for i in self._shelf.words.find(search.words, search.every)))
+        found = self._shelf.words.find(search.words, search.every)
+        return _listed(sorted(map(ids.__getitem__, found)))
 
     # The page of it that is wanted.
 
@@ -528,7 +534,8 @@ class _Selection:
         rows, identity = self._shelf.rows, self._shelf.getter("id", None)
         ids = {identity(rows[place]): place for place in matches}
         scores = self._shelf.words.score(search.words, search.every, ids)
-        return [ids[i] for i in sorted(scores, key=lambda i: (-scores[i], ids[i]))]
+        # What fits equally well stays in default order.
+        return [ids[i] for i in sorted(ids, key=scores.__getitem__, reverse=True)]
 
     def _ordered(self, matches: Matches, offset: int, size: int) -> list[int]:
         order, stop, total = self._query.order, offset + size, len(matches)

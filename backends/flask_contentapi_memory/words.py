@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["WordIndex"]
 
@@ -40,9 +40,11 @@ class Posting:
         self.ids.insert(place, identity)
         self.weights.insert(place, min(weight, HEAVIEST))
 
-    def weight(self, identity: int) -> int:
-        """The word's weight in an object that has it."""
-        return self.weights[bisect_left(self.ids, identity)]
+    def weigh(self, identities: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """The word's weight in each of some objects that have it."""
+        ids, weights = self.ids, self.weights
+        for identity in identities:
+            yield identity, weights[bisect_left(ids, identity)]
 
 
 class WordIndex:
@@ -99,8 +101,7 @@ class WordIndex:
             posting = self._postings.get(word, _NOWHERE)
             rarity = math.log(1 + self._size / (len(posting.ids) + 1))
             having = scores if every else scores.keys() & set(posting.ids)
-            for identity in having:
-                weight = posting.weight(identity)
+            for identity, weight in posting.weigh(having):
                 scores[identity] += rarity * weight / (weight + _SATURATION)
         return scores
 
