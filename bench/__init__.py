@@ -1,0 +1,1 @@
+"""The project's benchmark; ``python3 bench`` runs it."""

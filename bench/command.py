@@ -1,0 +1,106 @@
+"""The command that :mod:`bench.__main__` starts in the environment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from bench import tables
+from bench.measuring import Bench, chosen, machine
+from bench.profiling import profile
+from bench.servers import PRODUCT, SERVERS
+from bench.stores import FOLDER, say
+from bench.workloads import CONDITIONAL, WORKLOADS
+
+__all__ = ["main"]
+
+NAMES = [*(workload.name for workload in WORKLOADS), CONDITIONAL]
+BACKENDS = [server.name for server in PRODUCT]
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Does what the command line says."""
+    options = _parser().parse_args(given)
+    if options.tables:
+        tables.write_page()
+    elif options.profile:
+        server, workload = options.profile
+        profile(SERVERS[server], options.pages[0], workload)
+    else:
+        _measure(options)
+
+
+def _measure(options: argparse.Namespace) -> None:
+    bench = Bench(options.pages, chosen(options.backends))
+    with bench.running():
+        if options.check:
+            say("All give the same answers.")
+            return
+        bench.measure(options.workloads, options.seconds, options.rounds)
+        results = {
+            "when": f"{datetime.now(UTC):%Y-%m-%d}",
+            "seconds": options.seconds,
+            "rounds": options.rounds,
+            "machine": machine(),
+            "cells": bench.results(),
+        }
+    path = (tables.KEPT if options.save else FOLDER) / f"{options.save or 'results'}.json"
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    say(f"The results are in {path}.\n")
+    say(tables.tables_of(tables.Results(results)))
+    if options.save:
+        tables.write_page()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python3 bench", description="Measures the extension.")
+    add = parser.add_argument
+    add("--pages", type=_numbers, default=[10000], help="numbers of pages, with commas")
+    add("--backends", type=_among(BACKENDS), default=BACKENDS[:4], help=f"of {_listed(BACKENDS)}")
+    add("--workloads", type=_among(NAMES), default=NAMES, help=f"of {_listed(NAMES)}")
+    add("--seconds", type=float, default=2, help="how long each workload is asked in a round")
+    add("--rounds", type=int, default=3, help="how many rounds; the median counts")
+    add("--check", action="store_true", help="only compare the answers of all servers")
+    add(
+        "--save",
+        metavar="NAME",
+        help="keep the results with the documentation, and show them there",
+    )
+    add("--tables", action="store_true", help="only write the page from the results that are kept")
+    add(
+        "--profile",
+        nargs=2,
+        metavar=("SERVER", "WORKLOAD"),
+        help=f"only show where a workload's time goes; servers are {_listed(SERVERS)}",
+    )
+    return parser
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+class _among:  # noqa: N801 - argparse names the type in its errors
+    """Reads names with commas.
+
+    :param known: those that there are.
+    """
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def __call__(self, text: str) -> list[str]:
+        names = text.split(",")
+        if not set(names) <= set(self._known):
+            raise argparse.ArgumentTypeError(f"{text!r}: known are {', '.join(self._known)}")
+        return names
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The site that is measured: a magazine in two languages, as its maker would write it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flask import Flask
+from marshmallow import fields
+
+from bench.content import HOST, Records
+from flask_contentapi import (
+    Backend,
+    ChildObject,
+    Children,
+    ContentAPI,
+    Document,
+    Image,
+    Page,
+    PageURLs,
+    Related,
+    RichText,
+    Tags,
+)
+from flask_contentapi.sites import Site
+from flask_contentapi_memory import MemoryBackend
+
+__all__ = ["HOST", "TYPES", "create_app"]
+
+
+class HomePage(Page):
+    """The front page of a language."""
+
+
+class SectionPage(Page):
+    """A department, such as science."""
+
+
+class TopicPage(Page):
+    """What articles stand below."""
+
+
+class Link(ChildObject):
+    title = fields.String()
+    url = fields.Url()
+
+    api_fields = ["title", "url"]
+
+
+class ArticlePage(Page):
+    date = fields.Date()
+    intro = fields.String()
+    body = RichText()
+    photo = Related("images")
+    attachment = Related("documents")
+    see_also = Related("pages")
+    tags = Tags()
+    links = Children(Link)
+
+    search_fields = ["intro", "body"]
+    api_fields = ["date", "intro", "body", "photo", "attachment", "see_also", "tags", "links"]
+
+
+class Photo(Image):
+    """A picture."""
+
+
+class Paper(Document):
+    """A file to take home."""
+
+
+TYPES = [HomePage, SectionPage, TopicPage, ArticlePage, Photo, Paper]
+
+
+class LanguageFirst(PageURLs):
+    """Addresses with the language in front."""
+
+    def build(self, site: Site, locale: str | None, path: str) -> str | None:
+        return super().build(site, locale, f"/{locale}{path}")
+
+    def resolve(self, site: Site, locale: str | None, html_path: str) -> tuple[str | None, str]:
+        first, _, rest = html_path.strip("/").partition("/")
+        return first or locale, rest
+
+
+def create_app(address: str, folder: str = "") -> Flask:
+    """The site.
+
+    :param address: what ``CMSAPI_BACKEND`` is.
+    :param folder: where the records are, for the backend that keeps them in memory.
+    """
+    app = Flask(__name__)
+    # So that all that a search finds can be asked for at once, and compared.
+    app.config.update(CMSAPI_BACKEND=address, CMSAPI_LIMIT_MAX=None, CMS_I18N_ENABLED=True)
+    backend: Backend | None = None
+    if folder:
+        backend = MemoryBackend(Records(Path(folder)))
+    ContentAPI(app, types=TYPES, backend=backend, page_urls=LanguageFirst())
+    return app
