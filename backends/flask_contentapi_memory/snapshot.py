@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.library import Library, Restrictions, Table
-from flask_contentapi.query import Filter, Order, Query, Row, Search, Selected, Tree, Viewer
+from flask_contentapi.query import Filter, Order, Query, Row, Selected, Tree, Viewer
 from flask_contentapi.search import words_of
 from flask_contentapi.sites import Sites
 from flask_contentapi_memory.words import WordIndex
@@ -449,7 +449,7 @@ class _Selection:
         for condition in query.filters:
             yield from self._filtered(condition)
         if query.search is not None:
-            yield self._found(query.search)
+            yield _listed(sorted(map(self._shelf.ids.__getitem__, self._scores)))
 
     def _typed(self, labels: frozenset[str]) -> Condition:
         rows, of_type = self._shelf.rows, self._shelf.type_place
@@ -512,10 +512,11 @@ class _Selection:
         """The types that have a column; None where all have it."""
         return None if column in self._shelf.endpoint.base.columns else self._query.types
 
-    def _found(self, search: Search) -> Condition:
-        ids = self._shelf.ids
-        found = self._shelf.words.find(search.words, search.every)
-        return _listed(sorted(map(ids.__getitem__, found)))
+    @cached_property
+    def _scores(self) -> Mapping[int, float]:
+        """How well the objects fit that have the words of the search, by id."""
+        search = self._query.search
+        return self._shelf.words.score(search.words, search.every) if search else {}
 
     # The page of it that is wanted.
 
@@ -527,15 +528,14 @@ class _Selection:
         if query.order:
             return self._ordered(matches, query.offset, size)
         if query.search is not None:
-            return self._ranked(matches, query.search)[query.offset : query.offset + size]
+            return self._ranked(matches)[query.offset : query.offset + size]
         return matches.slice(query.offset, size)
 
-    def _ranked(self, matches: Matches, search: Search) -> list[int]:
+    def _ranked(self, matches: Matches) -> list[int]:
         rows, identity = self._shelf.rows, self._shelf.getter("id", None)
         ids = {identity(rows[place]): place for place in matches}
-        scores = self._shelf.words.score(search.words, search.every, ids)
         # What fits equally well stays in default order.
-        return [ids[i] for i in sorted(ids, key=scores.__getitem__, reverse=True)]
+        return [ids[i] for i in sorted(ids, key=self._scores.__getitem__, reverse=True)]
 
     def _ordered(self, matches: Matches, offset: int, size: int) -> list[int]:
         order, stop, total = self._query.order, offset + size, len(matches)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 __all__ = ["WordIndex"]
 
 #: How fast further occurrences of a word lose weight (the k of BM25).
 _SATURATION = 4.0
+#: How many searches are kept.
+KEPT = 32
 #: The most that a word can weigh in an object.
 HEAVIEST = 65535
 
@@ -23,6 +26,9 @@ class Posting:
     def __init__(self) -> None:
         self.ids = array("q")
         self.weights = array("H")
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     def without(self, identities: Iterable[int]) -> Posting:
         """A copy that leaves objects out."""
@@ -40,12 +46,6 @@ class Posting:
         self.ids.insert(place, identity)
         self.weights.insert(place, min(weight, HEAVIEST))
 
-    def weigh(self, identities: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """The word's weight in each of some objects that have it."""
-        ids, weights = self.ids, self.weights
-        for identity in identities:
-            yield identity, weights[bisect_left(ids, identity)]
-
 
 class WordIndex:
     """An index that does not change.
@@ -56,6 +56,8 @@ class WordIndex:
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
         self._postings: dict[str, Posting] = {}
         self._size = 0
+        #: As :meth:`_score`; who turns the pages of what was found asks for it again and again.
+        self.score = lru_cache(KEPT)(self._score)
         adding: dict[str, tuple[Callable[[int], None], Callable[[int], None]]] = {}
         for identity, weights in documents:
             self._size += 1
@@ -86,23 +88,20 @@ class WordIndex:
             index._postings[word] = posting
         return index
 
-    def find(self, words: Sequence[str], every: bool) -> set[int]:
-        """The ids of the objects that have every word, or one of them."""
-        found = [self._postings.get(word, _NOWHERE).ids for word in words]
-        if not every:
-            return set().union(*found)
-        first, *rest = sorted(found, key=len)
-        return set(first).intersection(*rest)
-
-    def score(self, words: Sequence[str], every: bool, ids: Iterable[int]) -> dict[int, float]:
-        """How well objects that were found fit the words."""
-        scores = dict.fromkeys(ids, 0.0)
-        for word in words:
-            posting = self._postings.get(word, _NOWHERE)
-            rarity = math.log(1 + self._size / (len(posting.ids) + 1))
-            having = scores if every else scores.keys() & set(posting.ids)
-            for identity, weight in posting.weigh(having):
-                scores[identity] += rarity * weight / (weight + _SATURATION)
+    def _score(self, words: tuple[str, ...], every: bool) -> Mapping[int, float]:
+        """How well those objects fit that have every word, or one of them, by id."""
+        postings = sorted((self._postings.get(word, _NOWHERE) for word in words), key=len)
+        scores: dict[int, float] = {}
+        for number, posting in enumerate(postings):
+            found: Iterable[tuple[int, int]] = zip(posting.ids, posting.weights, strict=True)
+            if every and number:
+                found = [pair for pair in found if pair[0] in scores]
+            rarity = math.log(1 + self._size / (len(posting) + 1))
+            gained = {
+                identity: scores.get(identity, 0.0) + rarity * weight / (weight + _SATURATION)
+                for identity, weight in found
+            }
+            scores = gained if every else scores | gained
         return scores
 
 
