@@ -193,10 +193,12 @@ class PeeweeBackend(Backend):
     def _run(self, migration: Migration) -> None:
         with self._transaction(migrating=True):
             migration.run()
-            self._write_state("layout", orjson.dumps(migration.layout).decode())
             reader = self._writing_reader()
             for label in migration.reindexed:
                 reindex(reader, *ids_of(reader, label))
+            # Where this is no transaction, what has changed was seen under the first new stamp.
+            self._write_state("stamp", secrets.token_hex(8))
+            self._write_state("layout", orjson.dumps(migration.layout).decode())
         self._ready = False
 
     def _migration(self, database: peewee.Database) -> Migration:
@@ -364,7 +366,7 @@ class PeeweeBackend(Backend):
         with self._snapshot() as reader:
             for sentence in self._migration(self.engine.reading).left_over():
                 yield Problem("database", "", sentence)
-            yield from check(reader)
+            yield from check(reader, self.registry)
 
 
 class SQLiteBackend(PeeweeBackend):

@@ -3,11 +3,16 @@
 What the tables were made for is kept in the state as the *layout*: for each table its columns
 with the kinds of their values, and for each type what is searched. A column that is declared no
 longer stays in its table, and one whose kind changes stays beside the new one.
+
+MariaDB changes tables outside of transactions, so that a migration can be interrupted half-way.
+The next one goes on with it: the layout is written last, and what is in the database although the
+layout does not have it yet is left over from an earlier attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import peewee
@@ -85,11 +90,13 @@ class Change(NamedTuple):
     :param table: its table.
     :param column: its name.
     :param kind: what the layout says of it.
+    :param kept: what the old column is called beside the new one.
     """
 
     table: OwnTable
     column: str
     kind: str
+    kept: str
 
     @property
     def declared(self) -> Column:
@@ -118,7 +125,7 @@ class Migration:
             if column not in layout[_name(table)]
         ]
         self._changed = [
-            Change(table, column, layout[_name(table)][column])
+            _change(table, column, layout[_name(table)])
             for table in known
             for column in table.fields
             if layout[_name(table)].get(column) not in (None, _kind(table, column))
@@ -139,7 +146,7 @@ class Migration:
         for change in self._changed:
             yield (
                 f"{_name(change.table)}.{change.column} becomes {_kind(*change[:2])}; "
-                f"it was {change.kind}, which is kept as {_kept(change)}."
+                f"it was {change.kind}, which is kept as {change.kept}."
             )
         for label, columns in self._searched.items():
             yield f"Of {label} other fields are searched: {columns or 'none besides the title'}."
@@ -159,7 +166,7 @@ class Migration:
         """The layout afterwards; what is left over is part of it."""
         kept = {name: dict(columns) for name, columns in self._layout.items()}
         for change in self._changed:
-            kept[_name(change.table)][_kept(change)] = change.kind
+            kept[_name(change.table)][change.kept] = change.kind
         for name, columns in self._wanted.items():
             kept.setdefault(name, {}).update(columns)
         return kept
@@ -178,6 +185,7 @@ class Migration:
         """
         self._check()
         for table in self._created:
+            self._tables.engine.drop_table(_name(table))
             table.model.create_table()
         for endpoint in self._tables.endpoints.values():
             for table in endpoint.own.values():
@@ -213,8 +221,9 @@ class Migration:
         """The values of a column as records have them, by the row's id."""
         kind = _kind_named(change.kind)
         field = stored_field(kind, self._tables.engine.sql_types)
-        column = change.table.fields[change.column]
-        for identity, stored in _rows(change.table, "id", column.column_name):
+        column = change.table.fields[change.column].column_name
+        renamed = change.kept in self._columns(change.table)
+        for identity, stored in _rows(change.table, "id", change.kept if renamed else column):
             if stored is not None:
                 yield identity, kind.write(field.decode(stored))
 
@@ -234,7 +243,8 @@ class Migration:
 
     def _add(self, table: OwnTable, column: str) -> None:
         field = table.fields[column]
-        migrate(self._migrator.add_column(_name(table), field.column_name, field))
+        if field.column_name not in self._columns(table):
+            migrate(self._migrator.add_column(_name(table), field.column_name, field))
         if column in table.columns:
             self._set_default(table, column, table.columns[column])
 
@@ -242,14 +252,25 @@ class Migration:
         """Puts a column beside the old one, with its values as the new kind has them."""
         table, field = change.table, change.table.fields[change.column]
         values = [(i, change.declared.read(value)) for i, value in self._old_values(change)]
-        for index in self._database.get_indexes(_name(table)):
-            if index.name.startswith(f"{_name(table)}_{change.column}"):
-                migrate(self._migrator.drop_index(_name(table), index.name))
-        migrate(self._migrator.rename_column(_name(table), field.column_name, _kept(change)))
+        if change.kept not in self._columns(table):
+            self._put_aside(change)
         self._add(table, change.column)
         for identity, value in values:
             update = table.model.update({field: value})
             update.where(table.fields["id"] == identity).execute()
+
+    def _put_aside(self, change: Change) -> None:
+        """Gives the old column its new name, and its index none, which the new one is to have."""
+        table, name = change.table, _name(change.table)
+        for index in self._database.get_indexes(name):
+            if index.name.startswith(f"{name}_{change.column}"):
+                migrate(self._migrator.drop_index(name, index.name))
+        old = table.fields[change.column].column_name
+        migrate(self._migrator.rename_column(name, old, change.kept))
+
+    def _columns(self, table: OwnTable) -> set[str]:
+        """The columns that a table has in the database."""
+        return {column.name for column in self._database.get_columns(_name(table))}
 
     def _index(self, table: OwnTable) -> None:
         """Makes the indexes that are missing."""
@@ -274,7 +295,8 @@ def _place(table: OwnTable, identity: int | None = None) -> Place:
     return Place(name, -1, name if identity is None else f"{name} {identity}")
 
 
-def _kept(change: Change) -> str:
-    """What the old column is called beside the new one."""
-    kind = "".join(char for char in change.kind if char.isalnum())
-    return f"{change.column}__{kind}"
+def _change(table: OwnTable, column: str, known: Mapping[str, str]) -> Change:
+    """The change of a column of a table whose columns are known."""
+    kind = "".join(char for char in known[column] if char.isalnum())
+    names = (f"{column}__{kind}{number}" for number in chain([""], count(2)))
+    return Change(table, column, known[column], next(name for name in names if name not in known))
