@@ -1,0 +1,201 @@
+"""Connections: lent for a request each and given back; those of the site's own are left alone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import peewee
+import pytest
+
+from flask_contentapi.errors import ContentError
+from flask_contentapi_peewee import PeeweeBackend
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.databases import api_at, on_databases, storage, writing
+from tests.samples import page, private, site
+from tests.stores import fresh_address
+
+pytestmark = on_databases
+
+CONTENT = {
+    "sites": [site(1)],
+    "pages": [page(1, slug="home"), page(2, 1), page(3, 1, restriction=private())],
+}
+#: Requests with the status of the answer; every second one is an error.
+REQUESTS = [
+    ("pages/?fields=*", 200),
+    ("pages/?limit=x", 400),
+    ("pages/2/", 200),
+    ("pages/99/", 404),
+    ("pages/find/?html_path=/p2/", 302),
+    ("pages/?child_of=99", 400),
+    ("pages/?search=page&order=-title", 200),
+    ("images/9/", 404),
+    ("documents/", 200),
+    ("nothing/", 404),
+]
+
+
+@pytest.fixture
+def address(backend: str) -> str:
+    """The address of a database with some content."""
+    address = fresh_address(backend)
+    api_at(address, CONTENT).backend.close()
+    return address
+
+
+def lent(api: API) -> int:
+    """How many connections are in use."""
+    database: Any = storage(api).engine.database
+    return len(database._in_use)
+
+
+def test_two_connections_are_enough_for_eight_threads(address: str) -> None:
+    api = api_at(f"{address}?max_connections=2")
+    asked = REQUESTS * 20
+    with ThreadPoolExecutor(8) as threads:
+        statuses = [*threads.map(lambda request: api.status(request[0]), asked)]
+    assert statuses == [status for _, status in asked]
+    assert lent(api) == 0
+
+
+class Mistake(Exception):
+    """Something in a site's own code."""
+
+
+def fail(restriction: Mapping[str, Any]) -> bool:
+    raise Mistake
+
+
+def test_a_mistake_in_the_sites_code_costs_no_connection(make_api: MakeAPI) -> None:
+    api = make_api(CONTENT, can_view=fail)
+    for _ in range(30):
+        with pytest.raises(Mistake):
+            api.get("pages/")
+    assert lent(api) == 0
+
+
+def test_a_change_that_fails_costs_no_connection(address: str) -> None:
+    api = api_at(f"{address}?max_connections=1")
+    for _ in range(3):
+        with pytest.raises(ContentError), writing(api) as writer:
+            writer.move(2, 2)
+        with pytest.raises(ContentError):
+            api.load({"pages": [page(1, 7)]})
+        with pytest.raises(Mistake), writing(api):
+            raise Mistake
+    assert lent(api) == 0
+    assert api.status("pages/") == 200
+
+
+def test_a_dump_that_nobody_reads_to_its_end_costs_no_connection(address: str) -> None:
+    api = api_at(f"{address}?max_connections=1")
+    records = api.backend.dump()
+    next(records)
+    del records
+    assert lent(api) == 0
+    assert api.status("pages/") == 200
+
+
+def test_who_waits_too_long_for_a_connection_gets_503(address: str) -> None:
+    api = api_at(f"{address}?max_connections=1&timeout=0.2")
+    assert api.status("pages/") == 200
+    with held(storage(api).engine.database):
+        answer = api.get("pages/")
+    assert answer.status_code == 503
+    assert "Retry-After" in answer.headers
+    assert api.status("pages/") == 200
+
+
+@contextmanager
+def held(database: peewee.Database) -> Iterator[None]:
+    """Another thread has a connection and keeps it."""
+    has, may_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with database.connection_context():
+            has.set()
+            may_go.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    has.wait()
+    yield
+    may_go.set()
+    thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_processes_that_were_forked_share_no_connection(address: str) -> None:
+    api = api_at(f"{address}?max_connections=1")
+    assert api.status("pages/") == 200
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if [api.status("pages/") for _ in range(5)] == [200] * 5 else 1)
+    assert [api.status("pages/") for _ in range(5)] == [200] * 5
+    assert os.waitpid(child, 0)[1] == 0
+    assert api.status("pages/") == 200
+
+
+# The site's own.
+
+
+@pytest.fixture
+def own(address: str, backend: str) -> Iterator[peewee.Database]:
+    """A database with content as a site opens it itself."""
+    pooled: Any = storage(api_at(address)).engine.database
+    if backend == "sqlite":
+        database: peewee.Database = peewee.SqliteDatabase(pooled.database, uri=True)
+    elif backend == "postgresql":
+        database = peewee.PostgresqlDatabase(address, prefer_psycopg3=True)
+    else:
+        host = pooled._hosts[0]
+        database = peewee.MySQLDatabase(pooled.database, **host, user=pooled.connect_params["user"])
+    yield database
+    database.close()
+
+
+def test_an_open_connection_of_the_site_is_used_and_left_open(own: peewee.Database) -> None:
+    api = api_at(PeeweeBackend.on(own))
+    own.connect()
+    connection = own.connection()
+    for path, status in REQUESTS:
+        assert api.status(path) == status
+        assert own.connection() is connection
+    with writing(api) as writer:
+        writer.update("pages", 2, title="Another")
+    assert own.connection() is connection
+    assert api.json("pages/2/")["title"] == "Another"
+
+
+def test_a_connection_that_the_site_has_not_opened_is_closed(own: peewee.Database) -> None:
+    api = api_at(PeeweeBackend.on(own))
+    for path, _ in REQUESTS:
+        api.get(path)
+        assert own.is_closed()
+    with writing(api):
+        pass
+    assert own.is_closed()
+
+
+def test_a_change_is_part_of_the_sites_transaction(own: peewee.Database) -> None:
+    api = api_at(PeeweeBackend.on(own))
+    with own.connection_context():
+        with own.atomic() as transaction:
+            with writing(api) as writer:
+                writer.update("pages", 2, title="Undone")
+            assert api.json("pages/2/")["title"] == "Undone"
+            transaction.rollback()
+        assert api.json("pages/2/")["title"] == "Page 2"
+
+
+def test_closing_the_backend_leaves_the_sites_database_open(own: peewee.Database) -> None:
+    backend = PeeweeBackend.on(own)
+    own.connect()
+    backend.close()
+    assert not own.is_closed()
