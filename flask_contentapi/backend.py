@@ -236,6 +236,13 @@ def find_backend(text: str, root: Path) -> Backend:
         backend_class: type[Backend] = found[name].load()
     except ImportError as error:
         raise ConfigurationError(
-            f"What the backend {name!r} needs is not installed: {error}."
+            f"What the backend {name!r} needs is not installed: {error}.{_remedy(found[name])}"
         ) from error
     return backend_class.from_address(address, root)
+
+
+def _remedy(point: EntryPoint) -> str:
+    """What installs what a backend needs, if there is an extra of its name."""
+    if point.dist is None or point.name not in point.dist.metadata.get_all("Provides-Extra", []):
+        return ""
+    return f' Install it with: pip install "{point.dist.name}[{point.name}]".'

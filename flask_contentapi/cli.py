@@ -7,12 +7,12 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from functools import wraps
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 import orjson
@@ -107,7 +107,7 @@ def dump(state: State, target: str) -> None:
     else:
         # What was there stays until all is written.
         beside = Path(f"{target}.part")
-        with open(beside, "w", encoding="utf-8") as stream:
+        with _opened(beside, "w") as stream:
             _write(_counted(state.backend.dump()), stream, lines=target.endswith(".jsonl"))
         os.replace(beside, target)
 
@@ -244,10 +244,21 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
+def _opened(name: str | Path, mode: str = "r") -> AbstractContextManager[TextIO]:
+    """A file, or the standard input.
+
+    :raises click.FileError: if it cannot be opened.
+    """
+    try:
+        return cast("AbstractContextManager[TextIO]", click.open_file(name, mode, encoding="utf-8"))
+    except OSError as error:
+        raise click.FileError(str(name), error.strerror) from None
+
+
 def _read_json(source: str) -> dict[str, Any]:
     """The content in a JSON file, or on the standard input."""
     try:
-        with click.open_file(source, encoding="utf-8") as stream:
+        with _opened(source) as stream:
             content = json.load(stream)
     except ValueError as error:
         raise click.FileError(source, f"it is no JSON: {error}") from None
@@ -258,7 +269,7 @@ def _read_json(source: str) -> dict[str, Any]:
 
 def _read_lines(source: str) -> Iterator[Record]:
     """The records in a file of JSON lines."""
-    with click.open_file(source, encoding="utf-8") as stream:
+    with _opened(source) as stream:
         for number, line in enumerate(stream, 1):
             try:
                 section, record = json.loads(line)

@@ -11,8 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import click
 import orjson
 import peewee
+from flask.cli import FlaskGroup
 
 from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
@@ -22,10 +24,10 @@ from flask_contentapi.sites import Site
 from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
-    GONE,
     ConnectionLost,
+    complaint,
     connected,
-    reason,
+    is_gone,
 )
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
 from flask_contentapi_peewee.loading import dump, ids_of, load, reindex
@@ -95,7 +97,7 @@ class PeeweeBackend(Backend):
         self._tables = Tables(registry, self.engine)
         mapped = self._models and MappedTables(self._tables, registry, self._models)
         self._statements = Statements(mapped or self._tables)
-        why = self.not_ready()
+        why = "" if _is_for_a_command() else self.not_ready()
         if why:
             _log.error("%s", why)
 
@@ -130,39 +132,44 @@ class PeeweeBackend(Backend):
         try:
             return self._not_ready(self.engine.reading)
         except DATABASE_ERRORS as error:
-            return _complaint(error)
+            return complaint(error)
 
     def _not_ready(self, database: peewee.Database) -> str:
         """The same of the connections for reading or for writing; the database answers to them."""
+        for _ in range(2):
+            with suppress(ConnectionLost):
+                return self._not_made(database) or self._unfit(database)
+        raise peewee.OperationalError("connections break as soon as they are used")
+
+    def _not_made(self, database: peewee.Database) -> str:
+        """Why there are no tables that this version knows."""
         missing = self.engine.missing()
         if missing:
             return f"{missing} {_MAKE}"
-        for _ in range(2):
-            with suppress(ConnectionLost), connected(database):
-                return self._unfit(database)
-        raise peewee.OperationalError("connections break as soon as they are used")
+        with connected(database):
+            schema = self._read_schema(database)
+        return f"The tables are not there. {_MAKE}" if schema is None else _unknown(schema)
 
     def _unfit(self, database: peewee.Database) -> str:
         """Why the tables are not those of the declared types."""
-        schema = self._read_schema(database)
-        if schema is None:
-            return f"The tables are not there. {_MAKE}"
-        if schema != SCHEMA:
-            return (
-                f"The tables have the layout {schema}, but this version of flask_contentapi knows "
-                f"{SCHEMA}. Update flask_contentapi."
-            )
-        steps = list(self._migration(database).steps())
-        if steps:
-            return " ".join([_UNFIT, *steps, _CHANGE])
-        return self.statements.tables.missing(database)
+        with connected(database):
+            steps = list(self._migration(database).steps())
+            if steps:
+                return " ".join([_UNFIT, *steps, _CHANGE])
+            return self.statements.tables.missing(database)
 
     def create(self) -> None:
         self.engine.create()
         database = self.engine.database
-        with self._answering(), connected(database), database.atomic():
-            if self._read_schema(database) is None:
-                self._create_tables()
+        try:
+            with self._answering(), connected(database), database.atomic():
+                schema = self._read_schema(database)
+                if schema is None:
+                    self._create_tables()
+        except DATABASE_ERRORS as error:
+            raise ConfigurationError(complaint(error)) from error
+        if schema is not None and _unknown(schema):
+            raise ConfigurationError(_unknown(schema))
 
     def _create_tables(self) -> None:
         """Makes all tables; the state is the first of them, and is filled when all are there."""
@@ -183,8 +190,12 @@ class PeeweeBackend(Backend):
 
     def migrate(self) -> list[str]:
         database = self.engine.database
-        with self._answering(), connected(database):
-            migration = self._migration(database)
+        with self._answering():
+            why = self._not_made(database)
+            if why:
+                raise ConfigurationError(why)
+            with connected(database):
+                migration = self._migration(database)
         steps = list(migration.steps())
         if steps:
             self._run(migration)
@@ -240,7 +251,7 @@ class PeeweeBackend(Backend):
             raise ContentChanged from error
         except DATABASE_ERRORS as error:
             self._ready = False
-            why = _complaint(error) if isinstance(error, GONE) else self.not_ready()
+            why = complaint(error) if is_gone(error) else self.not_ready()
             if not why:
                 raise
             raise BackendUnavailable(why) from error
@@ -252,8 +263,10 @@ class PeeweeBackend(Backend):
             yield
         except ConnectionLost as error:
             raise BackendUnavailable(f"The database is gone: {error}.") from error
-        except GONE as error:
-            raise BackendUnavailable(_complaint(error)) from error
+        except DATABASE_ERRORS as error:
+            if not is_gone(error):
+                raise
+            raise BackendUnavailable(complaint(error)) from error
 
     def _require_ready(self) -> None:
         if not self._ready:
@@ -395,9 +408,20 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
 )
 
 
-def _complaint(error: BaseException) -> str:
-    """What a database says, as a sentence."""
-    return f"The database cannot be used: {reason(error)}."
+def _unknown(schema: str) -> str:
+    """Why tables with a layout of some version cannot be used; "" if they can."""
+    if schema == SCHEMA:
+        return ""
+    return (
+        f"The tables have the layout {schema}, but this version of flask_contentapi knows "
+        f"{SCHEMA}. Update flask_contentapi."
+    )
+
+
+def _is_for_a_command() -> bool:
+    """Whether the site is loaded for a command of its own, which will say itself what is wrong."""
+    context = click.get_current_context(silent=True)
+    return context is not None and isinstance(context.command, FlaskGroup)
 
 
 _MAKE = "Make what is missing with the command: flask contentapi init-db."

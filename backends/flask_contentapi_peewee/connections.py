@@ -30,28 +30,36 @@ from playhouse.pool import (
 
 __all__ = [
     "DATABASE_ERRORS",
-    "GONE",
     "ConnectionLost",
     "MariaDBPool",
     "Pool",
     "PostgreSQLPool",
     "SQLitePool",
+    "complaint",
     "connected",
     "file_of",
+    "is_gone",
     "pymysql",
     "reason",
 ]
 
-#: What is raised where a database does not answer. Rows are taken from SQLite when they are
-#: looked at, which is behind peewee's back.
-GONE = (
+#: All that a database complains of. Rows are taken from SQLite when they are looked at, which is
+#: behind peewee's back.
+DATABASE_ERRORS = (
+    peewee.DatabaseError,
+    peewee.InterfaceError,
+    sqlite3.DatabaseError,
+    MaxConnectionsExceeded,
+)
+#: What is raised where a database does not answer, and the exact type of what is raised where it
+#: cannot be read at all.
+_GONE = (
     peewee.OperationalError,
     peewee.InterfaceError,
     sqlite3.OperationalError,
     MaxConnectionsExceeded,
 )
-#: All that a database complains of.
-DATABASE_ERRORS = (*GONE, peewee.DatabaseError, sqlite3.DatabaseError)
+_BROKEN = (peewee.DatabaseError, sqlite3.DatabaseError)
 
 
 class ConnectionLost(Exception):
@@ -116,6 +124,16 @@ def connected(database: peewee.Database) -> Iterator[None]:
             # One that is broken cannot always be closed.
             with suppress(*DATABASE_ERRORS):
                 database.close()
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether a database does not answer, and it is not that a statement is wrong."""
+    return isinstance(error, _GONE) or type(error) in _BROKEN
+
+
+def complaint(error: BaseException) -> str:
+    """What a database says, as a sentence."""
+    return f"The database cannot be used: {reason(error)}."
 
 
 def reason(error: BaseException) -> str:

@@ -237,6 +237,8 @@ class SQLite(Engine):
         file = file_of(self.database)
         if file is None or file.exists():
             return ""
+        if not file.parent.is_dir():
+            return f"There is no folder {file.parent.name} for the database file {file.name}."
         return f"There is no database file {file.name}."
 
     def create(self) -> None:

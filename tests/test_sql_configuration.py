@@ -1,0 +1,291 @@
+"""Databases that cannot be used: said in a sentence at the start, by commands and in the log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import peewee
+import pytest
+from flask import Flask
+from marshmallow import fields
+
+from flask_contentapi import ContentAPI, Page
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi_peewee import PeeweeBackend
+from tests.api import API
+from tests.databases import NAMES, api_at, on_databases, storage
+from tests.samples import page, site
+from tests.servers import SERVERS, Daemon, free_port, new_postgresql, why_missing
+from tests.stores import fresh_address, leave_out
+
+CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
+
+
+def run(api: API, command: str) -> tuple[int, str]:
+    """The status of a command, and all that it shows; its input is content without anything."""
+    done = api.app.test_cli_runner().invoke(args=["contentapi", *command.split()], input="{}")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def assert_said(address: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The site starts, and says what is wrong in the log, to commands, and to requests in part."""
+    api = api_at(address)
+    assert caplog.messages == [said]
+    assert run(api, "check") == (1, f"database: {said}\n1 problem found.\n")
+    assert api.refusal("pages/", 503) == "The content cannot be read now; try again later."
+    assert caplog.messages[-1] == f"The content cannot be read: {said}"
+    for command in ("dump", "load -", "migrate"):
+        assert run(api, command) == (1, f"Error: {said}\n")
+
+
+MAKE = "Make what is missing with the command: flask contentapi init-db."
+
+
+# Addresses.
+
+
+WRONG = [
+    ("oracle://x", "There is no backend 'oracle'; installed are .*postgresql, sqlite"),
+    ("postgres://localhost/x", "There is no backend 'postgres'"),
+    ("sqlite://x.db", "names no file; use sqlite:///site.db"),
+    ("sqlite:///x.db?pool=7", "pool is no option; there are max_connections, timeout"),
+    ("sqlite:///x.db?timeout=soon", "timeout is 'soon'; it must be a number"),
+    ("postgresql:x", "must be as postgresql://user:password@host/name"),
+    ("postgresql://localhost/x?pool=7", "cannot be used: .*pool"),
+    ("mariadb://localhost", "must be as mariadb://user:password@host/name"),
+    ("mariadb://localhost/x?pool=7", "cannot be used: .*pool"),
+    ("mariadb://localhost:soon/x", "The port of localhost:soon is none"),
+    ("mariadb://localhost/x?ssl_ca=/no/such/file", "cannot be used: No such file"),
+]
+
+
+@pytest.mark.parametrize(("address", "said"), WRONG, ids=[address for address, _ in WRONG])
+def test_addresses_that_cannot_be_used_stop_the_start(address: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^CMSAPI_BACKEND: .*{said}.*\\.$"):
+        api_at(address)
+
+
+@pytest.mark.parametrize("address", ["postgresql://u:secret@h/x?y=z", "mariadb://u:secret@h:x/y"])
+def test_passwords_stay_unsaid(address: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        api_at(address)
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "module", "extra"),
+    [
+        ("postgresql://localhost/x", "psycopg", "postgresql"),
+        ("mariadb://localhost/x", "pymysql", "mariadb"),
+        ("mysql://localhost/x", "pymysql", "mariadb"),
+        ("sqlite:///x.db", "flask_contentapi_peewee", "sqlite"),
+    ],
+)
+def test_drivers_that_are_missing_are_named(
+    monkeypatch: pytest.MonkeyPatch, address: str, module: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    install = rf'pip install "flask.contentapi\[{extra}\]"\.$'
+    with pytest.raises(ConfigurationError, match=f"{module}.*{install}"):
+        api_at(address)
+
+
+def test_a_database_of_no_known_kind_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="Database is none of SqliteDatabase"):
+        PeeweeBackend.on(peewee.Database("x"))
+
+
+# Files.
+
+
+on_sqlite = pytest.mark.skipif("sqlite" not in NAMES, reason="only other backends are tested")
+
+
+@on_sqlite
+def test_a_file_that_is_not_there_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert_said(f"sqlite:///{tmp_path}/x.db", f"There is no database file x.db. {MAKE}", caplog)
+    assert [*tmp_path.iterdir()] == []
+
+
+@on_sqlite
+def test_a_folder_that_is_not_there_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = f"sqlite:///{tmp_path}/no/x.db"
+    assert_said(address, f"There is no folder no for the database file x.db. {MAKE}", caplog)
+    status, shown = run(api_at(address), "init-db")
+    assert (status, shown.partition(":")[0]) == (1, "Error")
+    assert "x.db cannot be made: No such file or directory." in shown
+
+
+@on_sqlite
+def test_a_file_that_is_no_database_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "x.db").write_text("no database " * 100)
+    address = f"sqlite:///{tmp_path}/x.db"
+    said = "The database cannot be used: file is not a database."
+    assert_said(address, said, caplog)
+    assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
+
+
+@on_sqlite
+def test_a_folder_is_no_database(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    said = "The database cannot be used: unable to open database file."
+    assert_said(f"sqlite:///{tmp_path}", said, caplog)
+
+
+# Servers.
+
+
+on_servers = pytest.mark.parametrize(
+    "backend", [name for name in NAMES if name in SERVERS], indirect=True
+)
+
+
+@on_servers
+def test_a_database_that_is_not_there_is_named(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = f"{fresh_address(backend).rpartition('/')[0]}/contentapi_none"
+    api = api_at(address)
+    (said,) = caplog.messages
+    assert said.startswith("The database cannot be used: ")
+    assert "contentapi_none" in said
+    assert run(api, "init-db") == (1, f"Error: {said}\n")
+    assert api.status("pages/") == 503
+
+
+@on_servers
+def test_a_server_that_is_not_there_is_named(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = api_at(f"{backend}://somebody@127.0.0.1:{free_port()}/x")
+    (said,) = caplog.messages
+    assert said.startswith("The database cannot be used: ")
+    assert "refused" in said
+    assert run(api, "check") == (1, f"database: {said}\n1 problem found.\n")
+    assert api.status("pages/") == 503
+
+
+@on_servers
+def test_a_wrong_password_is_named(
+    backend: str, caplog: pytest.LogCaptureFixture, locked_door: str
+) -> None:
+    api = api_at(f"{backend}://somebody:wrong@{locked_door}")
+    (said,) = caplog.messages
+    assert "somebody" in said
+    assert "wrong" not in said
+    assert run(api, "init-db") == (1, f"Error: {said}\n")
+    assert api.status("pages/") == 503
+
+
+@pytest.fixture
+def locked_door(backend: str, guarded: Daemon | None) -> str:
+    """The address of a server, without the account, that asks somebody for a password."""
+    if backend == "postgresql":
+        assert guarded is not None
+        return f"127.0.0.1:{guarded.port}/postgres"
+    return fresh_address(backend).partition("@")[2]
+
+
+@pytest.fixture
+def guarded(backend: str) -> Iterator[Daemon | None]:
+    """A server of PostgreSQL that asks for passwords."""
+    if backend != "postgresql":
+        yield None
+        return
+    daemon = new_postgresql()
+    if daemon is None:
+        leave_out(why_missing(backend))
+    daemon.start()
+    daemon.server.create_database("contentapi_guarded")
+    api = api_at(f"{daemon.server.address}/postgres")
+    database: Any = storage(api).engine.database
+    with database.connection_context():
+        database.execute_sql("CREATE ROLE somebody LOGIN PASSWORD 'right'")
+        ((rules,),) = database.execute_sql("SHOW hba_file").fetchall()
+        Path(rules).write_text("host all all 127.0.0.1/32 scram-sha-256\n")
+        database.execute_sql("SELECT pg_reload_conf()")
+    yield daemon
+    daemon.stop()
+
+
+# Tables.
+
+
+@on_databases
+def test_tables_that_are_missing_are_named_until_they_are_made(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = fresh_address(backend)
+    if backend == "sqlite":
+        Path(address.removeprefix("sqlite:///")).touch()
+    assert_said(address, f"The tables are not there. {MAKE}", caplog)
+    api = api_at(address)
+    assert run(api, "init-db") == (0, "Everything that is needed is there.\n")
+    assert run(api, "check") == (0, "Everything is in order.\n")
+    assert api.status("images/") == 200
+
+
+@on_databases
+def test_tables_of_a_newer_version_are_left_alone(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = fresh_address(backend)
+    made = storage(api_at(address, CONTENT))
+    made._write_state("schema", "7")
+    made.close()
+    caplog.clear()
+    said = (
+        "The tables have the layout 7, but this version of flask_contentapi knows 1. "
+        "Update flask_contentapi."
+    )
+    assert_said(address, said, caplog)
+    assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
+
+
+class Note(Page):
+    app_label = "w"
+    text = fields.String()
+
+
+@on_databases
+def test_tables_of_other_types_are_named(backend: str, caplog: pytest.LogCaptureFixture) -> None:
+    address = fresh_address(backend)
+    api_at(address, CONTENT)
+    app = Flask("site")
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
+    caplog.clear()
+    ContentAPI(app, types=[Note])
+    assert caplog.messages == [
+        "The tables are not those of the declared types. The table contentapi_w_note is new. "
+        "Change the tables with the command: flask contentapi migrate."
+    ]
+    assert API(app).status("pages/") == 503
+    done = app.test_cli_runner().invoke(args=["contentapi", "migrate"])
+    assert done.output == "The table contentapi_w_note is new.\n"
+    assert API(app).status("pages/") == 200
+
+
+# Commands.
+
+
+@pytest.mark.parametrize("name", ["none.json", "none.jsonl", "none/none.json"])
+def test_a_dump_that_is_not_there_is_named(name: str, tmp_path: Path) -> None:
+    api = api_at(f"jsonfiles:{tmp_path}")
+    status, shown = run(api, f"load {tmp_path}/{name}")
+    assert (status, shown.count("\n")) == (1, 1)
+    assert f"{name}': No such file or directory" in shown
+
+
+def test_a_place_for_a_dump_that_is_not_there_is_named(tmp_path: Path) -> None:
+    status, shown = run(api_at(f"jsonfiles:{tmp_path}"), f"dump {tmp_path}/none/all.json")
+    assert status == 1
+    assert "none/all.json" in shown
