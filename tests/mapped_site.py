@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 import peewee
 from flask import Flask
 from playhouse.db_url import connect
-from playhouse.pool import PooledPostgresqlDatabase
+from playhouse.pool import PooledDatabase, PooledPostgresqlDatabase
 
 from flask_contentapi import ContentAPI
 from flask_contentapi.registry import Registry
@@ -147,7 +148,8 @@ def mapped(**options: Any) -> list[MappedModel]:
     ]
 
 
-def open_database(backend: str) -> peewee.Database:
+@contextmanager
+def open_database(backend: str) -> Iterator[peewee.Database]:
     """A database of the site's own with its tables, and nothing in them."""
     address = fresh_address(backend)
     database: peewee.Database
@@ -162,7 +164,9 @@ def open_database(backend: str) -> peewee.Database:
         if backend == "mariadb":
             database.execute_sql("ALTER DATABASE CHARACTER SET utf8mb4")
         database.create_tables(MODELS)
-    return database
+    yield database
+    if isinstance(database, PooledDatabase):
+        database.close_all()
 
 
 def serve(

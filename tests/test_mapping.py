@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import peewee
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
+from marshmallow import fields
 
+from flask_contentapi import (
+    ContentError,
+    Page,
+)
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee import MappedModel, PeeweeBackend
+from flask_contentapi_peewee.writing import Writer
 from tests.api import API
-from tests.databases import on_databases
+from tests.databases import noted, on_databases, writing
 from tests.generated import contents, requests
-from tests.mapped_site import Content, fill, mapped, open_database, serve, split
+from tests.mapped_site import (
+    MODELS,
+    UNDER,
+    Content,
+    Story,
+    fill,
+    mapped,
+    open_database,
+    serve,
+    split,
+)
+from tests.samples import Record, page, private
+from tests.samples import site as site_record
 from tests.test_model import Pair, ask, everything, make_pair
+from tests.test_sql_statements import forget_totals
 from tests.test_sql_writing import complete
 
 pytestmark = on_databases
@@ -23,9 +46,10 @@ pytestmark = on_databases
 
 
 @pytest.fixture(scope="module")
-def database(backend: str) -> peewee.Database:
+def database(backend: str) -> Iterator[peewee.Database]:
     """The site's own database."""
-    return open_database(backend)
+    with open_database(backend) as database:
+        yield database
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +95,478 @@ def compare(first: API, second: API, wanted: Any) -> None:
         assert answers[0].get_json().get("meta") == answers[1].get_json().get("meta")
     else:
         assert answers[0].data == answers[1].data
+
+
+# One site: a home page, and below another page of the backend's own the stories.
+
+HEADERS = {"X-Now": "2026-06-01T00:00:00+00:00", "X-Open": ""}
+#: What the ids of stories have more than those of their rows.
+SHIFT = 1000
+
+
+def story(id: int, up: int | None = None, **values: Any) -> Record:
+    """A story as the record that its row stands for."""
+    plain = {"title": f"Story {id}", "slug": f"s{id}", "live": True}
+    return {"id": id, "type": "w.Note", "parent": up, **plain, **values}
+
+
+def own_content() -> Content:
+    """What is not in the site's tables."""
+    return {
+        "locales": ["en", "fr"],
+        "sites": [site_record(1)],
+        "collections": [{"id": 1, "restriction": private()}],
+        "pages": [
+            page(1, type="w.Plain", slug="home"),
+            page(UNDER, 1, type="w.Plain", slug="über"),
+            page(3, 1, type="w.LongNote", other=SHIFT + 1, picture=1, parts=[{"id": 99}]),
+        ],
+        "documents": [{"id": 1, "title": "Paper", "file": "p.pdf"}],
+    }
+
+
+def rows() -> Content:
+    """What is in the site's tables."""
+    parts = [{"id": 7, "name": "second", "picture": 1}, {"id": 8, "name": "first", "picture": 2}]
+    values: Record = {"picture": 1, "owner": 2, "paper": 1, "other": 3, "tags": ["a", "ä b"]}
+    written: Record = {"moment": "2026-01-15T08:00:00Z", "day": "2026-01-15", "clock": "18:30"}
+    numbers: Record = {"number": 7, "ratio": 0.1, "amount": "4.50", "exact": "0.25", "flag": True}
+    texts: Record = {
+        "text": "storm",
+        "rich": "<p>night</p>",
+        "body": [{"type": "t"}],
+        "data": {"a": 1},
+    }
+    return {
+        "pages": [
+            story(1, slug="größe", parts=parts, **values, **written, **numbers, **texts),
+            story(2, 1, slug="100%", number=-1, tags=["a"], picture=2),
+            story(3, 2, slug="a b", locale="fr"),
+            story(4, live=False, title="Draft"),
+            story(5, 4, alias_of=SHIFT + 1),
+            story(6, go_live_at="2027-01-01", owner=1),
+            story(7, expires_at="2027-01-01", translation_key="k"),
+        ],
+        "images": [
+            {"id": 1, "title": "Lamp", "file": "lamp.jpg", "tags": ["a"], "width": 3, "rank": 1},
+            {"id": 2, "title": "Hidden", "file": "hidden.jpg", "collection": 1},
+        ],
+        "people": [{"id": 1, "name": "Ada", "boss": 2}, {"id": 2, "name": "Ben", "page": 1}],
+    }
+
+
+MakeSite = Callable[..., API]
+
+
+@pytest.fixture
+def make(database: peewee.Database) -> MakeSite:
+    """Makes the site anew; options are as of :func:`mapped`."""
+
+    def made(models: list[MappedModel] | None = None, **options: Any) -> API:
+        fill(database, rows())
+        api = serve(database, models or mapped(**{"ids_from": SHIFT, **options}))
+        api.load(own_content())
+        return api
+
+    return made
+
+
+@pytest.fixture
+def site(make: MakeSite) -> API:
+    return make()
+
+
+def ask_all(api: API, path: str) -> tuple[int, bytes, str | None]:
+    """What is answered, but for what only one of two sites can have."""
+    answer = api.get(path, headers=HEADERS)
+    return answer.status_code, answer.data, answer.headers.get("Location")
+
+
+def below(*slugs: str) -> str:
+    """A request for the page at an address."""
+    return f"pages/find/?html_path={quote('/'.join(['über', *slugs]))}"
+
+
+PATHS = [
+    "pages/?fields=*",
+    "pages/?type=w.Note&fields=*",
+    "pages/?type=w.LongNote&fields=*",
+    "pages/?type=w.Note&fields=parts(picture(*)),owner(boss(boss(*))),picture(tags),other(*)",
+    "pages/?order=-title&limit=3&offset=2",
+    "pages/?type=w.Note&order=number,-title",
+    "pages/?type=w.Note&order=picture",
+    "pages/?type=w.Note&tags=a",
+    "pages/?type=w.Note&tags=a,ä b",
+    "pages/?type=w.Note&picture=1",
+    "pages/?type=w.Note&picture=2",
+    "pages/?type=w.Note&amount=4.5&exact=0.25&flag=true",
+    "pages/?type=w.Note&moment=2026-01-15T09:00:00%2B01:00&day=2026-01-15&clock=18:30",
+    "pages/?child_of=50",
+    "pages/?child_of=1001",
+    "pages/?descendant_of=root&limit=2",
+    "pages/?descendant_of=1001",
+    "pages/?ancestor_of=1003",
+    "pages/?ancestor_of=1005",
+    "pages/?search=storm",
+    "pages/?search=night draft",
+    "pages/?search=story&search_operator=and&order=title",
+    "pages/?slug=100%25",
+    "pages/1001/",
+    "pages/1002/",
+    "pages/1003/?fields=_,parent,html_url",
+    "pages/1004/",
+    "pages/1005/",
+    "pages/1006/",
+    "pages/3/",
+    "pages/find/?id=1003",
+    below("größe", "100%", "a b"),
+    below("größe", "100%"),
+    below("größe"),
+    below("s4", "s5"),
+    below("größe", "none"),
+    "images/?fields=*",
+    "images/?tags=a",
+    "images/1/",
+    "images/2/",
+    "people/?fields=*,boss(page(title))",
+    "people/1/",
+]
+
+
+@pytest.fixture(scope="module")
+def twins(database: peewee.Database) -> tuple[API, API]:
+    """The site, and one with the same content in memory."""
+    fill(database, rows())
+    served = serve(database, mapped(ids_from=SHIFT))
+    served.load(own_content())
+    kept = make_pair("memory")[False]
+    kept.load(served.dump())
+    return served, kept
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_site_answers_as_if_its_rows_were_records(twins: tuple[API, API], path: str) -> None:
+    first, second = (ask_all(api, path) for api in twins)
+    assert first == second
+    assert first[0] in (200, 302, 404)
+
+
+def test_site_has_all_its_rows(twins: tuple[API, API]) -> None:
+    pages = twins[0].items("pages/?fields=_,html_url,id", headers=HEADERS)
+    urls = {page["id"]: page["meta"]["html_url"] for page in pages}
+    assert urls.keys() == {1, UNDER, 3, 1001, 1002, 1003, 1005, 1007}
+    assert urls[1003] == f"http://localhost/{quote('über/größe/100%/a b')}/"
+
+
+# Statements.
+
+#: Of a note: alias_of, tags, picture, paper, other, owner, parts and the picture of each part.
+NOTE = 8
+WITHIN = [
+    ("pages/", 2),
+    ("pages/?type=w.Note&fields=*", 2 + NOTE),
+    ("pages/?descendant_of=1001&order=title", 2),
+    ("pages/?type=w.Note&tags=a&search=story", 2),
+    ("pages/1001/", 1 + NOTE + 1),
+    ("pages/1002/?fields=_,title", 1),
+    ("pages/find/?id=1001", 2),
+    (below("größe", "100%"), 2),
+    (below("none"), 2),
+    ("images/?fields=*", 2 + 1),
+    ("images/1/", 1 + 1),
+]
+
+
+@pytest.fixture(scope="module")
+def told(database: peewee.Database) -> API:
+    """The site, with a column that tells of changes; tests leave it as it is."""
+    fill(database, rows())
+    api = serve(database, mapped(ids_from=SHIFT, version=Story.changed))
+    api.load(own_content())
+    return api
+
+
+@pytest.mark.parametrize(("path", "most"), WITHIN)
+def test_rows_take_no_more_statements_than_records(told: API, path: str, most: int) -> None:
+    ask_all(told, path)
+    forget_totals(told)
+    with noted(told) as statements:
+        status, _, _ = ask_all(told, path)
+    assert status in (200, 302, 404)
+    assert 0 < len(statements) <= most
+
+
+# Changes.
+
+
+def change(database: peewee.Database, row: int, **values: Any) -> None:
+    """Changes a story as the site's own code does, with the column that tells of it."""
+    with database:
+        last = Story.select(peewee.fn.MAX(Story.changed)).scalar()
+        Story.update(changed=last + 1, **values).where(Story.id == row).execute()
+
+
+def test_a_changed_row_shows_in_the_next_request(make: MakeSite, database: Any) -> None:
+    api = make(version=Story.changed)
+    before = api.get("pages/1002/", headers=HEADERS)
+    change(database, 2, headline="Another")
+    after = api.get("pages/1002/", headers={**HEADERS, "If-None-Match": before.headers["ETag"]})
+    assert after.get_json()["title"] == "Another"
+    assert after.headers["ETag"] != before.headers["ETag"]
+
+
+def test_an_unchanged_row_is_not_sent_again(make: MakeSite) -> None:
+    api = make(version=Story.changed)
+    tag = api.get("pages/1002/", headers=HEADERS).headers["ETag"]
+    with noted(api) as statements:
+        again = api.get("pages/1002/", headers={**HEADERS, "If-None-Match": tag})
+    assert again.status_code == 304
+    assert len(statements) == 1
+
+
+def test_a_row_that_is_gone_is_gone(make: MakeSite, database: Any) -> None:
+    api = make(version=Story.changed)
+    total = api.total("pages/", headers=HEADERS)
+    with database:
+        Story.delete().where(Story.id == 7).execute()
+    assert api.total("pages/", headers=HEADERS) == total - 1
+    assert api.get("pages/1007/", headers=HEADERS).status_code == 404
+
+
+def test_a_moved_row_takes_what_is_below_it_along(make: MakeSite, database: Any) -> None:
+    api = make(version=Story.changed)
+    assert 1003 in api.ids("pages/?descendant_of=1001", headers=HEADERS)
+    change(database, 2, up=7, slug="moved")
+    assert api.ids("pages/?descendant_of=1001", headers=HEADERS) == []
+    url = api.json("pages/1003/", headers=HEADERS)["meta"]["html_url"]
+    assert url == f"http://localhost/{quote('über/s7/moved/a b')}/"
+
+
+def test_what_the_site_tells_of_has_another_tag(site: API, database: Any) -> None:
+    before = site.get("pages/1002/", headers=HEADERS).headers["ETag"]
+    with database:
+        Story.update(headline="Thunder").where(Story.id == 2).execute()
+    with writing(site) as writer:
+        writer.refresh("pages", 1002)
+    assert site.get("pages/1002/", headers=HEADERS).headers["ETag"] != before
+    assert site.ids("pages/?search=thunder", headers=HEADERS) == [1002]
+
+
+def test_all_words_can_be_found_anew(site: API, database: Any) -> None:
+    with database:
+        Story.insert(id=8, headline="Snow", slug="snow", live=True).execute()
+        Story.delete().where(Story.id == 7).execute()
+    site.backend.reload()
+    assert site.ids("pages/?search=snow", headers=HEADERS) == [1008]
+    found = site.ids("pages/?search=story&order=id", headers=HEADERS)
+    assert found == [1001, 1002, 1003, 1005]
+
+
+# Rows whose changes nobody tells of.
+
+
+@pytest.fixture
+def untold(make: MakeSite) -> API:
+    return make(version=False)
+
+
+def test_rows_without_a_version_have_no_tag(untold: API) -> None:
+    answer = untold.get("pages/1002/", headers={**HEADERS, "If-None-Match": '"x", W/"y"'})
+    assert answer.status_code == 200
+    assert "ETag" not in answer.headers
+    assert answer.headers["Cache-Control"] == "public, no-cache"
+
+
+def test_rows_without_a_version_show_what_is_changed_at_once(untold: API, database: Any) -> None:
+    assert untold.total("pages/?type=w.Note", headers=HEADERS) == 6
+    with database:
+        Story.update(live=False).where(Story.id == 1).execute()
+        Story.update(headline="Another").where(Story.id == 2).execute()
+    assert untold.total("pages/?type=w.Note", headers=HEADERS) == 5
+    assert untold.json("pages/1002/", headers=HEADERS)["title"] == "Another"
+
+
+# The site's database is its own.
+
+
+@pytest.fixture
+def fresh(backend: str, database: peewee.Database) -> Iterator[peewee.Database]:
+    """Another database of such a site, with nothing in it."""
+    with open_database(backend) as other:
+        yield other
+    database.bind(MODELS)
+
+
+def schema(database: peewee.Database) -> dict[str, Any]:
+    """Columns, indexes and foreign keys of the site's own tables."""
+    with database.connection_context():
+        return {
+            name: (
+                database.get_columns(name),
+                sorted(map(str, database.get_indexes(name))),
+                sorted(map(str, database.get_foreign_keys(name))),
+            )
+            for name in (model._meta.table_name for model in MODELS)
+        }
+
+
+def test_tables_of_the_site_stay_as_they_are(make: MakeSite, database: Any) -> None:
+    before = schema(database)
+    api = make()
+    api.backend.create()
+    assert list(api.backend.migrate()) == []
+    api.backend.reload()
+    list(api.backend.check())
+    api.load(own_content())
+    assert schema(database) == before
+
+
+def test_new_fields_of_a_mapped_type_change_no_table_of_the_site(
+    fresh: peewee.Database,
+) -> None:
+    def mood(declared: Any) -> PeeweeBackend:
+        models = [MappedModel(declared, Story, {"title": Story.headline, "parent": 1})]
+        mapping = PeeweeBackend.on(fresh, models)
+        mapping.open(Registry([declared]))
+        return mapping
+
+    mood(type("Mood", (Page,), {"app_label": "m"})).create()
+    before = schema(fresh)
+    later = mood(type("Mood", (Page,), {"app_label": "m", "number": fields.Integer()}))
+    assert "migrate" in later.not_ready()
+    assert len(list(later.migrate())) == 1
+    assert later.not_ready() == ""
+    assert schema(fresh) == before
+
+
+def test_an_open_connection_is_used_and_left_open(site: API, database: Any) -> None:
+    with database.connection_context():
+        connection = database.connection()
+        assert site.get("pages/1001/", headers=HEADERS).status_code == 200
+        assert site.get("pages/?limit=x", headers=HEADERS).status_code == 400
+        assert database.connection() is connection
+    assert site.get("pages/1001/", headers=HEADERS).status_code == 200
+    assert database.is_closed()
+
+
+# What is refused.
+
+
+def test_records_of_rows_are_not_loaded(site: API) -> None:
+    before = site.dump()
+    with pytest.raises(ContentError, match=r"pages 1001, type: w\.Note are the rows of story"):
+        site.load(before)
+    assert site.dump() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda writer: writer.add("pages", page(9, UNDER, type="w.Note")),
+        lambda writer: writer.update("pages", 1001, title="Another"),
+        lambda writer: writer.update("pages", UNDER, type="w.Note"),
+        lambda writer: writer.move(1001, 1),
+        lambda writer: writer.publish(1004),
+        lambda writer: writer.unpublish(1001),
+        lambda writer: writer.alias(1001, 1),
+        lambda writer: writer.translate(1001, "fr"),
+        lambda writer: writer.delete("pages", 1001),
+        lambda writer: writer.delete("pages", 1001, descendants=True),
+        lambda writer: writer.delete("pages", UNDER),
+        lambda writer: writer.delete("pages", UNDER, descendants=True),
+        lambda writer: writer.delete("images", 1),
+        lambda writer: writer.add("pages", page(9, 1001, type="w.Plain")),
+        lambda writer: writer.move(3, 1001),
+        lambda writer: writer.put_site(hostname="b.example", root_page=1001),
+    ],
+)
+def test_rows_are_not_written(told: API, change: Callable[[Writer], Any]) -> None:
+    before = told.dump()
+    with pytest.raises(ContentError), writing(told) as writer:
+        change(writer)
+    assert told.dump() == before
+
+
+# What check says of rows, and what is served then.
+
+
+def problems(api: API) -> list[str]:
+    """What check says."""
+    with api.app.app_context():
+        return sorted(map(str, api.backend.check()))
+
+
+def test_a_sound_site_has_no_problems(site: API) -> None:
+    assert problems(site) == []
+
+
+#: What is wrong: new values of the row 2, what is said, and the pages that are not served then.
+BROKEN: dict[str, tuple[dict[str, Any], list[str], set[int]]] = {
+    "a slug with a slash": (
+        {"slug": "a/b"},
+        [
+            "1002 (row 2 of story), slug: must be one part of an address, without a slash; "
+            "it is not served",
+            "1003 (row 3 of story), parent: page 1002, which it is below, is not there or not "
+            "served; it is not served",
+        ],
+        {1002, 1003},
+    ),
+    "an empty slug": (
+        {"slug": "", "up": 6},
+        [
+            "1002 (row 2 of story), slug: must be one part of an address, without a slash; "
+            "it is not served",
+            "1003 (row 3 of story), parent: page 1002, which it is below, is not there or not "
+            "served; it is not served",
+        ],
+        {1002, 1003},
+    ),
+    "a circle": (
+        {"up": 3},
+        [
+            f"{id} (row {id - 1000} of story), parent: the pages above it form a circle; "
+            "it is not served"
+            for id in (1002, 1003)
+        ],
+        {1002, 1003},
+    ),
+    "the slug of a sibling": (
+        {"slug": "s7", "up": None},
+        [
+            "1007 (row 7 of story), slug: page 1002 beside it has the slug 's7' already, and is "
+            "found by it"
+        ],
+        set(),
+    ),
+    "a relation to nothing": (
+        {"paper": 9},
+        ["1002 (row 2 of story), paper: there is no object 9 in documents"],
+        set(),
+    ),
+    "a language that is none": (
+        {"lang": "xx"},
+        ["1002 (row 2 of story), locale: there is no locale 'xx'"],
+        set(),
+    ),
+    "no JSON": (
+        {"data": "{"},
+        ["1002 (row 2 of story), data: cannot be read; it is shown as null"],
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_wrong_with_a_row_is_said_and_harms_no_other(
+    make: MakeSite, database: Any, what: str
+) -> None:
+    values, said, lost = BROKEN[what]
+    api = make(version=Story.changed)
+    before = {*api.ids("pages/", headers=HEADERS)}
+    change(database, 2, **values)
+    assert problems(api) == [f"pages {text}" for text in said]
+    assert {*api.ids("pages/?fields=*", headers=HEADERS)} == before - lost
+    for id in before:
+        answer = api.get(f"pages/{id}/", headers=HEADERS)
+        assert answer.status_code == (404 if id in lost else 200)

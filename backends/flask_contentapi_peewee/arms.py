@@ -171,7 +171,8 @@ class Arm:
             "is_restricted_": typed("boolean", SQL("FALSE")),
             **self._visible(),
         }
-        return self._select(table, values, columns).where(_is_slug(slug))
+        leads_there = slug.not_in(["", ".", ".."]) & ~self._convert.has(slug, Value("/"))
+        return self._select(table, values, columns).where(leads_there)
 
     def _visible(self) -> dict[str, Clause]:
         live = self._values(self.base, ["live"])["live"]
@@ -231,12 +232,6 @@ def _empty(column: Column) -> Any:
         # What nobody has said is not so, above all that a page is live.
         return False
     return column.kind.empty() if column.field.required else column.default()
-
-
-def _is_slug(slug: Clause) -> Clause:
-    """Whether an address can lead to a page."""
-    has_slash = peewee.Expression(slug, "LIKE", Value("%/%"))
-    return slug.not_in(["", ".", ".."]) & ~has_slash
 
 
 def _places_name(mapped: MappedModel) -> str:

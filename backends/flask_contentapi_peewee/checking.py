@@ -7,31 +7,32 @@ from collections.abc import Iterator
 import peewee
 
 from flask_contentapi.errors import Problem
-from flask_contentapi.records import Place
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.row_checking import check_rows
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["check"]
 
 
-def check(reader: DatabaseReader) -> Iterator[Problem]:
-    """Undeclared types, and relations to nothing."""
+def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
+    """Undeclared types, relations to nothing, and what is wrong with a site's own rows."""
     tables = reader.tables
+    if isinstance(tables, MappedTables):
+        yield from check_rows(reader, registry, tables)
     for name, endpoint in tables.endpoints.items():
         base = endpoint.base
         identity, label = base.fields["id"], base.fields["type"]
         declared = sorted(endpoint.endpoint.types)
         query = base.model.select(identity, label).where(label.not_in(declared)).order_by(identity)
         for page, found in reader.all(query):
-            yield _place(name, page).problem("type", f"{found!r} is not declared")
-        for table in endpoint.all:
-            for page, column, target, missing in _dangling(reader, table, tables):
-                message = f"there is no object {missing} in {target}"
-                yield _place(name, page).problem(column, message)
-
-
-def _place(section: str, identity: int) -> Place:
-    return Place(section, -1, f"{section} {identity}")
+            yield tables.place(name, page, found).problem("type", f"{found!r} is not declared")
+        found = [one for table in endpoint.all for one in _dangling(reader, table, tables)]
+        labels = reader.labels(name, [page for page, *_ in found])
+        for page, column, target, missing in found:
+            message = f"there is no object {missing} in {target}"
+            yield tables.place(name, page, labels[page]).problem(column, message)
 
 
 def _dangling(

@@ -35,7 +35,8 @@ def check_key(where: str, model: Any) -> None:
     """Refuses a model whose rows have no integer to be known by."""
     key = model._meta.primary_key
     if not isinstance(_resolved(key), _INTEGERS):
-        found = f"{model.__name__}.{key.name}" if isinstance(key, peewee.Field) else "none"
+        names = [f"{model.__name__}.{field.name}" for field in model._meta.get_primary_keys()]
+        found = ", ".join(names) or "none"
         raise DeclarationError(
             f"{where}: the primary key of {model.__name__} must be one column of integers, "
             f"but it is {found}."

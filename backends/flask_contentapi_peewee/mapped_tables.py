@@ -18,9 +18,10 @@ import peewee
 from peewee import SQL, fn
 
 from flask_contentapi import kinds
+from flask_contentapi.records import Place
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.arms import ABOVE, KEY, Arm
-from flask_contentapi_peewee.binding import bind
+from flask_contentapi_peewee.binding import Bound, bind
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.engines import Engine, md5
 from flask_contentapi_peewee.mapping import MappedModel
@@ -220,6 +221,22 @@ class MappedTables(Tables):
                 for name in model._meta.columns.keys() - known:
                     return f"{bound.mapped!r}: the table {table} has no column {name}."
         return ""
+
+    # What is mapped.
+
+    @property
+    def bound(self) -> Sequence[Bound]:
+        """The models, parents first."""
+        return self._bound
+
+    def place(self, section: str, identity: int, label: str) -> Place:
+        """What an object is known by, a row with its table."""
+        place = super().place(section, identity, label)
+        for bound in self._bound:
+            if bound.declared.label == label:
+                row = f"row {identity - bound.mapped.ids_from} of {self.foreign[label]}"
+                return place._replace(name=f"{place.name} ({row})")
+        return place
 
     # The version.
 

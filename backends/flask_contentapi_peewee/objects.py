@@ -168,7 +168,7 @@ class Objects:
     def _check(self, reader: RecordReader, place: Place, row: Row) -> None:
         """Notes what does not fit to what is there."""
         endpoint = self._registry.endpoints[place.section]
-        self._refuse_foreign(place, row[1])
+        self.refuse_foreign(place, row[1])
         values = dict(zip(endpoint.type_of(row[1]).column_names, row, strict=True))
         collection = values["collection"] if endpoint.collections else None
         if collection is not None and not self.exists(self._tables.collections, collection):
@@ -183,7 +183,8 @@ class Objects:
                 known = ", ".join(self.locales())
                 reader.note(place, "locale", f"{locale!r} is none of {known}")
 
-    def _refuse_foreign(self, place: Place, label: str) -> None:
+    def refuse_foreign(self, place: Place, label: str) -> None:
+        """Refuses to change an object that is a row of the site's own."""
         table = self._reader.tables.foreign.get(label)
         if table is not None:
             refuse(place, "type", of_site(label, table))
@@ -227,7 +228,7 @@ class Objects:
         :param doomed: of each the id and the type.
         """
         for identity, label in doomed:
-            self._refuse_foreign(Place(endpoint, 0, f"{endpoint} {identity}"), label)
+            self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {identity}"), label)
         for start in range(0, len(doomed), BATCH):
             some = doomed[start : start + BATCH]
             self._remove(endpoint, [identity for identity, _ in some], {label for _, label in some})

@@ -17,6 +17,7 @@ from peewee import SQL
 from flask_contentapi import kinds
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
+from flask_contentapi.records import Place
 from flask_contentapi.registry import Column, Endpoint, ObjectType, Registry
 from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
 from flask_contentapi_peewee.engines import Engine, md5
@@ -237,6 +238,13 @@ class Tables:
     def missing(self, database: peewee.Database) -> str:
         """What is not there of tables that are not ours, in a sentence; "" if all is."""
         return ""
+
+    def place(self, section: str, identity: int, label: str) -> Place:
+        """What an object is known by.
+
+        :param label: its type.
+        """
+        return Place(section, -1, f"{section} {identity}")
 
     def complete(self, query: Any) -> Any:
         """A query with all that it refers to besides tables."""

@@ -143,6 +143,7 @@ class Writer:
         :raises ContentError: if there is no such object, or something needs it.
         """
         doomed = [(id, self._objects.label(endpoint, id))]
+        self._objects.refuse_foreign(_place(endpoint, id), doomed[0][1])
         if self._tables.endpoints[endpoint].endpoint.tree:
             doomed = [*self._branches.below(id), *doomed]
             self._check_doomed(_place(endpoint, id), doomed, descendants)

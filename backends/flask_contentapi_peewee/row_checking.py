@@ -1,0 +1,199 @@
+"""What is wrong with rows of a site's own models, which nobody checks when they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from peewee import SQL, ColumnBase, fn
+
+from flask_contentapi.errors import Problem
+from flask_contentapi.query import Row
+from flask_contentapi.records import Place, RecordReader, write_record
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.binding import Bound
+from flask_contentapi_peewee.mapped_tables import MappedTables
+from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.rows import BATCH
+from flask_contentapi_peewee.tables import EndpointTables
+
+__all__ = ["check_rows"]
+
+#: The kinds of value that a column may have one of that is none.
+_READ = frozenset(("date", "time", "datetime", "decimal", "float", "json", "blocks"))
+
+
+def check_rows(
+    reader: DatabaseReader, registry: Registry, tables: MappedTables
+) -> Iterator[Problem]:
+    """Rows that cannot be served, that are served otherwise than meant, and that clash."""
+    for bound in tables.bound:
+        yield from _Rows(reader, registry, tables, bound).problems()
+    for name in dict.fromkeys(bound.declared.served_at.name for bound in tables.bound):
+        yield from _clashes(reader, tables, name)
+
+
+def _clashes(reader: DatabaseReader, tables: MappedTables, name: str) -> Iterator[Problem]:
+    """Objects of an endpoint with the same id, and sibling pages with the same slug."""
+    endpoint = tables.endpoints[name]
+    for (identity,) in _repeated(reader, endpoint, "id"):
+        yield Place(name, -1, f"{name} {identity}").problem("id", "several objects have this id")
+    if not endpoint.endpoint.tree:
+        return
+    fields = endpoint.base.fields
+    for parent, slug in _repeated(reader, endpoint, "parent", "slug"):
+        same = (fields["parent"] == parent) & (fields["slug"] == slug)
+        query = endpoint.base.model.select(fields["id"], fields["type"]).where(same)
+        first, *others = reader.all(query.order_by(fields["path_"]))
+        for identity, label in others:
+            message = f"page {first[0]} beside it has the slug {slug!r} already, and is found by it"
+            yield tables.place(name, identity, label).problem("slug", message)
+
+
+def _repeated(reader: DatabaseReader, endpoint: EndpointTables, *columns: str) -> list[Any]:
+    """What several objects have in some columns."""
+    fields = [endpoint.base.fields[column] for column in columns]
+    query = endpoint.base.model.select(*fields).group_by(*fields).having(fn.COUNT(SQL("*")) > 1)
+    return [row for row in reader.all(query.order_by(*fields)) if None not in row]
+
+
+class _Rows:
+    """The rows of one mapped model.
+
+    :param reader: reads what is there.
+    :param registry: the declared types.
+    :param tables: the tables.
+    :param bound: the model.
+    """
+
+    def __init__(
+        self, reader: DatabaseReader, registry: Registry, tables: MappedTables, bound: Bound
+    ) -> None:
+        self._reader = reader
+        self._registry = registry
+        self._tables = tables
+        self._bound = bound
+        self._endpoint = bound.declared.served_at
+        self._label = bound.declared.label
+
+    def problems(self) -> Iterator[Problem]:
+        """All that is wrong with them."""
+        ids = self._served(self._tables.endpoints[self._endpoint.name])
+        ours = self._served(self._tables.endpoints[self._endpoint.name].ours)
+        for identity in ours:
+            place = Place(self._endpoint.name, -1, f"{self._endpoint.name} {identity}")
+            table = self._tables.foreign[self._label]
+            yield place.problem("type", f"{self._label} are the rows of {table}; this is none")
+        if self._bound.is_page:
+            yield from self._lost({*ids} - {*ours})
+        yield from self._unfit(ids)
+
+    def _served(self, endpoint: EndpointTables) -> list[int]:
+        """The ids of the objects that are served."""
+        identity, label = (endpoint.base.fields[name] for name in ("id", "type"))
+        query = endpoint.base.model.select(identity).where(label == self._label)
+        return [found for (found,) in self._reader.all(query.order_by(identity))]
+
+    def _rows(self, *columns: Any, condition: Any = None) -> list[Any]:
+        """Something of all rows that are to be served."""
+        query = self._bound.model.select(self._bound.identity, *columns)
+        for wanted in (self._bound.mapped.where, condition):
+            query = query if wanted is None else query.where(wanted)
+        return self._reader.all(query.order_by(self._bound.identity))
+
+    def _place(self, identity: int) -> Place:
+        return self._tables.place(self._endpoint.name, identity, self._label)
+
+    # Rows that are no pages.
+
+    def _lost(self, served: set[int]) -> Iterator[Problem]:
+        """Rows that have no place in the tree."""
+        bound = self._bound
+        under = bound.mapped.under if bound.above else bound.parent
+        if under is not None and under not in self._ids_of_ours():
+            yield Problem(repr(bound.mapped), "parent", f"there is no page {under} of ours")
+        above = bound.shifted(bound.parent, bound.above) if bound.above else SQL("NULL")
+        rows = {identity: found for identity, *found in self._rows(self._given("slug"), above)}
+        parents = {identity: parent for identity, (_, parent) in rows.items()}
+        for identity in rows.keys() - served:
+            key, message = self._reason(identity, rows[identity][0], parents)
+            yield self._place(identity).problem(key, f"{message}; it is not served")
+
+    def _given(self, column: str) -> Any:
+        """What a field's value comes from."""
+        bound = self._bound
+        declared = bound.declared
+        return bound.given(declared, declared.columns[column], bound.model, bound.mapped.columns)
+
+    def _ids_of_ours(self) -> set[int]:
+        base = self._tables.endpoints[self._endpoint.name].ours.base
+        return {page for (page,) in self._reader.all(base.model.select(base.fields["id"]))}
+
+    def _reason(self, identity: int, slug: Any, parents: Mapping[int, Any]) -> tuple[str, str]:
+        """Why a row has no place: the field, and what is wrong."""
+        try:
+            self._bound.declared.columns["slug"].read(slug)
+        except ValueError as error:
+            return "slug", str(error)
+        parent = parents[identity]
+        if self._bound.above is None or parent is None:
+            return "parent", "the page that it is below is not there"
+        if self._bound.above is self._bound.mapped and _is_circle(identity, parents):
+            return "parent", "the pages above it form a circle"
+        return "parent", f"page {parent}, which it is below, is not there or not served"
+
+    # Values.
+
+    def _unfit(self, ids: Sequence[int]) -> Iterator[Problem]:
+        """Values that no record could have."""
+        unread = {name: self._with(name) for name in self._read_from_columns()}
+        collections = {
+            c["id"] for c in self._reader.records(self._tables.collections, ["id"], "id")
+        }
+        known = {"collection": {None, *collections}, "locale": {None, *self._reader.locales}}
+        for start in range(0, len(ids), BATCH):
+            some = ids[start : start + BATCH]
+            stored = self._reader.stored(self._endpoint.name, some, self._label)
+            for identity, (*row, _) in sorted(stored.items()):
+                yield from self._unfit_record(tuple(row))
+                values = dict(zip(self._bound.declared.column_names, row, strict=True))
+                for name, there in unread.items():
+                    if values[name] is None and identity in there:
+                        yield self._place(identity).problem(
+                            name, "cannot be read; it is shown as null"
+                        )
+                for name, fitting in known.items():
+                    if values.get(name) not in fitting:
+                        message = f"there is no {name} {values[name]!r}"
+                        yield self._place(identity).problem(name, message)
+
+    def _read_from_columns(self) -> Iterator[str]:
+        """The fields whose values come from columns that can have one that is none."""
+        for name, column in self._bound.declared.columns.items():
+            if column.kind.name in _READ and isinstance(self._given(name), ColumnBase):
+                yield name
+
+    def _with(self, column: str) -> set[int]:
+        """The objects whose rows have something for a field."""
+        rows = self._rows(condition=self._given(column).is_null(False))
+        return {identity for (identity,) in rows}
+
+    def _unfit_record(self, row: Row) -> Iterator[Problem]:
+        """What a row could not be loaded for, if it were a record."""
+        reader = RecordReader(self._registry, logs=False)
+        reader.entry(self._endpoint.name, -1, write_record(self._endpoint, row))
+        place = self._place(row[0])
+        for problem in reader.problems:
+            where = problem.where.replace(f"{self._endpoint.name} {row[0]}", place.name, 1)
+            yield replace(problem, where=where)
+
+
+def _is_circle(identity: int, parents: Mapping[int, Any]) -> bool:
+    """Whether the objects above one are below it."""
+    seen: set[Any] = set()
+    above = parents[identity]
+    while above in parents and above not in seen:
+        seen.add(above)
+        above = parents[above]
+    return identity in seen
