@@ -37,6 +37,7 @@ pytest.register_assert_rewrite("tests.workshop")
 from tests.workshop import Workshop  # noqa: E402
 
 TUTORIAL = "docs/tutorial.rst"
+DATABASES = "docs/howto/databases.rst"
 #: The database server that the tutorial shows.
 POSTGRESQL = "postgresql://club:secret@localhost/walks"
 #: Pages with requests to the demo say so.
@@ -59,7 +60,7 @@ def demo() -> Flask:
     return create_app({"TESTING": True})
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != TUTORIAL])
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (TUTORIAL, DATABASES)])
 def test_page_can_be_followed(page: str, tmp_path: Path, demo: Flask) -> None:
     sample = demo if ASKS_THE_DEMO in text_of(page) else None
     Workshop(tmp_path, sample).follow(blocks_of(page))
@@ -73,6 +74,26 @@ def test_tutorial_can_be_followed(tmp_path: Path) -> None:
         leave_out(why_missing("postgresql"))
     workshop.instead[POSTGRESQL] = fresh_address("postgresql")
     workshop.follow(server)
+
+
+def test_databases_can_be_followed(tmp_path: Path) -> None:
+    copy_demo(tmp_path)
+    blocks = blocks_of(DATABASES)
+    place = next(n for n, block in enumerate(blocks) if "@localhost" in block.text)
+    workshop = Workshop(tmp_path)
+    workshop.follow(blocks[:place])
+    for name in SERVERS:
+        if why_missing(name):
+            leave_out(why_missing(name))
+        workshop.instead[f"{name}://club:secret@localhost/songs"] = fresh_address(name)
+    account, _, rest = workshop.instead["postgresql://club:secret@localhost/songs"].partition("@")
+    host, _, name = rest.partition("/")
+    replicated = f"{account}@{host},{host},{host}/{name}"
+    workshop.instead |= {
+        "postgresql://club:secret@db1:5432,db2:5432,db3:5432/songs": replicated,
+        "postgresql://club:secret@localhost/orchard": fresh_address("postgresql"),
+    }
+    workshop.follow(blocks[place:])
 
 
 def test_page_type_can_be_added_to_the_demo(tmp_path: Path) -> None:
