@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -86,10 +87,10 @@ def writing(api: API) -> Iterator[Writer]:
 
 
 @contextmanager
-def noted(api: API) -> Iterator[list[str]]:
-    """The statements that are made meanwhile."""
-    made: list[str] = []
-    hook: Callable[[Any], None] = lambda event: made.append(event.sql)  # noqa: E731
+def noted(api: API, note: Callable[[Any], Any] = attrgetter("sql")) -> Iterator[list[Any]]:
+    """What is to be noted of the statements that are made meanwhile; mostly their SQL."""
+    made: list[Any] = []
+    hook: Callable[[Any], None] = lambda event: made.append(note(event))  # noqa: E731
     hooks = storage(api).engine.database.query_hooks
     hooks.append(hook)
     try:

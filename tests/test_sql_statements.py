@@ -169,3 +169,17 @@ def test_statements_of_one_shape_share_their_text(sites: list[API]) -> None:
             sites[1].get(path)
         texts.update(statements)
     assert len(texts) == 2
+
+
+@pytest.mark.parametrize("offset", [0, 20, 95, 100, 170, 195])
+@pytest.mark.parametrize(
+    "path", ["pages/?type=w.Note", "pages/?type=w.Note&order=-number", "images/?"]
+)
+def test_rows_are_skipped_from_the_nearer_end(sites: list[API], path: str, offset: int) -> None:
+    many = sites[1]
+    path = f"{path}&limit=20"
+    whole = [*many.items(f"{path}&limit={MANY}")]
+    with noted(many, lambda event: event.params[-1]) as skipped:
+        found = many.items(f"{path}&offset={offset}")
+    assert found == whole[offset : offset + 20]
+    assert skipped[0] == min(offset, max(MANY - offset - 20, 0))

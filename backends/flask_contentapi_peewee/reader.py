@@ -85,11 +85,19 @@ class DatabaseReader(Reader):
             shape = shape._replace(counted=True)
             values = replace(values, named=counted.named)
         if query.count:
-            shape = shape._replace(deep=self._is_deep(query), walk=self._is_walk(query, counted))
+            near = _from_nearer_end(query, counted.total)
+            values = replace(values, query=near)
+            shape = shape._replace(
+                deep=self._is_deep(near),
+                walk=self._is_walk(near, counted),
+                backward=near is not query,
+            )
         statement, projection = self._statements.page(shape)
         found = self._run(statement, values)
         if query.count and not found:
             raise ContentChanged
+        if shape.backward:
+            found = found[::-1]
         return Selected(self._rows(found, projection), counted.total if query.count else 0)
 
     @staticmethod
@@ -281,6 +289,18 @@ class DatabaseReader(Reader):
 
 
 _NOBODY = Viewer(EPOCH)
+
+
+def _from_nearer_end(query: Query, total: int) -> Query:
+    """The same rows, counted from the other end where fewer rows lie before them there.
+
+    :param total: how many rows there are.
+    """
+    left = total - query.offset
+    size = left if query.limit is None else min(query.limit, left)
+    if query.random or query.search or left - size >= query.offset:
+        return query
+    return replace(query, offset=left - size, limit=size)
 
 
 def _unseen(query: Query, counted: Counted) -> tuple[int, ...]:

@@ -377,10 +377,10 @@ class Select:
         if shape.order:
             keys = [key for order in shape.order for key in self._sort_keys(order)]
             # An index on a column has the id of the column's own table.
-            return [*keys, *engine.sort_keys(self._ordered().fields["id"], False)]
+            return [*keys, *engine.sort_keys(self._ordered().fields["id"], shape.backward)]
         if shape.searched:
             return [*engine.rank(self._words, self._search(), self._tokens()), default]
-        return [default]
+        return [default.desc() if shape.backward else default.asc()]
 
     def _ordered(self) -> OwnTable:
         """The table of the first key of the order."""
@@ -391,15 +391,14 @@ class Select:
         shape = self._shape
         if shape.random or shape.order or shape.searched:
             return self.order()
-        return [self.part.default_order]
+        default = self.part.default_order
+        return [default.desc() if shape.backward else default.asc()]
 
     def _sort_keys(self, order: Order) -> Sequence[Clause]:
         field = self._field(order.column)
         seen = list(self._target_seen(order.column))
-        if not seen:
-            return self._engine.sort_keys(field, order.descending)
-        shown = peewee.Case(None, [(seen[0], field)], None)
-        return self._engine.sort_keys(shown, order.descending)
+        shown = peewee.Case(None, [(seen[0], field)], None) if seen else field
+        return self._engine.sort_keys(shown, order.descending is not self._shape.backward)
 
 
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}

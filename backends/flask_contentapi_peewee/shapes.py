@@ -72,6 +72,7 @@ class Shape(NamedTuple):
     :param everything: whether what nobody may see counts as well.
     :param deep: whether many rows come before those that are wanted.
     :param walk: whether so many match that going through all in order finds the wanted ones soon.
+    :param backward: whether the order is turned round, so that the last ones come first.
     """
 
     endpoint: str
@@ -89,6 +90,7 @@ class Shape(NamedTuple):
     everything: bool = False
     deep: bool = False
     walk: bool = False
+    backward: bool = False
 
     @property
     def is_narrow(self) -> bool:
