@@ -275,7 +275,8 @@ class DatabaseReader(Reader):
             self._prove()
 
     def _prove(self) -> None:
-        self._verify(self.tables.read_version(self._database))
+        ((version,),) = self._execute(self._statements.version, Values(_NOBODY))
+        self._verify(str(version))
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
         cursor = self._database.execute_sql(statement.text, statement.fill(values))

@@ -7,7 +7,7 @@ different stands in it as slots, which are filled for each query.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from operator import add
 from typing import Any
 
@@ -63,6 +63,11 @@ class Statements:
         self.fetch = lru_cache(KEPT)(self._fetch)
         self.many = lru_cache(KEPT)(self._many)
         self.detail = lru_cache(KEPT)(self._detail)
+
+    @cached_property
+    def version(self) -> Statement:
+        """The version that the content has now."""
+        return self._statement(peewee.Select(columns=[self.tables.version()]))
 
     def _count(self, shape: Shape) -> Statement:
         """The stamp, the path of each page that is named (none where it may not be seen), and
