@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -178,7 +179,11 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
 
 def file_of(database: peewee.Database) -> Path | None:
     """The file of an SQLite database, unless all is in memory."""
-    name = str(database.database)
+    return _file_named(str(database.database))
+
+
+@lru_cache
+def _file_named(name: str) -> Path | None:
     if name == ":memory:" or "mode=memory" in name:
         return None
     return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
