@@ -46,7 +46,9 @@ def _measure(options: argparse.Namespace) -> None:
             "machine": machine(),
             "cells": bench.results(),
         }
-    path = (tables.KEPT if options.save else FOLDER) / f"{options.save or 'results'}.json"
+    folder, name = (tables.KEPT, options.save) if options.save else (FOLDER, "results")
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.json"
     path.write_text(json.dumps(results, indent=1) + "\n")
     say(f"The results are in {path}.\n")
     say(tables.tables_of(tables.Results(results)))

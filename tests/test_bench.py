@@ -272,19 +272,22 @@ def test_what_is_there_is_not_made_again(elsewhere: Path) -> None:
 
 # Tables.
 
+Rates = Mapping[str, float]
 
-def results(**rates: float) -> tables.Results:
-    """Results at two sizes: by hand 100 answers a second, the backend 70 or what is given."""
+
+def results(few: Rates = {}, many: Rates = {}) -> tables.Results:  # noqa: B006 - never changed
+    """Results: by hand 100 answers a second with few pages and 50 with many, the backend 70 of
+    that or what is given."""
     cells = []
-    for pages, share in ((1000, 1.0), (10000, 0.5)):
+    for pages, share, given in ((1000, 1.0, few), (10000, 0.5, many)):
         for server, rate in (("hand-sqlite", 100.0), ("sqlite", 70.0), ("constant", 200.0)):
-            own = rates if server == "sqlite" else {}
+            own = given if server == "sqlite" else {}
             names = [*(w.name for w in WORKLOADS), "304"]
             cells.append(
                 {
                     "server": server,
                     "pages": pages,
-                    "rates": {n: [own.get(n, rate) * share, 1.0, 1000.0] for n in names},
+                    "rates": {n: [own.get(n, rate * share), 1.0, 1000.0] for n in names},
                     "start": {"W1": 0.5, "W8": 0.75},
                     "peak_memory": 50_000_000,
                     "statements": dict.fromkeys(names, 3),
@@ -296,15 +299,15 @@ def results(**rates: float) -> tables.Results:
 
 
 def test_median_of_rounds_counts() -> None:
-    assert results(W1=70).rate("sqlite", 1000, "W1") == 70
+    assert results({"W1": 70}).rate("sqlite", 1000, "W1") == 70
 
 
 def test_ratio_is_to_the_same_by_hand() -> None:
-    assert results(W1=50).ratio("sqlite", 1000, "W1") == 0.5
+    assert results({"W1": 50}).ratio("sqlite", 1000, "W1") == 0.5
 
 
 def test_conditional_ratio_is_to_a_constant_body() -> None:
-    assert results(**{"304": 150}).ratio("sqlite", 1000, "304") == 0.75
+    assert results({"304": 150}).ratio("sqlite", 1000, "304") == 0.75
 
 
 def test_growth_is_that_of_the_cost() -> None:
@@ -314,8 +317,15 @@ def test_growth_is_that_of_the_cost() -> None:
 @pytest.mark.parametrize(("rate", "verdict"), [(40, "met"), (39, "**missed**")])
 def test_targets_are_judged(rate: float, verdict: str) -> None:
     (line,) = lines_with(
-        tables.tables_of(results(W7=rate)), "SQLite, 1,000 pages: lowest ratio, W7"
+        tables.tables_of(results({"W7": rate})), "SQLite, 1,000 pages: lowest ratio, W7"
     )
+    assert line.endswith(verdict)
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(35, "met"), (34, "**missed**")])
+def test_growth_is_judged_by_that_by_hand(rate: float, verdict: str) -> None:
+    text = tables.tables_of(results(many={"W7": rate}))
+    (line,) = lines_with(text, "SQLite, 1,000 to 10,000 pages: growth of the others")
     assert line.endswith(verdict)
 
 
