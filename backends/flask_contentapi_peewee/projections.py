@@ -10,7 +10,7 @@ import orjson
 from peewee import SQL
 
 from flask_contentapi.query import Row
-from flask_contentapi_peewee.columns import Clause
+from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable
 
@@ -33,17 +33,14 @@ class Projection:
     """The columns that are asked for, and how what the database gives becomes their values.
 
     :param nodes: what is selected.
-    :param places: for each of them where it stands among the columns.
-    :param decoders: for each of them what makes the stored value, or None.
-    :param many: the fields that are filled by further statements.
-    :param width: how many columns there are.
+    :param decoders: for those of them that are stored in another form, by place, what makes the
+        value.
+    :param many: the fields that are filled by further statements, in order.
     """
 
     nodes: tuple[Clause, ...]
-    places: tuple[int, ...]
-    decoders: tuple[Callable[[Any], Any] | None, ...]
+    decoders: tuple[tuple[int, Callable[[Any], Any]], ...]
     many: tuple[Many, ...]
-    width: int
 
     def rows(
         self, found: Sequence[Sequence[Any]], fillings: Sequence[Mapping[int, tuple[Any, ...]]]
@@ -53,32 +50,30 @@ class Projection:
         :param found: what the database gave: the id, what was selected, and the stamp.
         :param fillings: for each of :attr:`many` the values by the object's id.
         """
-        if not self.many and not any(self.decoders):
-            return [tuple(row[1:-1]) for row in found]
         return [self._row(row, fillings) for row in found]
 
     def _row(self, found: Sequence[Any], fillings: Sequence[Mapping[int, Any]]) -> Row:
-        row: list[Any] = [()] * self.width
-        for place, decode, value in zip(self.places, self.decoders, found[1:-1], strict=True):
-            row[place] = value if decode is None or value is None else decode(value)
+        row = [*found[1:-1]]
+        for place, decode in self.decoders:
+            if row[place] is not None:
+                row[place] = decode(row[place])
         for many, filling in zip(self.many, fillings, strict=True):
-            row[many.place] = filling.get(found[0], ())
+            row.insert(many.place, filling.get(found[0], ()))
         return tuple(row)
 
 
 def project(tables: Sequence[OwnTable], columns: Sequence[str]) -> Projection:
     """How to ask for some columns that are in some tables."""
-    nodes, places, decoders, many = [], [], [], []
+    nodes: list[StoredField] = []
+    many = []
     for place, column in enumerate(columns):
         table = next(table for table in tables if table.has(column))
         if column in table.fields:
-            field = table.fields[column]
-            nodes.append(field)
-            places.append(place)
-            decoders.append(None if field.is_plain else field.decode)
+            nodes.append(table.fields[column])
         else:
             many.append(Many(place, table.many[column]))
-    return Projection(tuple(nodes), tuple(places), tuple(decoders), tuple(many), len(columns))
+    decoders = tuple((n, field.decode) for n, field in enumerate(nodes) if not field.is_plain)
+    return Projection(tuple(nodes), decoders, tuple(many))
 
 
 class Detail:
