@@ -310,6 +310,10 @@ def test_conditional_ratio_is_to_a_constant_body() -> None:
     assert results({"304": 150}).ratio("sqlite", 1000, "304") == 0.75
 
 
+def test_backend_stands_after_the_same_by_hand() -> None:
+    assert results().columns == ["hand-sqlite", "sqlite"]
+
+
 def test_growth_is_that_of_the_cost() -> None:
     assert results().growth("sqlite", 1000, 10000, "W1") == 2
 
