@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -17,15 +18,17 @@ from flask_contentapi import (
     Page,
 )
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee import MappedModel, PeeweeBackend
+from flask_contentapi_peewee import MappedModel, PeeweeBackend, TagRows
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
 from tests.databases import noted, on_databases, writing
-from tests.generated import contents, requests
+from tests.generated import IDS, LongNote, Note, contents, requests
 from tests.mapped_site import (
     MODELS,
     UNDER,
     Content,
+    Picture,
+    Piece,
     Story,
     fill,
     mapped,
@@ -33,9 +36,10 @@ from tests.mapped_site import (
     serve,
     split,
 )
+from tests.model import RELATIONS
 from tests.samples import Record, page, private
 from tests.samples import site as site_record
-from tests.test_model import Pair, ask, everything, make_pair
+from tests.test_model import ALLOWED, Pair, ask, make_pair
 from tests.test_sql_statements import forget_totals
 from tests.test_sql_writing import complete
 
@@ -82,9 +86,15 @@ def test_rows_give_the_same_bytes_as_records(
     records.load(dumped)
     assert len(dumped.get("images", ())) == len(content["images"])
     assert len(dumped["pages"]) == len(content["pages"]) + 1
-    assert everything(rows) == everything(records)
+    assert whole(rows) == whole(records)
     for _ in range(10):
         compare(rows, records, data.draw(requests(complete(dumped), i18n)))
+
+
+def whole(api: API) -> list[bytes]:
+    """All lists with all fields, and all details of pages."""
+    lists = [ask(api, replace(ALLOWED, section=s), fields="*").data for s in RELATIONS]
+    return [*lists, *(ask(api, ALLOWED, f"{id}/").data for id in [*IDS, UNDER])]
 
 
 def compare(first: API, second: API, wanted: Any) -> None:
@@ -487,6 +497,115 @@ def test_rows_are_not_written(told: API, change: Callable[[Writer], Any]) -> Non
     assert told.dump() == before
 
 
+# Other mappings.
+
+
+def test_a_table_can_be_part_of_a_model(make: MakeSite, database: Any) -> None:
+    models = mapped(where=Story.number.is_null(False), ids_from=SHIFT)
+    api = make(models)
+    assert api.ids("pages/?type=w.Note", headers=HEADERS) == [1001, 1002, 3]
+    assert api.get("pages/1003/", headers=HEADERS).status_code == 404
+
+
+def test_a_table_can_be_two_types(database: peewee.Database) -> None:
+    _, *others = mapped()
+    columns = {"title": Story.headline, "parent": UNDER}
+    minus = MappedModel(LongNote, Story, columns, where=Story.number < 0, ids_from=SHIFT)
+    rest = peewee.fn.COALESCE(Story.number, 0) >= 0
+    plus = MappedModel(Note, Story, columns, where=rest, ids_from=SHIFT)
+    fill(database, rows())
+    api = serve(database, [minus, plus, *others])
+    api.load({"pages": [page(UNDER, type="w.Plain")]})
+    types = {i["id"]: i["meta"]["type"] for i in api.items("pages/?child_of=50", headers=HEADERS)}
+    assert types == {1002: "w.LongNote", **dict.fromkeys([1001, 1003, 1005, 1007], "w.Note")}
+
+
+def test_tags_can_stand_in_the_table_between(make: MakeSite) -> None:
+    models = mapped(ids_from=SHIFT)
+    models[0].columns["tags"] = TagRows(Piece.story, Piece.name)
+    api = make(models)
+    assert api.json("pages/1001/", headers=HEADERS)["tags"] == ["first", "second"]
+    assert api.ids("pages/?type=w.Note&tags=first", headers=HEADERS) == [1001]
+
+
+def test_values_can_be_expressions_and_constants(make: MakeSite) -> None:
+    models = mapped(ids_from=SHIFT)
+    models[0].columns.update(
+        text=Story.slug.concat("!"), number=Story.id * 2, flag=True, other=1, day="2026-02-03"
+    )
+    api = make(models)
+    found = api.json("pages/1002/?fields=_,text,number,flag,other(id),day", headers=HEADERS)
+    assert (found["text"], found["number"]) == ("100%!", 4)
+    assert (found["flag"], found["other"]["id"], found["day"]) == (True, 1, "2026-02-03")
+    path = "pages/?type=w.Note&number=4&flag=true&day=2026-02-03&other=1"
+    assert api.ids(path, headers=HEADERS) == [1002]
+
+
+def test_columns_can_be_left_out(make: MakeSite) -> None:
+    models = mapped(ids_from=SHIFT)
+    models[0].columns.update(text=None, number=None)
+    found = make(models).json("pages/1001/?fields=_,text,number", headers=HEADERS)
+    assert found == {"text": "", "number": None}
+
+
+#: What is no date, as far as a database takes such.
+NO_DATE = {"sqlite": "'soon'", "postgresql": "'infinity'", "mariadb": "'0000-00-00'"}
+
+
+def test_what_cannot_be_read_is_null(make: MakeSite, database: Any, backend: str) -> None:
+    api = make()
+    with database:
+        if backend == "mariadb":
+            database.execute_sql("SET sql_mode = ''")
+        value = NO_DATE[backend]
+        for column in ("day", "moment", "first_published_at", "expires_at"):
+            database.execute_sql(f"UPDATE story SET {column} = {value} WHERE id = 2")  # noqa: S608
+    with writing(api) as writer:
+        writer.refresh("pages", 1002)
+    found = api.json("pages/1002/", headers=HEADERS)
+    assert (found["day"], found["moment"], found["meta"]["expires_at"]) == (None, None, None)
+    assert (
+        api.get("pages/?type=w.Note&order=day,-moment&fields=*", headers=HEADERS).status_code == 200
+    )
+    shown = "cannot be read; it is shown as null"
+    assert f"pages 1002 (row 2 of story), day: {shown}" in problems(api)
+
+
+def test_a_missing_column_is_said_at_the_start(
+    fresh: peewee.Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    serve(fresh, mapped())
+    with fresh:
+        fresh.execute_sql("ALTER TABLE story DROP COLUMN rich")
+    caplog.clear()
+    api = serve(fresh, mapped())
+    said = "MappedModel(Note, Story): the table story has no column rich."
+    assert said in caplog.text
+    assert problems(api) == [f"database: {said}"]
+    assert api.get("pages/", headers=HEADERS).status_code == 503
+
+
+def test_a_missing_table_is_said_at_the_start(fresh: peewee.Database) -> None:
+    with fresh:
+        fresh.drop_tables([Piece])
+    api = serve(fresh, mapped())
+    assert problems(api) == ["database: MappedModel(Note, Story): there is no table piece."]
+
+
+def test_a_view_can_be_mapped(make: MakeSite, fresh: peewee.Database) -> None:
+    class Headline(peewee.Model):
+        id = peewee.IntegerField(primary_key=True)
+        title = peewee.CharField()
+        slug = peewee.CharField()
+
+    fill(fresh, rows())
+    with fresh:
+        fresh.execute_sql("CREATE VIEW headline AS SELECT id, headline AS title, slug FROM story")
+    api = serve(fresh, [MappedModel(Note, Headline, {"parent": UNDER}, ids_from=SHIFT)])
+    api.load({"pages": [page(UNDER, type="w.Plain")]})
+    assert api.total("pages/?type=w.Note", headers=HEADERS) == 7
+
+
 # What check says of rows, and what is served then.
 
 
@@ -570,3 +689,47 @@ def test_what_is_wrong_with_a_row_is_said_and_harms_no_other(
     for id in before:
         answer = api.get(f"pages/{id}/", headers=HEADERS)
         assert answer.status_code == (404 if id in lost else 200)
+
+
+def test_an_object_of_ours_that_should_be_a_row_is_said(make: MakeSite, database: Any) -> None:
+    fill(database, {"pages": [], "images": [], "people": []})
+    unmapped = serve(database, mapped()[1:])
+    unmapped.load({"pages": [page(UNDER, type="w.Plain"), page(2, UNDER, type="w.Note")]})
+    api = serve(database, mapped())
+    assert problems(api) == ["pages 2, type: w.Note are the rows of story; this is none"]
+    make()
+
+
+def test_an_id_that_two_objects_have_is_said(make: MakeSite, database: Any) -> None:
+    api = make(ids_from=0)
+    said = [text for text in problems(api) if ", id: several objects have this id" in text]
+    assert [text.partition(",")[0] for text in said] == ["pages 1", "pages 3"]
+    assert api.get("pages/?fields=*", headers=HEADERS).status_code == 200
+    assert api.get("pages/3/", headers=HEADERS).status_code == 200
+
+
+def test_a_parent_that_is_not_there_is_said_once(make: MakeSite, database: Any) -> None:
+    api = make(under=77)
+    found = problems(api)
+    assert found[0] == "MappedModel(Note, Story), parent: there is no page 77 of ours"
+    assert found[1] == (
+        "pages 1001 (row 1 of story), parent: the page that it is below is not there; "
+        "it is not served"
+    )
+    assert len([text for text in found if text.endswith("it is not served")]) == 7
+    assert api.ids("pages/", headers=HEADERS) == [1, UNDER, 3]
+
+
+def test_problems_of_images_are_said(make: MakeSite, database: Any) -> None:
+    api = make()
+    with database:
+        Picture.update(album=9).where(Picture.id == 1).execute()
+    assert problems(api) == ["images 1 (row 1 of picture), collection: there is no collection 9"]
+
+
+def test_what_belongs_to_rows_that_are_not_served_is_no_matter(
+    make: MakeSite, database: Any
+) -> None:
+    api = make(where=Story.id != 1)
+    change(database, 1, paper=77)
+    assert [text for text in problems(api) if "77" in text] == []

@@ -31,8 +31,9 @@ def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
         found = [one for table in endpoint.all for one in _dangling(reader, table, tables)]
         labels = reader.labels(name, [page for page, *_ in found])
         for page, column, target, missing in found:
-            message = f"there is no object {missing} in {target}"
-            yield tables.place(name, page, labels[page]).problem(column, message)
+            if page in labels:
+                message = f"there is no object {missing} in {target}"
+                yield tables.place(name, page, labels[page]).problem(column, message)
 
 
 def _dangling(

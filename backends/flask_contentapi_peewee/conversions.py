@@ -193,7 +193,8 @@ class PostgreSQLConversion(Conversion):
 
     def moment(self, column: Clause) -> Clause:
         seconds = fn.EXTRACT(peewee.NodeList((SQL("EPOCH FROM"), self._in_utc(column))))
-        return (seconds * 1_000_000).cast("BIGINT")
+        moment = (seconds * 1_000_000).cast("BIGINT")
+        return peewee.Case(None, [(fn.ISFINITE(column), moment)])
 
 
 class MariaDBConversion(Conversion):

@@ -215,9 +215,9 @@ class MappedTables(Tables):
         for bound in self._bound:
             for model in bound.models:
                 table, schema = model._meta.table_name, model._meta.schema
-                if not database.table_exists(table, schema):
+                known = _columns(database, table, schema)
+                if not known:
                     return f"{bound.mapped!r}: there is no table {table}."
-                known = {column.name for column in database.get_columns(table, schema)}
                 for name in model._meta.columns.keys() - known:
                     return f"{bound.mapped!r}: the table {table} has no column {name}."
         return ""
@@ -260,6 +260,14 @@ class MappedTables(Tables):
                 count, last = (part.cast("CHAR(40)") for part in parts)
                 seen = _joined(count, fn.COALESCE(last, ""))
                 yield bound.model.select(self.engine.conversion.typed("key", seen))
+
+
+def _columns(database: peewee.Database, table: str, schema: str | None) -> set[str]:
+    """The columns of a table or a view; none if it is not there."""
+    try:
+        return {column.name for column in database.get_columns(table, schema)}
+    except peewee.ProgrammingError:
+        return set()
 
 
 def _joined(left: Clause, right: Clause) -> Clause:
