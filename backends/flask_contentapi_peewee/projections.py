@@ -50,7 +50,9 @@ class Projection:
         :param found: what the database gave: the id, what was selected, and the stamp.
         :param fillings: for each of :attr:`many` the values by the object's id.
         """
-        return [self._row(row, fillings) for row in found]
+        if self.decoders or self.many:
+            return [self._row(row, fillings) for row in found]
+        return [tuple(row[1:-1]) for row in found]
 
     def _row(self, found: Sequence[Any], fillings: Sequence[Mapping[int, Any]]) -> Row:
         row = [*found[1:-1]]
