@@ -21,7 +21,17 @@ from tests.conformance.reference_site import TYPES
 from tests.servers import PATIENCE
 from tests.stores import BACKENDS, DATABASES
 
-__all__ = ["NAMES", "api_at", "asked", "noted", "on_databases", "storage", "until", "writing"]
+__all__ = [
+    "NAMES",
+    "api_at",
+    "app_at",
+    "asked",
+    "noted",
+    "on_databases",
+    "storage",
+    "until",
+    "writing",
+]
 
 #: The names of the databases.
 NAMES = [name for name in BACKENDS if name in DATABASES]
@@ -36,15 +46,20 @@ def storage(api: API) -> PeeweeBackend:
 
 def api_at(address: str | Backend, content: Mapping[str, Any] | None = None) -> API:
     """The API of the reference site at a database, which is made if there is some content."""
-    app = Flask("site")
-    app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
-    ContentAPI(app, types=TYPES)
-    api = API(app)
+    api = API(app_at(address))
     if content is not None:
-        with app.app_context():
+        with api.app.app_context():
             api.backend.create()
         api.load(content)
     return api
+
+
+def app_at(address: str | Backend) -> Flask:
+    """The reference site at a database."""
+    app = Flask("site")
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
+    ContentAPI(app, types=TYPES)
+    return app
 
 
 @contextmanager

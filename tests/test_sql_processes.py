@@ -1,0 +1,251 @@
+"""Several processes and threads at one database: some serve while others write."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from flask_contentapi.errors import BackendUnavailable
+from flask_contentapi_peewee.writing import Writer
+from tests.api import API, PREFIX
+from tests.conftest import MakeAPI
+from tests.databases import api_at, asked, on_databases, storage, writing
+from tests.pages import ROOT
+from tests.samples import image, page, site
+from tests.servers import free_port, start, stop
+from tests.stores import fresh_address
+
+pytestmark = on_databases
+
+CONTENT = {
+    "locales": ["en"],
+    "sites": [site(1, is_default=True)],
+    "pages": [
+        page(1, slug="home"),
+        page(2, 1),
+        page(3, 1),
+        *(page(number, 2) for number in range(10, 60)),
+    ],
+    "images": [image(1), image(2)],
+}
+#: How often content is changed while others serve it, and by how many threads or processes.
+CHANGES = 60
+WRITERS = 4
+
+
+class Remote(API):
+    """An application in a process of its own.
+
+    :param port: the port that it answers at.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._address = f"http://127.0.0.1:{port}{PREFIX}"
+
+    def text(self, path: str) -> str:
+        with urlopen(f"{self._address}/{path}") as response:  # noqa: S310 - our own server
+            body: bytes = response.read()
+        return body.decode()
+
+    def status(self, path: str) -> int:
+        try:
+            self.text(path)
+        except HTTPError as error:
+            return error.code
+        return 200
+
+
+@pytest.fixture
+def address(backend: str) -> str:
+    """The address of a database with some content."""
+    address = fresh_address(backend)
+    api_at(address, CONTENT).backend.close()
+    return address
+
+
+@pytest.fixture
+def processes(address: str) -> Iterator[list[Remote]]:
+    """Two processes that serve the database."""
+    ports = [free_port(), free_port()]
+    started = [start(gunicorn(address, port), port, cwd=ROOT) for port in ports]
+    yield [Remote(port) for port in ports]
+    for process in started:
+        stop(process)
+
+
+def gunicorn(address: str, port: int) -> list[str]:
+    """The command that serves a database at a port."""
+    app = f"tests.databases:app_at('{address}')"
+    bind = ["--bind", f"127.0.0.1:{port}", "--threads", "4"]
+    return [sys.executable, "-m", "gunicorn", "--pythonpath", "backends", *bind, app]
+
+
+def test_each_change_shows_in_the_next_request_to_every_process(
+    address: str, processes: list[Remote]
+) -> None:
+    first, second = processes
+    api = api_at(address)
+    seen, wanted = [], []
+    with (
+        asked(first, "pages/?fields=*&limit=20", threads=2) as some,
+        asked(second, "pages/?search=page", threads=2) as more,
+    ):
+        for number in range(CHANGES):
+            with writing(api) as writer:
+                change(writer, number)
+            wanted.append([f'{{"title":"Change {number}"}}'] * 2)
+            seen.append([process.text("pages/2/?fields=_,title") for process in processes])
+    assert seen == wanted
+    assert (set(some), set(more)) == ({200}, {200})
+    assert [*api.backend.check()] == []
+
+
+def change(writer: Writer, number: int) -> None:
+    """Changes a page that is looked at, and others besides."""
+    writer.update("pages", 2, title=f"Change {number}")
+    writer.add("pages", page(100 + number, 3))
+    writer.move(10 + number % 50, 3 - number % 2)
+    if number:
+        writer.delete("pages", 99 + number)
+
+
+# Writers.
+
+
+def together(change: Callable[[int], None]) -> None:
+    """Makes many changes in several threads at once."""
+    with ThreadPoolExecutor(WRITERS) as threads:
+        assert [*threads.map(change, range(CHANGES))] == [None] * CHANGES
+
+
+def in_processes(api: API, change: Callable[[int], None]) -> None:
+    """Makes many changes in several processes at once."""
+    children = []
+    for first in range(WRITERS):
+        child = os.fork()
+        if child == 0:
+            try:
+                for number in range(first, CHANGES, WRITERS):
+                    change(number)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * WRITERS
+
+
+@pytest.fixture
+def api(make_api: MakeAPI) -> API:
+    return make_api(CONTENT, config={"CMSAPI_LIMIT_MAX": None})
+
+
+def add_to(api: API) -> Callable[[int], None]:
+    """Adds a page below another one, of which nobody else knows the id or the slug."""
+
+    def add(number: int) -> None:
+        with writing(api) as writer:
+            record: Any = {**page(0, 3, title="Same"), "id": None, "slug": None}
+            writer.add("pages", record, before=None if number % 2 else first_child(writer))
+
+    return add
+
+
+def first_child(writer: Writer) -> int | None:
+    """A page that is below page 3 by now."""
+    pages: Any = writer._pages
+    query = pages.model.select(pages.fields["id"]).where(pages.fields["parent"] == 3)
+    return next((id for (id,) in query.order_by(pages.fields["path_"]).tuples()), None)
+
+
+def assert_complete(api: API) -> None:
+    """All that was added is there, each with a place, an id and a slug of its own."""
+    items = api.items("pages/?child_of=3&limit=500")
+    assert len({item["id"] for item in items}) == CHANGES
+    slugs = {item["meta"]["slug"] for item in items}
+    assert slugs == {"same", *(f"same-{number}" for number in range(2, CHANGES + 1))}
+    assert [*api.backend.check()] == []
+    content, answer = api.dump(), api.get("pages/?limit=500&fields=*").data
+    api.load(content)
+    assert api.get("pages/?limit=500&fields=*").data == answer
+
+
+def test_writers_in_threads_build_on_each_other(api: API) -> None:
+    together(add_to(api))
+    assert_complete(api)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_writers_in_processes_build_on_each_other(api: API) -> None:
+    in_processes(api, add_to(api))
+    assert_complete(api)
+
+
+def test_branches_that_many_move_at_once_stay_whole(api: API) -> None:
+    def move(number: int) -> None:
+        with writing(api) as writer:
+            writer.move(10 + number % 50, 10 + (number + 1) % 50 if number % 50 < 49 else 2)
+
+    together(move)
+    ids = api.ids("pages/?limit=500")
+    assert sorted(ids) == [1, 2, 3, *range(10, 60)]
+    content = api.dump()
+    before = api.get("pages/?limit=500&fields=*").data
+    api.load(content)
+    assert api.get("pages/?limit=500&fields=*").data == before
+
+
+def test_who_waits_too_long_for_another_writer_is_told(
+    address: str, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    first, second = api_at(address), api_at(address)
+    monkeypatch.setattr("flask_contentapi_peewee.engines.WAIT_TO_WRITE", 0.1)
+    limit = {"mariadb": "SET innodb_lock_wait_timeout = 1", "postgresql": "SET lock_timeout = 100"}
+    database = storage(second).engine.database
+    with database.connection_context(), writing(first):
+        if backend in limit:
+            database.execute_sql(limit[backend])
+        with pytest.raises(BackendUnavailable, match=r"[Ll]ock"), writing(second):
+            pass
+    with writing(second) as writer:
+        writer.update("pages", 2, title="Late")
+    assert first.json("pages/2/")["title"] == "Late"
+
+
+# Dumps.
+
+
+def test_a_dump_has_the_content_of_one_moment(api: API) -> None:
+    before = api.dump()
+    other = api_at(str(api.app.config["CMSAPI_BACKEND"]))
+    records = iter(api.backend.dump())
+    first = next(records)
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(change_in_between, other).result()
+    sections: dict[str, list[Any]] = {}
+    for section, record in (first, *records):
+        sections.setdefault(section, []).append(record)
+    assert sections == before
+    assert api.dump() != before
+
+
+def change_in_between(api: API) -> None:
+    with writing(api) as writer:
+        writer.delete("pages", 10)
+        writer.update("pages", 59, title="Changed")
+
+
+def test_what_is_being_dumped_is_not_changed_by_who_dumps_it(api: API) -> None:
+    records = iter(api.backend.dump())
+    next(records)
+    with pytest.raises(RuntimeError, match="take all of it first"), writing(api):
+        pass
+    assert [*records]
+    with writing(api) as writer:
+        writer.update("pages", 2, title="Afterwards")
