@@ -218,7 +218,8 @@ class DatabaseReader(Reader):
     ) -> Values:
         paths = None if scope is None else self._paths(scope)
         closed = self._structure.closed(viewer.collections)
-        return Values(viewer, closed, paths, query, ids)
+        since = self._structure.turn(viewer.moment).since
+        return Values(viewer, closed, paths, since, query, ids)
 
     def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
         """The paths of the pages that a scope is given by; those that are not there have none."""
@@ -231,7 +232,8 @@ class DatabaseReader(Reader):
     def _shape(endpoint: str, values: Values, **parts: Any) -> Shape:
         return Shape(
             endpoint,
-            scope=None if values.scope is None else len(values.scope),
+            scope=values.scope,
+            since=values.since,
             opened=bool(values.viewer.pages),
             closed=bool(values.closed),
             **parts,

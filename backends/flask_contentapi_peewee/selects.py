@@ -12,10 +12,10 @@ from peewee import SQL, fn
 
 from flask_contentapi.query import Order
 from flask_contentapi.registry import Column
-from flask_contentapi_peewee.columns import Clause, StoredField, microseconds
+from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
-from flask_contentapi_peewee.shapes import Shape, Values, slot
+from flask_contentapi_peewee.shapes import Shape, literal, slot
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 from flask_contentapi_peewee.words import token, tokens
 
@@ -52,8 +52,8 @@ class _Objects:
             return
         if self.endpoint.tree:
             access = self.field("access_")
-            moment = slot(engine, lambda values: microseconds(values.viewer.moment))
-            yield self._opened(access, engine) if shape.opened else access == 0
+            moment = literal(shape.since)
+            yield self._opened(access, engine) if shape.opened else access == literal(0)
             # Nearly all pages are visible, so that an index would not narrow anything.
             yield engine.unindexed(self.field("visible_from_")) <= moment
             yield engine.unindexed(self.field("visible_until_")) > moment
@@ -86,35 +86,22 @@ class _Objects:
         if shape.scope is None:
             return
         reach = self.reach(shape, engine)
-        if shape.scope > 1:
+        paths = shape.scope
+        if len(paths) > 1:
             # One range is walked in the default order; several would have to be sorted.
-            yield (reach >= slot(engine, _start)) & (reach < slot(engine, _stop))
+            yield _between(reach, min(paths), max(map(end, paths)))
             reach = engine.unindexed(reach)
-        branches = [
-            (reach >= slot(engine, _nth_scope(n))) & (reach < slot(engine, _nth_scope(n, end)))
-            for n in range(shape.scope)
-        ]
-        yield _any_of(branches)
+        yield _any_of([_between(reach, path, end(path)) for path in paths])
 
 
-def _start(values: Values) -> str:
-    """Where the first of the pages that the scope is given by is in the tree."""
-    return min(values.scope or ())
-
-
-def _stop(values: Values) -> str:
-    """Where the last of what is in the scope ends in the tree."""
-    return max(map(end, values.scope or ()))
+def _between(column: Clause, start: str, stop: str) -> Clause:
+    """Whether a place in the tree is one of those from one up to another, which is left out."""
+    return (column >= literal(start)) & (column < literal(stop))
 
 
 def _same(one: OwnTable, other: OwnTable) -> Clause:
     """Whether rows of two tables are of the same object."""
     return one.fields["id"] == other.fields["id"]
-
-
-def _nth_scope(number: int, change: Callable[[str], str] = str) -> Callable[[Any], str]:
-    """One of the paths that the scope is given by, or what is made of it."""
-    return lambda values: change(values.scope[number])
 
 
 def _nth_token(number: int) -> Callable[[Any], str]:

@@ -1,7 +1,13 @@
-"""What queries that share a statement have in common, and in which values they differ."""
+"""What queries that share a statement have in common, and in which values they differ.
+
+Where what they have in common comes from the structure of the content, as places in the tree and
+the turn of time do, it stands in the text of the statement: from that a planner knows how much is
+to be expected, and it is seldom another one.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +17,9 @@ from peewee import SQL
 from flask_contentapi.query import Filter, Order, Query, Viewer
 from flask_contentapi_peewee.engines import Engine
 
-__all__ = ["Shape", "Slot", "Values", "shape_of", "slot"]
+__all__ = ["Shape", "Slot", "Values", "literal", "shape_of", "slot"]
+
+_PLACE = re.compile(r"[0-9:]*")
 
 #: Columns that many objects have the same value of.
 WIDE = frozenset(("show_in_menus", "locale"))
@@ -24,6 +32,8 @@ class Values:
     :param viewer: who looks.
     :param closed: the collections that the viewer may not see into.
     :param scope: the paths of some pages; only they and the pages below them count. None: all.
+    :param since: when the turn of time began that the viewer's moment is in; from then on the
+        same pages are visible.
     :param query: the query, if it is for one.
     :param ids: the objects that are asked for, if they are named.
     :param named: the paths of the pages that the query names, once they are known.
@@ -31,7 +41,8 @@ class Values:
 
     viewer: Viewer
     closed: Sequence[int] = ()
-    scope: Sequence[str] | None = None
+    scope: tuple[str, ...] | None = None
+    since: int = 0
     query: Query | None = None
     ids: Sequence[int] = ()
     named: Sequence[str | None] = ()
@@ -54,6 +65,14 @@ def slot(engine: Engine, get: Callable[[Any], Any]) -> SQL:
     return SQL(engine.database.param, (Slot(get),))
 
 
+def literal(value: int | str) -> SQL:
+    """A number or a place in the tree, as it stands in the text of a statement."""
+    if isinstance(value, int):
+        return SQL(str(value))
+    assert _PLACE.fullmatch(value)
+    return SQL(f"'{value}'")
+
+
 class Shape(NamedTuple):
     """What queries that share a statement have in common; the values are left out.
 
@@ -65,7 +84,8 @@ class Shape(NamedTuple):
     :param searched: how many words are to be found.
     :param order: as :attr:`Query.order`.
     :param random: as :attr:`Query.random`.
-    :param scope: how many pages the scope is given by; None: all count.
+    :param scope: as :attr:`Values.scope`.
+    :param since: as :attr:`Values.since`.
     :param opened: whether some restricted pages are open to the viewer.
     :param closed: whether some collections are not.
     :param counted: whether it is known how many match, and the paths of pages that are named.
@@ -83,7 +103,8 @@ class Shape(NamedTuple):
     searched: int = 0
     order: tuple[Order, ...] = ()
     random: bool = False
-    scope: int | None = None
+    scope: tuple[str, ...] | None = None
+    since: int = 0
     opened: bool = False
     closed: bool = False
     counted: bool = False
@@ -110,7 +131,8 @@ def shape_of(query: Query, values: Values) -> Shape:
         len(query.search.words) if query.search else 0,
         query.order,
         query.random,
-        None if values.scope is None else len(values.scope),
+        values.scope,
+        values.since,
         bool(query.viewer.pages),
         bool(values.closed),
     )
