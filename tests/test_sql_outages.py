@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -86,12 +88,24 @@ def test_a_server_that_crashes_under_load_leads_to_nothing_worse(server: Daemon)
 
 def test_a_restart_between_two_requests_goes_unnoticed(server: Daemon) -> None:
     api = served(server)
-    with asked(api, "pages/"):
-        pass
+    fill(storage(api).engine.database, 10)
     server.stop()
     server.start()
     until(lambda: served(server).status("pages/") == 200)
     assert [api.status("pages/") for _ in range(20)] == [200] * 20
+
+
+def fill(database: peewee.Database, number: int) -> None:
+    """Opens so many connections at once, and gives them back."""
+    barrier = threading.Barrier(number)
+
+    def hold() -> None:
+        with database.connection_context():
+            barrier.wait()
+
+    with ThreadPoolExecutor(number) as threads:
+        for _ in range(number):
+            threads.submit(hold)
 
 
 def test_a_restart_between_two_changes_goes_unnoticed(server: Daemon) -> None:
