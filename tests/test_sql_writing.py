@@ -469,3 +469,56 @@ FILMS: list[Any] = [
 def test_an_unknown_endpoint_is_named(api: API, change: Any) -> None:
     with writing(api) as writer, pytest.raises(ContentError, match=r"films.*pages"):
         change(writer)
+
+
+# Copies of pages.
+
+
+def test_a_translation_has_the_content_and_the_key_of_the_page(api: API) -> None:
+    with writing(api) as writer:
+        writer.add("pages", blog(7, 1, tags=["night"], authors=[{"id": 70, "name": "Ada"}]))
+        french = writer.translate(7, "fr", title="Sept", live=True)
+        first, second = writer.record("pages", 7), writer.record("pages", french)
+    assert first["translation_key"] == second["translation_key"]
+    assert (second["tags"], second["locale"], second["slug"]) == (["night"], "fr", "sept")
+    assert [author["name"] for author in second["authors"]] == ["Ada"]
+
+
+def test_a_translation_keeps_the_key_that_the_page_has(api: API) -> None:
+    with writing(api) as writer:
+        writer.update("pages", 2, translation_key="two")
+        french = writer.translate(2, "fr")
+        assert writer.record("pages", french)["translation_key"] == "two"
+
+
+def test_a_translation_that_is_refused_leaves_the_page_as_it_was(api: API) -> None:
+    before = api.dump()
+    with writing(api) as writer, pytest.raises(ContentError, match="slug"):
+        writer.translate(2, "fr", slug="p3")
+    assert api.dump() == before
+
+
+def test_an_alias_is_no_translation(api: API) -> None:
+    with writing(api) as writer:
+        writer.translate(2, "fr")
+        alias = writer.alias(2, 3)
+        assert writer.record("pages", alias).get("translation_key") is None
+    assert api.json(f"pages/{alias}/")["meta"]["alias_of"]["id"] == 2
+
+
+def test_an_alias_can_stand_beside_its_page_and_at_the_top(api: API) -> None:
+    with writing(api) as writer:
+        beside, above = writer.alias(2, 1), writer.alias(2, None, title="Top")
+        slugs = [writer.record("pages", alias)["slug"] for alias in (beside, above)]
+    assert slugs == ["page-2", "top"]
+    assert api.ids("pages/?child_of=1") == [2, 3, 4, beside]
+
+
+def test_copying_takes_as_many_statements_wherever_the_page_is(wide: API) -> None:
+    made = []
+    for count in (10, 300):
+        grown(wide, count)
+        with noted(wide) as statements, writing(wide) as writer:
+            writer.alias(2, 3, slug="alias")
+        made.append(len(statements))
+    assert made[0] == made[1]
