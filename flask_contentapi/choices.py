@@ -11,7 +11,7 @@ from flask_contentapi.fields import Blocks, Related
 from flask_contentapi.registry import Export, ObjectType, Registry, suggest
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 
-__all__ = ["Chosen", "View", "choose", "refuse_circles"]
+__all__ = ["Chosen", "View", "choose", "is_volatile", "refuse_circles"]
 
 View = Literal["list", "detail", "nested"]
 #: The keys in the order of exports, each with what is selected in its brackets.
@@ -84,6 +84,19 @@ def _embedded(
             if isinstance(representation, Related):
                 shown = parse_fields(representation.shown or "")
                 yield registry.target(representation), shown
+
+
+def is_volatile(registry: Registry, chosen: Chosen) -> bool:
+    """Whether one of some keys, or of those in the objects in them, depends on more than the
+    content."""
+    return any(
+        export.volatile
+        or any(
+            is_volatile(registry, choose(target, "nested", selection))
+            for target, selection in _embedded(registry, export, inner)
+        )
+        for export, inner in chosen
+    )
 
 
 def _check(

@@ -54,6 +54,8 @@ class APIField:
         ordered by; all others cannot.
     :param needs: for computed keys, the stored fields that the computation reads; without it
         all of them but ``parent`` and ``alias_of`` are read from the storage.
+    :param volatile: whether the value depends on more than the content, as on the time or on
+        another service; answers that show it are not kept by anybody.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class APIField:
         *,
         source: str | Source | None = None,
         needs: Sequence[str] | None = None,
+        volatile: bool = False,
     ) -> None:
         self.name = name
         self.field = field
         self.source = source
         self.needs = needs
+        self.volatile = volatile
 
     def __repr__(self) -> str:
         return f"APIField({self.name!r})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -151,6 +151,7 @@ class Export:
     :param column: the stored field shown, or None for what is computed or written differently.
     :param in_meta: whether it stands in ``meta``.
     :param shown: for a relation that is always shown in one form, that form.
+    :param volatile: whether its value depends on more than the content.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Export:
     column: Column | None
     in_meta: bool
     shown: Selection | None = None
+    volatile: bool = False
 
     @property
     def nested(self) -> ObjectType | None:
@@ -523,6 +525,9 @@ class Registry:
 
     def _export(self, declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
         given = entry if isinstance(entry, APIField) else APIField(entry)
+        return replace(self._made(declared, given, in_meta), volatile=given.volatile)
+
+    def _made(self, declared: ObjectType, given: APIField, in_meta: bool) -> Export:
         if isinstance(given.source, Source):
             assert given.field is not None
             return Export(given.name, given.field, given.source, None, in_meta)

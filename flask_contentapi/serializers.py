@@ -8,14 +8,14 @@ the field is one of the plain ones, whose stored values orjson writes the very s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 from marshmallow import fields
 
 from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
-from flask_contentapi.choices import Chosen, View, choose, refuse_circles
+from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, itself
 from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Column, Export, ObjectType, Registry
@@ -45,10 +45,12 @@ class Plan:
 
     :param layout: the columns and lookups needed.
     :param keys: in the order of answers.
+    :param volatile: whether the answers depend on more than the content.
     """
 
     layout: Layout
     keys: tuple[Key, ...]
+    volatile: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -116,7 +118,9 @@ class Planner:
 
         :raises BadRequest: if the selection names what the type does not show.
         """
-        return self._plan(Layout(declared), choose(declared, view, selection, self._i18n))
+        chosen = choose(declared, view, selection, self._i18n)
+        plan = self._plan(Layout(declared), chosen)
+        return replace(plan, volatile=is_volatile(self._registry, chosen))
 
     # Compiling.
 

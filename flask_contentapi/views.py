@@ -126,15 +126,18 @@ class Visit:
         :param tags: what the answer is made of besides what the rows point to.
         """
         is_head = self._asked.method == "HEAD"
-        if is_head and self._state.settings.cache_tag_header is None:
-            return Bodiless()
-        related = plan.look_up(rows, self._reader, self.viewer, self.scope)
+        is_tagged = self._state.settings.cache_tag_header is not None
+        related: list[Mapping[int, Row]] = []
+        if is_tagged or not is_head:
+            related = plan.look_up(rows, self._reader, self.viewer, self.scope)
         if is_head:
             response: Response = Bodiless()
         else:
             build = plan.bind(Context(self.addresses, related))
             response = json_response(wrap([build(row) for row in rows]))
-        return self.tagged(response, tags, plan.tags(related))
+        if plan.volatile:
+            response.headers["Cache-Control"] = "no-store"
+        return self.tagged(response, tags, plan.tags(related) if is_tagged else ())
 
     def tagged(self, response: Response, *tags: Iterable[str]) -> Response:
         """An answer with what it is made of, where a cache wants to know."""

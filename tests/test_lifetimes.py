@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from marshmallow import fields
 
-from flask_contentapi import ConfigurationError
+from flask_contentapi import APIField, ConfigurationError, Entry, Page, Related
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import NOW, Clock
@@ -186,3 +187,50 @@ def test_what_only_leads_elsewhere_is_kept_as_long_and_has_no_tag(kept: Timed) -
     said = kept.said("pages/find/?html_path=/p3/", 98)
     assert said == "public, max-age=2"
     assert "ETag" not in kept.api.get("pages/find/?html_path=/p3/").headers
+
+
+class Coast(Entry):
+    """A place with something that its content does not tell."""
+
+    app_label, endpoint = "w", "coasts"
+    api_fields = [APIField("feels", fields.Function(lambda coast: "cold"), volatile=True)]
+
+
+class Trip(Page):
+    """A page that may show it."""
+
+    app_label = "w"
+    to = Related("coasts")
+    api_fields = ["to"]
+
+
+@pytest.fixture(scope="module")
+def trips(make_api: MakeAPI) -> API:
+    """A site with such pages."""
+    content = {"sites": [site(2)], "coasts": [{"id": 1}], "pages": [page(2, type="w.Trip", to=1)]}
+    return make_api(content, types=[Coast, Trip])
+
+
+#: For each address whether the answer shows something volatile.
+VOLATILE = {
+    "coasts/1/": True,
+    "coasts/?fields=feels": True,
+    "pages/?type=w.Trip&fields=to(feels)": True,
+    "pages/2/?fields=to(feels)": True,
+    "pages/2/?fields=to(*)": True,
+    "coasts/": False,
+    "coasts/1/?fields=-feels": False,
+    "pages/2/": False,
+    "pages/2/?fields=to(*,-feels)": False,
+}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("path", VOLATILE)
+def test_answers_that_depend_on_more_than_content_are_not_kept(
+    trips: API, path: str, method: str
+) -> None:
+    response = trips.get(path, method=method)
+    assert response.status_code == 200
+    assert (response.headers["Cache-Control"] == "no-store") is VOLATILE[path]
+    assert ("ETag" not in response.headers) is VOLATILE[path]
