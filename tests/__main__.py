@@ -1,4 +1,4 @@
-"""Runs all checks: ``python3 tests``; what follows goes to pytest."""
+"""Runs all checks: ``python3 tests``, on all cores; what follows goes to pytest instead."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def main() -> int:
     environment = runpy.run_path(str(ROOT / "demo" / "environment.py"))["environment"]
     python = environment("dev")
     failed = 0
-    for check in (*CHECKS, ["pytest", *sys.argv[1:]]):
+    options = sys.argv[1:] or ["--numprocesses=auto", "--dist=worksteal"]
+    for check in (*CHECKS, ["pytest", *options]):
         print("==", *check, flush=True)
         failed += bool(subprocess.call([python, "-m", *check], cwd=ROOT))
     print("All checks passed." if not failed else f"{failed} checks failed.")
