@@ -234,6 +234,8 @@ PATHS = [
     below("größe"),
     below("s4", "s5"),
     below("größe", "none"),
+    below("none", "100%"),
+    below("100%"),
     "images/?fields=*",
     "images/?tags=a",
     "images/1/",
@@ -528,12 +530,33 @@ def test_tags_can_stand_in_the_table_between(make: MakeSite) -> None:
     assert api.ids("pages/?type=w.Note&tags=first", headers=HEADERS) == [1001]
 
 
+def test_tags_are_there_once_and_only_where_they_have_a_text(make: MakeSite, database: Any) -> None:
+    models = mapped(ids_from=SHIFT)
+    models[0].columns["tags"] = TagRows(Piece.story, Piece.name)
+    api = make(models)
+    with database:
+        for number, name in enumerate(["first", None]):
+            Piece.create(story=1, name=name, place=number)
+    api.backend.reload()
+    assert api.json("pages/1001/", headers=HEADERS)["tags"] == ["first", "second"]
+
+
+def test_what_nobody_has_said_is_not_so(make: MakeSite, database: Any) -> None:
+    api = make(version=Story.changed)
+    assert api.json("pages/1002/", headers=HEADERS)["meta"]["show_in_menus"] is False
+    change(database, 2, live=None)
+    assert api.get("pages/1002/", headers=HEADERS).status_code == 404
+    assert {page["id"]: page for page in api.dump()["pages"]}[1002]["live"] is False
+
+
 def test_values_can_be_expressions_and_constants(make: MakeSite) -> None:
     models = mapped(ids_from=SHIFT)
     models[0].columns.update(
         text=Story.slug.concat("!"), number=Story.id * 2, flag=True, other=1, day="2026-02-03"
     )
+    models[0].columns["seo_title"] = Story.number
     api = make(models)
+    assert api.json("pages/1002/", headers=HEADERS)["meta"]["seo_title"] == "-1"
     found = api.json("pages/1002/?fields=_,text,number,flag,other(id),day", headers=HEADERS)
     assert (found["text"], found["number"]) == ("100%!", 4)
     assert (found["flag"], found["other"]["id"], found["day"]) == (True, 1, "2026-02-03")
@@ -727,9 +750,11 @@ def test_problems_of_images_are_said(make: MakeSite, database: Any) -> None:
     assert problems(api) == ["images 1 (row 1 of picture), collection: there is no collection 9"]
 
 
-def test_what_belongs_to_rows_that_are_not_served_is_no_matter(
-    make: MakeSite, database: Any
-) -> None:
-    api = make(where=Story.id != 1)
-    change(database, 1, paper=77)
-    assert [text for text in problems(api) if "77" in text] == []
+def test_what_is_not_to_be_served_has_no_problems(make: MakeSite) -> None:
+    assert problems(make(where=Story.number.is_null(False))) == []
+
+
+def test_a_row_that_is_not_served_has_one_problem(site: API, database: Any) -> None:
+    change(database, 7, slug="a/b", paper=77)
+    said = "slug: must be one part of an address, without a slash; it is not served"
+    assert problems(site) == [f"pages 1007 (row 7 of story), {said}"]

@@ -86,7 +86,7 @@ class _Rows:
             table = self._tables.foreign[self._label]
             yield place.problem("type", f"{self._label} are the rows of {table}; this is none")
         if self._bound.is_page:
-            yield from self._lost({*ids} - {*ours})
+            yield from self._lost({*ids})
         yield from self._unfit(ids)
 
     def _served(self, endpoint: EndpointTables) -> list[int]:
