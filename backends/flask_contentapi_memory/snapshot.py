@@ -111,6 +111,10 @@ class Shelf:
             return itemgetter(*(self._place(column, label) for column in columns))
         return lambda row: tuple([getter(row) for getter in getters])
 
+    def project_own(self, row: Row, columns: Sequence[str]) -> Row:
+        """Some columns that the type of an object has, in order."""
+        return self.project(tuple(columns), frozenset((row[self.type_place],)))(row)
+
 
 class Ranking(NamedTuple):
     """The objects that have a column, in the order of its values.
@@ -140,6 +144,13 @@ class Visible:
         self._view = view
         self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
         self._rankings: dict[tuple[Order, Labels], Ranking] = {}
+
+    def row(self, identity: int, ranges: Sequence[Range] | None) -> Row | None:
+        """An object, if it is there and may be seen, and if its place is in one of some ranges."""
+        place = self.shelf.ids.get(identity)
+        if place is None or not self.flags[place] or not _within(place, ranges):
+            return None
+        return self.shelf.rows[place]
 
     def sees(self, identity: int) -> bool:
         """Whether an object is there and may be seen."""
@@ -308,15 +319,29 @@ class Snapshot(Reader):
         scope: Sequence[int] | None = None,
     ) -> Mapping[int, Row]:
         visible = self.view(viewer).of(endpoint)
-        shelf = visible.shelf
-        ranges = None if scope is None else _branches(shelf, scope)
+        ranges = None if scope is None else _branches(visible.shelf, scope)
         found = {}
         for identity in ids:
-            place = shelf.ids.get(identity)
-            if place is not None and visible.flags[place] and _within(place, ranges):
-                label = frozenset((shelf.rows[place][shelf.type_place],))
-                found[identity] = shelf.project(tuple(columns), label)(shelf.rows[place])
+            row = visible.row(identity, ranges)
+            if row is not None:
+                found[identity] = visible.shelf.project_own(row, columns)
         return found
+
+    def get(
+        self,
+        endpoint: str,
+        id: int,
+        columns_of: Callable[[str], Sequence[str]],
+        viewer: Viewer,
+        scope: Sequence[int] | None = None,
+    ) -> tuple[str, Row] | None:
+        visible = self.view(viewer).of(endpoint)
+        shelf = visible.shelf
+        row = visible.row(id, None if scope is None else _branches(shelf, scope))
+        if row is None:
+            return None
+        label: str = row[shelf.type_place]
+        return label, shelf.project_own(row, columns_of(label))
 
     def select(self, query: Query) -> Selected:
         return _Selection(self.view(query.viewer).of(query.endpoint), query).run()
