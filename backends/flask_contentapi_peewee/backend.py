@@ -321,6 +321,7 @@ class PeeweeBackend(Backend):
         if self._models:
             with self.write() as content:
                 content.refresh()
+            self._analyze()
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         with self._transaction():
@@ -329,9 +330,13 @@ class PeeweeBackend(Backend):
             reader = self._writing_reader()
             for label in foreign:
                 reindex(reader, *ids_of(reader, label))
+        self._analyze()
+        content_changed.send(self, tags=frozenset([EVERYTHING]))
+
+    def _analyze(self) -> None:
+        """Lets the database see how much it holds now, so that it finds the quickest ways."""
         with connected(self.engine.database):
             self.engine.analyze(list(self.tables.names))
-        content_changed.send(self, tags=frozenset([EVERYTHING]))
 
     @contextmanager
     def _transaction(self, *, migrating: bool = False) -> Iterator[None]:
