@@ -398,6 +398,21 @@ def test_rows_without_a_version_show_what_is_changed_at_once(untold: API, databa
     assert untold.json("pages/1002/", headers=HEADERS)["title"] == "Another"
 
 
+def test_rows_without_a_version_take_few_statements(untold: API, database: Any) -> None:
+    counts = []
+    for start in (10, 100):
+        with database:
+            Story.insert_many(
+                {"id": start + n, "headline": "More", "slug": f"m{start + n}", "live": True}
+                for n in range(50)
+            ).execute()
+        ask_all(untold, "pages/")
+        with noted(untold) as statements:
+            ask_all(untold, "pages/")
+        counts.append(len(statements))
+    assert counts[0] == counts[1] <= 12
+
+
 # The site's database is its own.
 
 
