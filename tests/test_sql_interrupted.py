@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -104,6 +105,8 @@ def killed(api: API, change: Callable[[], object], steps: Iterable[int]) -> Iter
                 with Steps(storage(api).engine.database, step):
                     change()
                 os._exit(0)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
         _, status = os.waitpid(child, 0)
@@ -163,6 +166,8 @@ def assert_before_or_after(api: API, change: Callable[[], object]) -> None:
         found = (api.dump(), answers(api))
         assert [*api.backend.check()] == []
         seen.append(known.index(found))
+        if seen[-1]:
+            api.load(content())
     assert seen == sorted(seen)
     assert {*seen} == {0, 1}
 
