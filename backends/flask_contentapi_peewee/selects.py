@@ -22,6 +22,10 @@ from flask_contentapi_peewee.words import token, tokens
 __all__ = ["Select"]
 
 
+#: What pages are to one that they are below.
+_BELOW = frozenset(("child_of", "descendant_of"))
+
+
 class _Objects:
     """The base table of an endpoint in a statement.
 
@@ -212,7 +216,9 @@ class Select:
     def _conditions(self) -> Iterator[Clause]:
         shape = self._shape
         yield from self._objects.seen(shape, self._engine)
-        yield from self._objects.within(shape, self._engine)
+        # What is below a page that is in the scope is in it as well.
+        if not _BELOW & set(shape.relations):
+            yield from self._objects.within(shape, self._engine)
         if shape.types is not None:
             labels = sorted(shape.types)
             label = self._objects.field("type")
