@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 import orjson
 from flask import current_app
-from flask.cli import with_appcontext
+from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, find_backend, installed_backends
 from flask_contentapi.errors import ConfigurationError
@@ -26,9 +26,15 @@ from flask_contentapi.registry import ObjectType
 if TYPE_CHECKING:
     from flask_contentapi.extension import State
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "is_command"]
 
 Record = tuple[str, Any]
+
+
+def is_command() -> bool:
+    """Whether the application is made for a command of its own, which says itself what is wrong."""
+    context = click.get_current_context(silent=True)
+    return context is not None and isinstance(context.command, FlaskGroup)
 
 
 def _pass_state(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,12 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-import click
 import orjson
 import peewee
-from flask.cli import FlaskGroup
 
 from flask_contentapi.backend import Backend, ContentChanged
+from flask_contentapi.cli import is_command
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
@@ -97,7 +96,7 @@ class PeeweeBackend(Backend):
         self._tables = Tables(registry, self.engine)
         mapped = self._models and MappedTables(self._tables, registry, self._models)
         self._statements = Statements(mapped or self._tables)
-        why = "" if _is_for_a_command() else self.not_ready()
+        why = "" if is_command() else self.not_ready()
         if why:
             _log.error("%s", why)
 
@@ -421,12 +420,6 @@ def _unknown(schema: str) -> str:
         f"The tables have the layout {schema}, but this version of flask_contentapi knows "
         f"{SCHEMA}. Update flask_contentapi."
     )
-
-
-def _is_for_a_command() -> bool:
-    """Whether the site is loaded for a command of its own, which will say itself what is wrong."""
-    context = click.get_current_context(silent=True)
-    return context is not None and isinstance(context.command, FlaskGroup)
 
 
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
