@@ -17,7 +17,7 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
-from flask_contentapi.errors import BadRequest
+from flask_contentapi.errors import BadRequest, suggest
 from flask_contentapi.query import Filter, Order, Relation, Search
 from flask_contentapi.registry import (
     PARAMETERS,
@@ -25,7 +25,6 @@ from flask_contentapi.registry import (
     Endpoint,
     ObjectType,
     Registry,
-    suggest,
 )
 from flask_contentapi.selection import parse_fields
 from flask_contentapi.serializers import Plan, Planner
@@ -210,7 +209,11 @@ class _QueryParser(Parser[Mapping[str, str]]):
         known = [field.data_key or name for name, field in schema.load_fields.items()]
         unknown = sorted(name for name in wrong if name not in known)
         if unknown:
-            hint = suggest(unknown[0], known) or f" Known are {', '.join(sorted(known))}."
+            hint = (
+                _declared(schema).hint(unknown[0], "filtered")
+                or suggest(unknown[0], known)
+                or f" Known are {', '.join(sorted(known))}."
+            )
             names = ", ".join(unknown)
             raise BadRequest(f"Unknown parameter: {names}.{hint}") from error
         sentences = [f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items())]
@@ -250,6 +253,13 @@ def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Sc
         )
     schema = ma.Schema.from_dict(parameters, name=f"{declared.label} parameters")
     return schema(unknown=ma.RAISE)
+
+
+def _declared(schema: ma.Schema) -> ObjectType:
+    """The type whose lists have the parameters of a schema."""
+    order = schema.fields["order"]
+    assert isinstance(order, _Order)
+    return order.declared
 
 
 def _at_most(settings: Settings) -> validate.Range:
@@ -292,6 +302,7 @@ class _Order(fields.Field[Any]):
 
     def __init__(self, declared: ObjectType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.declared = declared
         self._columns = declared.orderable
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
@@ -301,11 +312,18 @@ class _Order(fields.Field[Any]):
         for part in value.split(","):
             name = part.removeprefix("-")
             if name not in self._columns:
-                hint = suggest(name, self._columns) or f" There are {', '.join(self._columns)}."
-                raise ma.ValidationError(f"cannot be by {name!r}.{hint}".rstrip("."))
+                raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
             # Once a field has been ordered by, ordering by it again changes nothing.
             keys.setdefault(name, Order(self._columns[name].name, part != name))
         return tuple(keys.values()), False
+
+    def _hint(self, name: str) -> str:
+        """What would be right in the place of a key that is none."""
+        return (
+            self.declared.hint(name, "ordered")
+            or suggest(name, self._columns)
+            or f" There are {', '.join(self._columns)}."
+        )
 
 
 class _Filter(fields.Field[Any]):

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, cast
 
 from flask_contentapi.content import Entry
-from flask_contentapi.errors import BadRequest, DeclarationError
+from flask_contentapi.errors import BadRequest, DeclarationError, suggest
 from flask_contentapi.fields import Blocks, Related
-from flask_contentapi.registry import Export, ObjectType, Registry, suggest
+from flask_contentapi.registry import Export, ObjectType, Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 
 __all__ = ["Chosen", "View", "choose", "is_volatile", "refuse_circles"]
@@ -113,12 +113,12 @@ def _check(
 
 def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unknown: str) -> str:
     """What would be right in the place of a field that is not there."""
-    types = declared.served_at.types if view == "list" else {}
-    derived = [t for label, t in sorted(types.items()) if label in declared.types]
-    labels = [t.label for t in derived if unknown in t.exports.keys() - t.detail_only]
-    if labels:
-        return f" It is a field of {', '.join(labels)}; ask for type={labels[0]}."
-    return suggest(unknown, available) or f" There are {', '.join(available)}."
+    hint = ""
+    if view == "list":
+        hint = declared.hint(unknown)
+    elif view == "nested" and declared.endpoint and (labels := declared.having(unknown)):
+        hint = f" It is a field of {', '.join(labels)}; here is only what all objects have."
+    return hint or suggest(unknown, available) or f" There are {', '.join(available)}."
 
 
 def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:

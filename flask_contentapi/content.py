@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 from marshmallow import ValidationError, fields
 
+from flask_contentapi.errors import suggest
 from flask_contentapi.fields import Related, Tags
 from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
 
@@ -117,7 +118,8 @@ class Content:
     def __init__(self, **values: Any) -> None:
         unknown = sorted(values.keys() - self.declared_fields().keys())
         if unknown:
-            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}.")
+            hint = suggest(unknown[0], self.declared_fields())
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}.{hint}")
         self.__dict__.update(values)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ The errors of the last line are Werkzeug's own, so that a site's views can raise
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ __all__ = [
     "DeclarationError",
     "NotFound",
     "Problem",
+    "suggest",
 ]
 
 
@@ -89,3 +91,9 @@ class ContentError(ContentAPIError):
         if len(self.problems) > len(shown):
             shown.append(f"... and {len(self.problems) - len(shown)} more")
         super().__init__("\n".join(shown))
+
+
+def suggest(wrong: str, known: Iterable[str]) -> str:
+    """A sentence with names that are close to a wrong one, or ""."""
+    close = difflib.get_close_matches(wrong, list(known), n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

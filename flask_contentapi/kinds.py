@@ -276,6 +276,12 @@ class Relation(Integer):
         except ValueError:
             raise ValueError("must be the id of an object, or null") from None
 
+    def parse(self, text: str) -> int | Any:
+        try:
+            return super().parse(text)
+        except ValueError:
+            raise ValueError("must be the id of an object") from None
+
 
 class Tags(Kind):
     """A set of tags, kept as a tuple in code point order."""

@@ -13,10 +13,10 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from flask_contentapi.addresses import quote_slug
-from flask_contentapi.errors import ContentError, Problem
+from flask_contentapi.errors import ContentError, Problem, suggest
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
-from flask_contentapi.registry import SECTIONS, Endpoint, ObjectType, Registry, suggest
+from flask_contentapi.registry import SECTIONS, Endpoint, ObjectType, Registry
 from flask_contentapi.sites import Home, Site, Sites
 
 __all__ = [

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.content import Content, check_restriction
-from flask_contentapi.errors import Problem
+from flask_contentapi.errors import Problem, suggest
 from flask_contentapi.fields import kind_of
 from flask_contentapi.kinds import read_json
 from flask_contentapi.query import Row
-from flask_contentapi.registry import Column, Endpoint, Registry, suggest
+from flask_contentapi.registry import Column, Endpoint, Registry
 
 __all__ = ["Place", "RecordReader", "write_record"]
 
@@ -109,17 +109,20 @@ class RecordReader:
         if label in endpoint.types:
             self._refuse(place, values, endpoint.types[label].columns)
         else:
-            values = self._keep(place, label, values)
+            values = self._keep(place, endpoint, label, values)
         if len(self.problems) > before:
             self.refused[section].add(read[0])
             return None
         return (read[0], label, *read[1:]), values
 
-    def _keep(self, place: Place, label: str, values: dict[str, Any]) -> dict[str, Any]:
+    def _keep(
+        self, place: Place, endpoint: Endpoint, label: str, values: dict[str, Any]
+    ) -> dict[str, Any]:
         """What the record of an undeclared type has, as it is."""
         if self._logs and label and label not in self._undeclared:
             self._undeclared.add(label)
-            _log.warning("%s: the type %r is not declared.", place.name, label)
+            hint = suggest(label, endpoint.types)
+            _log.warning("%s: the type %r is not declared.%s", place.name, label, hint)
         kept: dict[str, Any] = {}
         for name, value in values.items():
             try:

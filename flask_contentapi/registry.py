@@ -6,7 +6,6 @@ Everything is checked once, when the registry is made; a mistake is a
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from flask_contentapi.content import (
     Image,
     Page,
 )
-from flask_contentapi.errors import BadRequest, DeclarationError
+from flask_contentapi.errors import BadRequest, DeclarationError, suggest
 from flask_contentapi.fields import Anything, Blocks, Children, Related, answer_field, kind_of
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
@@ -39,7 +38,7 @@ _LISTINGS = (
     "i18n_default_fields",
 )
 
-__all__ = ["Column", "Endpoint", "Export", "ObjectType", "Registry", "suggest"]
+__all__ = ["Column", "Endpoint", "Export", "ObjectType", "Registry"]
 
 #: Names that a type cannot give to a field: keys of records and of answers, derived columns, and
 #: what the classes themselves are made of.
@@ -213,6 +212,24 @@ class ObjectType:
     def orderable(self) -> dict[str, Column]:
         """The stored fields that lists can be ordered by, by key."""
         return {name: column for name, column in self.filterable.items() if column.kind.orderable}
+
+    def hint(self, name: str, use: str = "") -> str:
+        """A sentence about a key that cannot be asked for here, "" if there is nothing to say.
+
+        :param name: the key.
+        :param use: what lists cannot be by it, although it is shown: ``filtered`` or ``ordered``.
+        """
+        if use and name in self.detail_only:
+            return f" {name} is shown in details only; lists cannot be {use} by it."
+        if use and name in self.exports:
+            return f" {name} is no single stored value; lists cannot be {use} by it."
+        labels = self.having(name)
+        return f" It is a field of {', '.join(labels)}; ask for type={labels[0]}." if labels else ""
+
+    def having(self, name: str) -> list[str]:
+        """The labels of those of its :attr:`types` that show a key in lists."""
+        types = [self.served_at.types[label] for label in sorted(self.types)]
+        return [t.label for t in types if name in t.exports.keys() - t.detail_only]
 
     @property
     def api_filters(self) -> Sequence[APIFilter]:
@@ -601,9 +618,9 @@ class Registry:
         for name in names:
             column = declared.columns.get(name)
             if column is None or not isinstance(column.kind, _SEARCHABLE):
-                raise _mistake(
-                    declared, "search_fields", f"has {name!r}, which is no field that holds text"
-                )
+                what = f"has {name!r}, which is no field that holds text"
+                hint = "" if column else suggest(str(name), declared.columns)
+                raise _mistake(declared, "search_fields", what, hint)
             if name != "title":
                 yield column
 
@@ -645,9 +662,3 @@ def _is_name(name: Any) -> bool:
 
 def _mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> DeclarationError:
     return DeclarationError(f"{declared.content_class.__name__}.{attribute} {what}.{hint}")
-
-
-def suggest(wrong: str, known: Iterable[str]) -> str:
-    """A sentence with names that are close to a wrong one, or ""."""
-    close = difflib.get_close_matches(wrong, list(known), n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

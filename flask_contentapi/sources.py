@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -256,7 +256,7 @@ def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
     """Makes instances of the layout's class from its rows."""
     names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
-    content_class = layout.type.content_class
+    content_class = _without(layout.type, layout.type.columns.keys() - set(names))
 
     def bind(context: Context) -> Getter:
         getters = [(name, get(context)) for name, get in attributes]
@@ -269,6 +269,26 @@ def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
         return build
 
     return bind
+
+
+class _Unread:
+    """A field that was not read, as the object does not have it.
+
+    :param name: its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        raise AttributeError(f"{self._name} is not read for this; name it in needs.")
+
+
+def _without(declared: ObjectType, names: Set[str]) -> type[Any]:
+    """The class of a type, whose objects do not have some of its fields."""
+    own = declared.content_class
+    unread = {name: _Unread(name) for name in names}
+    return type(own.__name__, (own,), {"__module__": own.__module__, **unread})
 
 
 def _attribute(layout: Layout, name: str) -> Bind:

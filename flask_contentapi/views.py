@@ -388,7 +388,7 @@ def _identity(text: str) -> int:
 
 
 def _nothing(endpoint: Endpoint) -> NotFound:
-    return NotFound(f"Nothing like this is to be seen in {endpoint.name}.")
+    return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.")
 
 
 def _check_locale(locale: str, reader: Reader) -> None:

@@ -336,7 +336,7 @@ def test_default_fields_are_shown(attribute: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["txet", "number", "day", "flag", "picture", "shown", "id", "live", "parent", ""]
+    "name", ["xyz", "number", "day", "flag", "picture", "shown", "id", "live", "parent", ""]
 )
 def test_what_is_searched_holds_text(name: str) -> None:
     news = page_with(
@@ -349,6 +349,10 @@ def test_what_is_searched_holds_text(name: str) -> None:
         api_fields=[APIField("shown", source="text")],
     )
     assert mistake(news) == f"News.search_fields has {name!r}, which is no field that holds text."
+
+
+def test_what_is_searched_is_looked_for_among_the_fields() -> None:
+    assert mistake(page_with(text=TEXT, search_fields=["txet"])).endswith("Did you mean 'text'?")
 
 
 def test_what_is_searched_in_children_holds_text() -> None:

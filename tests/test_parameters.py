@@ -413,3 +413,24 @@ def test_pages_limit_and_offset_cut_the_same_list(make_api: MakeAPI) -> None:
     assert whole == list(range(1, 30))
     assert api.ids("pages/?limit=0") == []
     assert api.total("pages/?limit=0") == 29
+
+
+#: For each request that is refused the sentence that says what would be right.
+HINTS = {
+    "pages/?reading_minutes=2": "It is a field of blog.BlogPage; ask for type=blog.BlogPage.",
+    "pages/?order=reading_minutes": "It is a field of blog.BlogPage; ask for type=blog.BlogPage.",
+    "pages/?type=blog.BlogPage&order=tags": "tags is no single stored value; lists cannot be"
+    " ordered by it.",
+    "pages/?type=blog.BlogPage&authors=1": "authors is no single stored value; lists cannot be"
+    " filtered by it.",
+    "pages/?alias_of=x": "alias_of must be the id of an object.",
+    "pages/?type=blog.BlogPage&fields=related_links(link_page(reading_minutes))": "It is a field"
+    " of blog.BlogPage; here is only what all objects have.",
+    "pages/?titel=x": "Did you mean 'title' or 'site'?",
+    "pages/?html_url=x": "html_url is no single stored value; lists cannot be filtered by it.",
+}
+
+
+@pytest.mark.parametrize("path", HINTS)
+def test_refusals_say_what_would_be_right(reference: API, path: str) -> None:
+    assert HINTS[path] in reference.refusal(path)

@@ -435,7 +435,7 @@ def test_instances_stand_for_records(make_api: MakeAPI) -> None:
 
 
 def test_instances_have_no_fields_but_declared_ones() -> None:
-    with pytest.raises(TypeError, match=r"Thing has no field dya, x\."):
+    with pytest.raises(TypeError, match=r"Thing has no field dya, x\. Did you mean 'day'\?"):
         Thing(id=1, dya=None, x=1)
     assert repr(Thing(id=7)) == "<lab.Thing 7>"
 

@@ -6,6 +6,7 @@ import enum
 import uuid
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -820,6 +821,20 @@ def test_computations_see_only_what_they_need(make_api: MakeAPI) -> None:
     api.json("pages/1/?fields=_,all")
     assert seen[0] == {"title", "live"}
     assert seen[1] == set(Page.declared_fields()) - {"parent", "alias_of"}
+
+
+@pytest.mark.parametrize(("field", "needs"), [("body", ["title"]), ("parent", None)])
+def test_a_computation_that_reads_more_than_it_needs_is_told_so(
+    make_api: MakeAPI, field: str, needs: list[str] | None
+) -> None:
+    class Greedy(Page):
+        app_label = "news"
+        body = fields.String()
+        api_fields = [APIField("it", fields.Function(attrgetter(field)), needs=needs)]
+
+    api = one(make_api, Greedy)
+    with pytest.raises(AttributeError, match=f"{field} is not read for this; name it in needs"):
+        api.get("pages/1/?fields=_,it")
 
 
 def test_what_a_computation_changes_is_its_own(make_api: MakeAPI) -> None:
