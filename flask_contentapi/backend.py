@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flask_contentapi.errors import ConfigurationError, Problem
+from flask_contentapi.errors import ConfigurationError, Problem, suggest
 from flask_contentapi.query import Query, Row, Selected, Viewer
 
 if TYPE_CHECKING:
@@ -202,6 +202,13 @@ class Backend(ABC):
         :raises ContentError: with every problem that the records have.
         """
 
+    def lost_by_loading(self) -> str:
+        """What :meth:`load` would take away besides the content, in a sentence; "" if nothing.
+
+        The commands do not load then before somebody agrees.
+        """
+        return ""
+
     @abstractmethod
     def dump(self) -> Iterator[tuple[str, Any]]:
         """The whole content as records, each with its section (``"sites"``, ``"pages"``, ...)."""
@@ -213,6 +220,10 @@ class Backend(ABC):
         At least undeclared types and relations to nothing, as
         :meth:`flask_contentapi.library.Library.check` finds them.
         """
+
+    def notes(self) -> Iterable[str]:
+        """What is not wrong, but good to know for whoever runs the site, each in a sentence."""
+        return ()
 
 
 def installed_backends() -> dict[str, EntryPoint]:
@@ -231,7 +242,9 @@ def find_backend(text: str, root: Path) -> Backend:
     found = installed_backends()
     if name not in found:
         known = ", ".join(sorted(found))
-        raise ConfigurationError(f"There is no backend {name!r}; installed are {known}.")
+        raise ConfigurationError(
+            f"There is no backend {name!r}.{suggest(name, found)} Installed are {known}."
+        )
     try:
         backend_class: type[Backend] = found[name].load()
     except ImportError as error:

@@ -21,7 +21,8 @@ from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, find_backend, installed_backends
 from flask_contentapi.errors import ConfigurationError
-from flask_contentapi.registry import ObjectType
+from flask_contentapi.registry import SECTIONS, ObjectType
+from flask_contentapi.settings import unknown_settings
 
 if TYPE_CHECKING:
     from flask_contentapi.extension import State
@@ -84,22 +85,40 @@ def _computed(declared: ObjectType) -> Iterator[str]:
 def check(state: State) -> None:
     """Look for everything that is wrong with the content.
 
-    The exit status is 1 if there is something. What is wrong with the declared types or the
-    configuration is said by every command.
+    The exit status is 1 if there is something. What is wrong with the declared types, and what
+    is wrong with the configuration so that it cannot be used, is said by every command.
     """
-    problems = list(state.backend.check())
-    for problem in problems:
-        click.echo(str(problem))
+    problems = [*_misconfigured(state), *map(str, state.backend.check())]
+    for line in (*problems, *(f"Note: {note}" for note in state.backend.notes())):
+        click.echo(line)
     if problems:
         click.echo(f"{len(problems)} problem{'s' * (len(problems) > 1)} found.")
         sys.exit(1)
     click.echo("Everything is in order.")
 
 
+def _misconfigured(state: State) -> Iterator[str]:
+    """What is wrong with the configuration although it can be used."""
+    if not state.backend_name:
+        yield (
+            f"{state.config_prefix}BACKEND is not set, and no backend is given in Python; so there "
+            "is no content."
+        )
+    instances: Iterable[State] = current_app.extensions["contentapi"].values()
+    prefixes = [other.config_prefix for other in instances]
+    yield from unknown_settings(current_app.config, state.config_prefix, prefixes)
+
+
+_yes = click.option(
+    "--yes", is_flag=True, help="Do it even if files that people have written go away by it."
+)
+
+
 @click.command()
 @click.argument("target", default="-")
+@_yes
 @_pass_state
-def dump(state: State, target: str) -> None:
+def dump(state: State, target: str, yes: bool) -> None:
     """Write the whole content to TARGET.
 
     TARGET is a file whose name ends in .json or .jsonl (a record a line, for much content), a
@@ -107,38 +126,73 @@ def dump(state: State, target: str) -> None:
     """
     if _is_backend(target):
         with closing(_open(state, target)) as other:
-            other.load(_Sections(state.backend.dump))
+            _replace(other, _Sections(state.backend.dump), target.partition(":")[0], yes=yes)
     elif target == "-":
         _write(state.backend.dump(), sys.stdout, lines=False)
+    elif target.endswith((".json", ".jsonl")):
+        _write_file(state.backend, target)
     else:
-        # What was there stays until all is written.
-        beside = Path(f"{target}.part")
-        with _opened(beside, "w") as stream:
-            _write(_counted(state.backend.dump()), stream, lines=target.endswith(".jsonl"))
-        os.replace(beside, target)
+        raise click.FileError(target, "the name of the file must end in .json or .jsonl")
 
 
 @click.command()
 @click.argument("source")
+@_yes
 @_pass_state
-def load(state: State, source: str) -> None:
+def load(state: State, source: str, yes: bool) -> None:
     """Replace the whole content by that of SOURCE.
 
     On an error nothing is replaced. SOURCE is a file that dump has written, another backend, such
     as jsonfiles:content, or - for the standard input.
     """
     if not state.backend.persistent:
+        key = f"{state.config_prefix}BACKEND"
+        unset = "" if state.backend_name else f"{key} is not set. "
         raise ConfigurationError(
-            "The configured backend keeps nothing when this command ends; give the content to "
-            "it in Python, or configure another one."
+            f"{unset}The backend keeps nothing when this command ends; give the content to it in "
+            f"Python, or name another one in {key}, such as sqlite:///site.db."
         )
     if _is_backend(source):
         with closing(_open(state, source)) as other:
-            state.backend.load(_Sections(other.dump))
+            _replace(state.backend, _Sections(other.dump), state.backend_name, yes=yes)
     elif source.endswith(".jsonl"):
-        state.backend.load(_Sections(lambda: _read_lines(source)))
+        sections = _Sections(lambda: _read_lines(source))
+        _replace(state.backend, sections, state.backend_name, yes=yes)
     else:
-        state.backend.load(_read_json(source))
+        _replace(state.backend, _read_json(source), state.backend_name, yes=yes)
+
+
+def _replace(backend: Backend, content: Mapping[str, Any], name: str, *, yes: bool) -> None:
+    """Loads content into a backend, and says what it was.
+
+    :param name: what the backend is called.
+    :param yes: whether things may go that are more than content.
+    """
+    lost = "" if yes else backend.lost_by_loading()
+    if lost:
+        raise ConfigurationError(f"{lost} If that is meant, say --yes.")
+    backend.load(content)
+    click.echo(f"{_amounts(_counts(content))} loaded into {name}.")
+
+
+def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
+    """How many records each section has."""
+    if isinstance(content, _Sections):
+        return content.counts
+    return {section: len(records) for section, records in content.items()}
+
+
+def _amounts(counts: Mapping[str, int]) -> str:
+    """Numbers of records for people, as ``1 site, 7 pages``."""
+    found = [
+        f"{number} {name[:-1] if number == 1 and name in _PLURALS else name}"
+        for name, number in counts.items()
+        if number
+    ]
+    return ", ".join(found) or "Nothing"
+
+
+_PLURALS = (*SECTIONS, "pages", "images", "documents")
 
 
 @click.command("init-db")
@@ -178,7 +232,10 @@ COMMANDS = (types, check, init_db, migrate, dump, load, reload)
 
 
 def _is_backend(text: str) -> bool:
-    return text.partition(":")[0] in installed_backends()
+    """Whether a backend is meant and not a file; a drive of Windows is a single letter."""
+    name, colon, address = text.partition(":")
+    is_address = len(name) > 1 and colon and not text.endswith((".json", ".jsonl"))
+    return bool(is_address or address.startswith("//") or name in installed_backends())
 
 
 def _open(state: State, address: str) -> Backend:
@@ -194,27 +251,32 @@ class _Sections(Mapping[str, Iterable[Any]]):
     """Records by section, read anew for each, so that they need not be in memory at once.
 
     :param read: gives all records, each with its section.
+    :ivar counts: how many records each section has.
     """
 
     def __init__(self, read: Callable[[], Iterable[Record]]) -> None:
         self._read = read
-        self._counts = Counter(section for section, _ in read())
+        self.counts = Counter(section for section, _ in read())
+        self._seen: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len(self.counts)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._counts)
+        return iter(self.counts)
 
     def __getitem__(self, section: str) -> Iterator[Any]:
-        if section not in self._counts:
+        if section not in self.counts:
             raise KeyError(section)
         return self._shown(section)
 
     def _shown(self, section: str) -> Iterator[Any]:
         found = (record for name, record in self._read() if name == section)
+        # Databases read a section twice.
+        label = f"{'writing' if section in self._seen else 'checking'} {section}"
+        self._seen.add(section)
         with click.progressbar(
-            found, self._counts[section], section, file=sys.stderr, hidden=_unwatched()
+            found, self.counts[section], label, file=sys.stderr, hidden=_unwatched()
         ) as records:
             yield from records
 
@@ -230,6 +292,24 @@ def _counted(records: Iterable[Record]) -> Iterator[Record]:
         records, label="records", show_pos=True, file=sys.stderr, hidden=_unwatched()
     ) as counted:
         yield from counted
+
+
+def _write_file(backend: Backend, name: str) -> None:
+    """Writes the whole content to a file, and says what it was."""
+    counts: Counter[str] = Counter()
+    # What was there stays until all is written.
+    beside = Path(f"{name}.part")
+    with _opened(beside, "w") as stream:
+        records = _tallied(_counted(backend.dump()), counts)
+        _write(records, stream, lines=name.endswith(".jsonl"))
+    os.replace(beside, name)
+    click.echo(f"{_amounts(counts)} written to {name}.")
+
+
+def _tallied(records: Iterable[Record], counts: Counter[str]) -> Iterator[Record]:
+    for section, record in records:
+        counts[section] += 1
+        yield section, record
 
 
 def _write(records: Iterable[Record], stream: TextIO, *, lines: bool) -> None:

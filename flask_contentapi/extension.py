@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,18 +19,20 @@ from werkzeug.routing import RequestRedirect, Rule
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend
-from flask_contentapi.cli import COMMANDS
+from flask_contentapi.cli import COMMANDS, is_command
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError
 from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.origins import Origins
 from flask_contentapi.registry import Registry
-from flask_contentapi.settings import Settings
+from flask_contentapi.settings import Settings, unknown_settings
 from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
 
 __all__ = ["ContentAPI", "State"]
 
 CanView = Callable[[Mapping[str, Any]], bool]
+
+_log = logging.getLogger("flask_contentapi")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class State:
     :param origins: where requests come to.
     :param clock: gives the time.
     :param fingerprint: what all of this adds to the tag of an answer.
+    :param config_prefix: what the keys of its settings start with.
+    :param backend_name: what the backend is called to people; "" where none was named or given.
     """
 
     settings: Settings
@@ -56,6 +61,8 @@ class State:
     origins: Origins
     clock: Callable[[], datetime]
     fingerprint: str
+    config_prefix: str
+    backend_name: str
 
 
 class ContentAPI:
@@ -123,7 +130,8 @@ class ContentAPI:
                     f"instance {name!r} is already; give this one another."
                 )
         registry = Registry(self._types)
-        storage = backend or self._backend or self._configured_backend(app)
+        given = backend or self._backend or app.config.get(f"{self.config_prefix}BACKEND", "")
+        storage = given if isinstance(given, Backend) else self._configured_backend(app)
         storage.open(registry, debug=app.debug)
         state = State(
             settings,
@@ -135,7 +143,11 @@ class ContentAPI:
             Origins(settings, self._page_urls),
             self._clock,
             fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
+            self.config_prefix,
+            given.partition(":")[0] if isinstance(given, str) else type(given).__name__,
         )
+        if not is_command():
+            self._warn(app.config, instances.values())
         instances[self.name] = state
         app.register_blueprint(self._blueprint(state))
 
@@ -157,11 +169,15 @@ class ContentAPI:
         """The storage in the current application."""
         return self.state.backend
 
+    def _warn(self, config: Mapping[str, Any], others: Iterable[State]) -> None:
+        """Logs keys that look like settings and are none."""
+        prefixes = [other.config_prefix for other in others]
+        for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
+            _log.warning("%s", said)
+
     def _configured_backend(self, app: Flask) -> Backend:
         key = f"{self.config_prefix}BACKEND"
         value = app.config.get(key, "memory")
-        if isinstance(value, Backend):
-            return value
         if not isinstance(value, str):
             raise ConfigurationError(f"{key} is {value!r}; it must be a text or a Backend.")
         try:

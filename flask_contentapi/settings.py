@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.errors import ConfigurationError, suggest
 from flask_contentapi.search import STOP_WORDS, words
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "unknown_settings"]
 
 _DEFAULT_LIMIT = 20
+#: What the keys of an instance's settings are called after its prefix.
+_NAMES = (
+    "BACKEND",
+    "URL_PREFIX",
+    "BASE_URL",
+    "MEDIA_URL",
+    "LIMIT_MAX",
+    "SEARCH_ENABLED",
+    "I18N_ENABLED",
+    "STOP_WORDS",
+    "CACHE_MAX_AGE",
+    "CACHE_STALE_WHILE_REVALIDATE",
+    "CACHE_TAG_HEADER",
+    "RELEASE",
+)
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
 
@@ -69,6 +84,27 @@ class Settings:
         if read.problems:
             raise ConfigurationError("\n".join(read.problems))
         return settings
+
+
+def unknown_settings(
+    config: Mapping[str, Any], prefix: str, others: Iterable[str] = (), *, all_known: bool = True
+) -> Iterator[str]:
+    """What looks like a setting of an instance and is none, each in a sentence.
+
+    :param config: the application's configuration.
+    :param prefix: what the keys of the instance start with; all others are not its business.
+    :param others: the prefixes of the other instances; one of them may start with this one.
+    :param all_known: whether there are no other instances but these; what can be a setting of
+        one that is still to come is left out otherwise.
+    """
+    longer = tuple(other for other in others if len(other) > len(prefix))
+    known = {start + name for start in (prefix, *others) for name in _NAMES}
+    endings = () if all_known else tuple(f"_{name}" for name in _NAMES)
+    for key in config if prefix else ():
+        is_own = key.startswith(prefix) and not key.startswith(longer)
+        if is_own and key not in known and not key.endswith(endings):
+            hint = suggest(key.removeprefix(prefix), _NAMES)
+            yield f"There is no setting {key}." + re.sub(r"'(\w+)'", rf"{prefix}\1", hint)
 
 
 class _Reader:

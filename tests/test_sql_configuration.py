@@ -49,7 +49,7 @@ MAKE = "Make what is missing with the command: flask contentapi init-db."
 
 
 WRONG = [
-    ("oracle://x", "There is no backend 'oracle'; installed are .*postgresql, sqlite"),
+    ("oracle://x", "There is no backend 'oracle'. Installed are .*postgresql, sqlite"),
     ("postgres://localhost/x", "There is no backend 'postgres'"),
     ("sqlite://x.db", "names no file; use sqlite:///site.db"),
     ("sqlite:///x.db?pool=7", "pool is no option; there are max_connections, timeout"),

@@ -25,7 +25,7 @@ from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import FileReader, Kept
-from flask_contentapi_jsonfiles.folder import Listing, list_folder
+from flask_contentapi_jsonfiles.folder import Listing, list_folder, printable
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
 from flask_contentapi_memory import SnapshotBackend
@@ -114,6 +114,16 @@ class JSONFilesBackend(SnapshotBackend):
                 ) from error
             self._serve(library)
             self._is_served = False
+
+    def lost_by_loading(self) -> str:
+        files = [file for branch in self._list().branches.values() for file in branch.files]
+        if not files:
+            return ""
+        return (
+            f"In the folder {str(self.folder)!r} are files with single records or bodies "
+            f"({len(files)}, such as {printable(files[0].name)}). They would be deleted, and their "
+            "content replaced by one file for each section."
+        )
 
     def check(self) -> Iterator[Problem]:
         """What is wrong with the files as they are now, and then with what is served besides."""

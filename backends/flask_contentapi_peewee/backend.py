@@ -381,9 +381,13 @@ class PeeweeBackend(Backend):
             yield Problem("database", "", why)
             return
         with self._snapshot() as reader:
-            for sentence in self._migration(self.engine.reading).left_over():
-                yield Problem("database", "", sentence)
             yield from check(reader, self.registry)
+
+    def notes(self) -> Iterator[str]:
+        """Tables and columns that no type declares any longer."""
+        if not self.not_ready():
+            with self._snapshot():
+                yield from self._migration(self.engine.reading).left_over()
 
 
 class SQLiteBackend(PeeweeBackend):

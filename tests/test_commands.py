@@ -1,0 +1,214 @@
+"""The commands: what they refuse, what they say, and what they notice of the configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from marshmallow import fields
+
+from flask_contentapi import ConfigurationError, ContentAPI, Page
+from flask_contentapi_memory import MemoryBackend
+from tests.samples import image, plain
+from tests.stores import fresh_address
+
+CONTENT = {"pages": [plain(1), plain(2, 1)], "images": [image(1, type="flask_contentapi.Image")]}
+
+
+def configured(**config: Any) -> Flask:
+    app = Flask("site")
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": MemoryBackend(CONTENT), **config})
+    return app
+
+
+def site_at(address: str) -> Flask:
+    """A site whose backend is at an address, and ready for content."""
+    app = configured(CMSAPI_BACKEND=address)
+    ContentAPI(app)
+    run(app, "init-db")
+    return app
+
+
+def run(app: Flask, *command: str, input: str | None = None, name: str = "contentapi") -> str:
+    """What a command shows, and its exit status below it if that is not 0."""
+    done = app.test_cli_runner().invoke(args=[name, *command], input=input)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.output + (f"{done.exit_code}" if done.exit_code else "")
+
+
+# What is missing or misspelt in the configuration.
+
+UNSET = "CMSAPI_BACKEND is not set, and no backend is given in Python; so there is no content."
+MISSPELT = "There is no setting CMSAPI_LIMITMAX. Did you mean CMSAPI_LIMIT_MAX?"
+
+
+def test_check_misses_the_backend() -> None:
+    app = Flask("site")
+    ContentAPI(app)
+    assert run(app, "check") == f"{UNSET}\n1 problem found.\n1"
+
+
+def test_check_misses_no_backend_that_is_named_or_given() -> None:
+    named, given = configured(CMSAPI_BACKEND="memory"), Flask("site")
+    ContentAPI(named)
+    ContentAPI(given, backend=MemoryBackend({}))
+    assert run(named, "check") == run(given, "check") == "Everything is in order.\n"
+
+
+def test_load_names_the_setting_that_is_missing() -> None:
+    app = Flask("site")
+    ContentAPI(app, name="more", config_prefix="MORE_")
+    shown = run(app, "load", "-", input="{}", name="more")
+    assert shown.startswith("Error: MORE_BACKEND is not set. The backend keeps nothing")
+
+
+def test_misspelt_settings_are_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = configured(CMSAPI_LIMITMAX=5)
+    ContentAPI(app)
+    assert caplog.messages == [MISSPELT]
+    app.test_client().get("/api/v2/pages/")
+    assert caplog.messages == [MISSPELT]
+
+
+def test_check_finds_misspelt_settings() -> None:
+    app = configured(CMSAPI_LIMITMAX=5)
+    ContentAPI(app)
+    assert run(app, "check") == f"{MISSPELT}\n1 problem found.\n1"
+
+
+def test_known_settings_and_those_of_others_are_not_misspelt(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = configured(CMSAPI_LIMIT_MAX=5, CMS_I18N_ENABLED=False, CMSAPI="x", SITE_LIMITMAX=5)
+    ContentAPI(app)
+    assert caplog.messages == []
+    assert run(app, "check") == "Everything is in order.\n"
+
+
+@pytest.mark.parametrize("prefix", ["CMSAPI_INTRANET_", "CMSAPI_URL_", "CMS_"])
+def test_prefixes_may_start_with_each_other(prefix: str, caplog: pytest.LogCaptureFixture) -> None:
+    own = {f"{prefix}URL_PREFIX": "/intranet", f"{prefix}BACKEND": "memory"}
+    app = configured(CMSAPI_URL_PREFIX="/api/v2", **own)
+    ContentAPI(app)
+    ContentAPI(app, name="intranet", config_prefix=prefix)
+    assert caplog.messages == []
+    for name in ("contentapi", "intranet"):
+        assert run(app, "check", name=name) == "Everything is in order.\n"
+
+
+def test_settings_of_an_instance_that_never_comes_are_found_by_check() -> None:
+    app = configured(CMSAPI_INTRANET_BASE_URL="https://x.example")
+    ContentAPI(app)
+    assert run(app, "check").startswith("There is no setting CMSAPI_INTRANET_BASE_URL.")
+
+
+# Names of files and backends.
+
+
+@pytest.mark.parametrize("command", ["dump", "load"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sqlit:///x.db", "There is no backend 'sqlit'. Did you mean 'sqlite'"),
+        ("postgres://u:secret@h/x.json", "There is no backend 'postgres'. Did you mean 'postgre"),
+        ("folder:content", "There is no backend 'folder'."),
+    ],
+)
+def test_backends_that_do_not_exist_are_no_files(command: str, name: str, said: str) -> None:
+    shown = run(site_at(fresh_address("jsonfiles")), command, name)
+    assert shown.startswith(f"Error: {said}")
+    assert "secret" not in shown
+
+
+def test_misspelt_backends_are_known_to_the_setting() -> None:
+    with pytest.raises(ConfigurationError, match=r"'postgres'\. Did you mean 'postgresql'"):
+        ContentAPI(configured(CMSAPI_BACKEND="postgres://host/name"))
+
+
+@pytest.mark.parametrize("name", ["x.csv", "content", "json"])
+def test_dumps_have_names_that_say_what_they_are(name: str, tmp_path: Path) -> None:
+    target = tmp_path / name
+    shown = run(site_at(fresh_address("jsonfiles")), "dump", str(target))
+    assert shown.endswith("must end in .json or .jsonl\n1")
+    assert not target.exists()
+
+
+# What was done.
+
+
+@pytest.mark.parametrize("end", ["json", "jsonl"])
+def test_load_and_dump_say_what_they_did(end: str, tmp_path: Path) -> None:
+    source, app = Flask("site"), site_at(fresh_address("sqlite"))
+    ContentAPI(source, backend=MemoryBackend(CONTENT))
+    path = str(tmp_path / f"a.{end}")
+    assert run(source, "dump", path) == f"2 pages, 1 image written to {path}.\n"
+    assert run(app, "load", path) == "2 pages, 1 image loaded into sqlite.\n"
+    address = fresh_address("jsonfiles")
+    assert run(app, "dump", address) == "2 pages, 1 image loaded into jsonfiles.\n"
+    assert run(app, "load", address) == "2 pages, 1 image loaded into sqlite.\n"
+    assert run(app, "load", "-", input="{}") == "Nothing loaded into sqlite.\n"
+
+
+def test_progress_tells_checking_from_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flask_contentapi.cli._unwatched", bool)
+    app, other = site_at(fresh_address("sqlite")), site_at(fresh_address("jsonfiles"))
+    run(other, "load", "-", input=json.dumps(CONTENT))
+    shown = run(app, "load", other.config["CMSAPI_BACKEND"])
+    assert shown.index("checking pages") < shown.index("writing pages")
+
+
+# Files that people have written.
+
+
+def written_by_hand() -> tuple[Flask, Path]:
+    """A site in a folder with a file for a record, and that file."""
+    address = fresh_address("jsonfiles")
+    file = Path(address.partition(":")[2], "pages", "home.json")
+    file.parent.mkdir()
+    file.write_text(json.dumps({"id": 1, "title": "Home"}), encoding="utf-8")
+    return site_at(address), file
+
+
+def test_load_deletes_files_by_hand_only_if_that_is_meant() -> None:
+    app, file = written_by_hand()
+    shown = run(app, "load", "-", input=json.dumps(CONTENT))
+    assert "pages/home.json" in shown
+    assert shown.endswith("If that is meant, say --yes.\n1")
+    assert file.exists()
+    assert run(app, "load", "--yes", "-", input=json.dumps(CONTENT)).startswith("2 pages")
+    assert not file.exists()
+
+
+def test_dump_deletes_files_by_hand_only_if_that_is_meant() -> None:
+    app, file = written_by_hand()
+    other = site_at(fresh_address("sqlite"))
+    assert run(other, "dump", app.config["CMSAPI_BACKEND"]).endswith("say --yes.\n1")
+    assert file.exists()
+    assert run(other, "dump", "--yes", app.config["CMSAPI_BACKEND"]).startswith("Nothing")
+    assert not file.exists()
+
+
+def test_files_for_a_section_may_be_replaced() -> None:
+    app = site_at(fresh_address("jsonfiles"))
+    for _ in range(2):
+        assert run(app, "load", "-", input=json.dumps(CONTENT)).startswith("2 pages")
+
+
+# Notes.
+
+
+def test_what_is_no_longer_declared_is_no_problem() -> None:
+    address = fresh_address("sqlite")
+    app = configured(CMSAPI_BACKEND=address)
+    ContentAPI(app, types=[Old])
+    run(app, "init-db")
+    table = "Note: The table contentapi_w_old belongs to no declared type; it stays as it is.\n"
+    assert run(site_at(address), "check") == f"{table}Everything is in order.\n"
+
+
+class Old(Page):
+    app_label = "w"
+    text = fields.String()
