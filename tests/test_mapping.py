@@ -596,17 +596,86 @@ def test_what_cannot_be_read_is_null(make: MakeSite, database: Any, backend: str
         if backend == "mariadb":
             database.execute_sql("SET sql_mode = ''")
         value = NO_DATE[backend]
-        for column in ("day", "moment", "first_published_at", "expires_at"):
+        for column in ("day", "moment", "first_published_at"):
             database.execute_sql(f"UPDATE story SET {column} = {value} WHERE id = 2")  # noqa: S608
     with writing(api) as writer:
         writer.refresh("pages", 1002)
     found = api.json("pages/1002/", headers=HEADERS)
-    assert (found["day"], found["moment"], found["meta"]["expires_at"]) == (None, None, None)
+    assert (found["day"], found["moment"]) == (None, None)
+    assert found["meta"]["first_published_at"] is None
     assert (
         api.get("pages/?type=w.Note&order=day,-moment&fields=*", headers=HEADERS).status_code == 200
     )
     shown = "cannot be read; it is shown as null"
     assert f"pages 1002 (row 2 of story), day: {shown}" in problems(api)
+
+
+#: Times of a page that are none or have no end, by database: the column, the value, and whether
+#: the page is shown.
+TIMES = {
+    "sqlite": [
+        ("go_live_at", "soon", False),
+        ("go_live_at", "31/12/2099 10:00", False),
+        ("go_live_at", "2020-13-45 10:00:00", False),
+        ("go_live_at", "2020-01-01T10:00:00+01:00", True),
+        ("go_live_at", "0001-01-01T00:00:00+05:00", False),
+        ("expires_at", "yesterday", False),
+        ("expires_at", "", False),
+        ("expires_at", "2099-01-01", True),
+    ],
+    "postgresql": [
+        ("go_live_at", "infinity", False),
+        ("go_live_at", "-infinity", True),
+        ("go_live_at", "10000-01-01", False),
+        ("go_live_at", "294276-12-31 23:59:59", False),
+        ("go_live_at", "9999-12-31 23:59:59.999999", False),
+        ("go_live_at", "0044-03-15 BC", True),
+        ("expires_at", "infinity", True),
+        ("expires_at", "294276-12-31 23:59:59", True),
+        ("expires_at", "-infinity", False),
+        ("expires_at", "0044-03-15 BC", False),
+    ],
+    "mariadb": [
+        ("go_live_at", "0000-00-00", False),
+        ("go_live_at", "2020-00-00", False),
+        ("expires_at", "0000-00-00", False),
+        ("expires_at", "2099-00-00", False),
+        ("expires_at", "2099-01-01", True),
+    ],
+}
+
+
+def set_raw(database: Any, row: int, column: str, value: Any) -> None:
+    """Gives a column of a story what no well-kept database has.
+
+    :param value: a text, or what makes it in SQL.
+    """
+    with database:
+        if isinstance(database, peewee.MySQLDatabase):
+            database.execute_sql("SET sql_mode = ''")
+        value = value if isinstance(value, peewee.Node) else peewee.Value(value, converter=False)
+        Story.update({getattr(Story, column): value}).where(Story.id == row).execute()
+
+
+def test_a_page_is_not_shown_at_times_that_cannot_be_read(
+    make: MakeSite, database: Any, backend: str
+) -> None:
+    api = make(version=False)
+    for column, value, shown in TIMES[backend]:
+        set_raw(database, 7, "go_live_at", None)
+        set_raw(database, 7, "expires_at", None)
+        set_raw(database, 7, column, value)
+        assert (1007 in api.ids("pages/", headers=HEADERS)) is shown, (column, value)
+        assert api.get("pages/1007/", headers=HEADERS).status_code == (200 if shown else 404)
+
+
+def test_times_that_cannot_be_read_are_said(make: MakeSite, database: Any, backend: str) -> None:
+    api = make()
+    for column, value, shown in TIMES[backend][:1]:
+        set_raw(database, 2, column, value)
+        hidden = "cannot be read; it is shown as null, and the page is hidden"
+        assert not shown
+        assert problems(api) == [f"pages 1002 (row 2 of story), {column}: {hidden}"]
 
 
 def test_a_missing_column_is_said_at_the_start(

@@ -176,22 +176,25 @@ class Arm:
 
     def _visible(self) -> dict[str, Clause]:
         live = self._values(self.base, ["live"])["live"]
-        start = peewee.Case(None, [(live, self._moment("go_live_at", ALWAYS))], NEVER)
+        start = peewee.Case(None, [(live, self._moment("go_live_at", ALWAYS, NEVER))], NEVER)
+        until = self._moment("expires_at", NEVER, ALWAYS)
         return {
             "visible_from_": self._convert.typed("integer", start),
-            "visible_until_": self._convert.typed("integer", self._moment("expires_at", NEVER)),
+            "visible_until_": self._convert.typed("integer", until),
         }
 
-    def _moment(self, column: str, none: int) -> Clause:
+    def _moment(self, column: str, none: int, unread: int) -> Clause:
         """A moment in a page's row as a number.
 
         :param none: the number where there is none.
+        :param unread: the number where it cannot be read, so that nothing is shown unasked.
         """
         bound = self._bound
         declared = bound.declared
         given = bound.given(declared, declared.columns[column], bound.model, bound.mapped.columns)
         if isinstance(given, peewee.ColumnBase):
-            return fn.COALESCE(self._convert.moment(given), none)
+            moment = fn.COALESCE(self._convert.moment(given), unread)
+            return peewee.Case(None, [(self._convert.is_null(given), none)], moment)
         return Value(none if given is None else microseconds(given))
 
     # Tags and child objects.

@@ -12,7 +12,14 @@ import peewee
 from peewee import SQL, fn
 
 from flask_contentapi import kinds
-from flask_contentapi_peewee.columns import Clause, StoredField, microseconds, stored_field
+from flask_contentapi_peewee.columns import (
+    ALWAYS,
+    NEVER,
+    Clause,
+    StoredField,
+    microseconds,
+    stored_field,
+)
 
 __all__ = ["Conversion", "MariaDBConversion", "PostgreSQLConversion", "SQLiteConversion"]
 
@@ -73,7 +80,15 @@ class Conversion(ABC):
 
     @abstractmethod
     def moment(self, column: Clause) -> Clause:
-        """A date and time as the number that :func:`microseconds` gives."""
+        """A date and time as the number that :func:`microseconds` gives; NULL if it is none.
+
+        What comes before all times of Python's is :data:`ALWAYS`, what comes after them
+        :data:`NEVER`.
+        """
+
+    def is_null(self, column: Clause) -> Clause:
+        """Whether a column has nothing."""
+        return column.is_null()
 
 
 class SQLiteConversion(Conversion):
@@ -157,6 +172,10 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
 }
 
 
+#: Where the times begin that Python has, and what comes after them.
+_FIRST, _AFTER_LAST = SQL("DATE '0001-01-01'"), SQL("DATE '10000-01-01'")
+
+
 class PostgreSQLConversion(Conversion):
     """PostgreSQL."""
 
@@ -192,9 +211,11 @@ class PostgreSQLConversion(Conversion):
         return column
 
     def moment(self, column: Clause) -> Clause:
-        seconds = fn.EXTRACT(peewee.NodeList((SQL("EPOCH FROM"), self._in_utc(column))))
+        instant = self._in_utc(column)
+        seconds = fn.EXTRACT(peewee.NodeList((SQL("EPOCH FROM"), instant)))
         moment = (seconds * 1_000_000).cast("BIGINT")
-        return peewee.Case(None, [(fn.ISFINITE(column), moment)])
+        outside = [(instant < _FIRST, ALWAYS), (instant >= _AFTER_LAST, NEVER)]
+        return peewee.Case(None, outside, moment)
 
 
 class MariaDBConversion(Conversion):
@@ -229,4 +250,10 @@ class MariaDBConversion(Conversion):
         return self.typed("text", peewee.Cast(value, "CHAR(16000) CHARACTER SET utf8mb4"))
 
     def moment(self, column: Clause) -> Clause:
-        return fn.TIMESTAMPDIFF(SQL("MICROSECOND"), "1970-01-01", column)
+        moment = fn.TIMESTAMPDIFF(SQL("MICROSECOND"), "1970-01-01", column)
+        # It takes the year 0 for a good one.
+        return peewee.Case(None, [(fn.YEAR(column) > 0, moment)])
+
+    def is_null(self, column: Clause) -> Clause:
+        # IS NULL finds '0000-00-00' as well where a column cannot be null.
+        return peewee.Expression(column, "<=>", SQL("NULL"))

@@ -13,6 +13,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.binding import Bound
+from flask_contentapi_peewee.columns import ALWAYS, NEVER
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import BATCH
@@ -22,6 +23,9 @@ __all__ = ["check_rows"]
 
 #: The kinds of value that a column may have one of that is none.
 _READ = frozenset(("date", "time", "datetime", "decimal", "float", "json", "blocks"))
+
+#: The fields that say from when and until when a page is shown.
+_MOMENTS = frozenset(("go_live_at", "expires_at"))
 
 
 def check_rows(
@@ -152,6 +156,7 @@ class _Rows:
             c["id"] for c in self._reader.records(self._tables.collections, ["id"], "id")
         }
         known = {"collection": {None, *collections}, "locale": {None, *self._reader.locales}}
+        hidden = self._never_shown()
         for start in range(0, len(ids), BATCH):
             some = ids[start : start + BATCH]
             stored = self._reader.stored(self._endpoint.name, some, self._label)
@@ -160,13 +165,24 @@ class _Rows:
                 values = dict(zip(self._bound.declared.column_names, row, strict=True))
                 for name, there in unread.items():
                     if values[name] is None and identity in there:
+                        hides = name in _MOMENTS and identity in hidden
+                        message = "cannot be read; it is shown as null"
                         yield self._place(identity).problem(
-                            name, "cannot be read; it is shown as null"
+                            name, f"{message}, and the page is hidden" if hides else message
                         )
                 for name, fitting in known.items():
                     if values.get(name) not in fitting:
                         message = f"there is no {name} {values[name]!r}"
                         yield self._place(identity).problem(name, message)
+
+    def _never_shown(self) -> set[int]:
+        """The pages that are hidden at all times."""
+        if not self._bound.is_page:
+            return set()
+        base = self._tables.endpoints[self._endpoint.name].base
+        start, until = base.fields["visible_from_"], base.fields["visible_until_"]
+        query = base.model.select(base.fields["id"]).where((start == NEVER) | (until == ALWAYS))
+        return {page for (page,) in self._reader.all(query)}
 
     def _read_from_columns(self) -> Iterator[str]:
         """The fields whose values come from columns that can have one that is none."""
