@@ -10,7 +10,7 @@ from flask_contentapi.sites import Home, Site, Sites
 
 __all__ = ["Addresses", "PageURLs", "quote_slug", "split_path"]
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//")
 #: Paths in which nothing is to be escaped.
 _SAFE = re.compile(r"[\w.~/-]*", re.ASCII)
 

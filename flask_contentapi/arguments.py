@@ -30,7 +30,7 @@ from flask_contentapi.selection import parse_fields
 from flask_contentapi.serializers import Plan, Planner
 from flask_contentapi.settings import Settings
 
-__all__ = ["Arguments", "ListArguments", "read_query_string"]
+__all__ = ["Arguments", "ListArguments", "check_values", "read_query_string"]
 
 #: Bounds on what a client may send, in characters.
 MAX_QUERY_STRING = 16_384
@@ -50,7 +50,7 @@ Root = Literal["root"]
 def read_query_string(query_string: bytes) -> dict[str, str]:
     """The parameters of a query string, the last of repeated ones; ``type`` adds up.
 
-    :raises BadRequest: if it is too long or has a NUL character.
+    :raises BadRequest: if it is too long.
     """
     if len(query_string) > MAX_QUERY_STRING:
         raise BadRequest(f"The query is longer than {MAX_QUERY_STRING} characters.")
@@ -60,12 +60,19 @@ def read_query_string(query_string: bytes) -> dict[str, str]:
         if name == "type" and given.get(name):
             value = f"{given[name]},{value}" if value else given[name]
         given[name] = value
+    return given
+
+
+def check_values(given: Mapping[str, str]) -> None:
+    """Refuses parameters that nothing can be done with.
+
+    :raises BadRequest: if one has a NUL character or is too long.
+    """
     for name, value in given.items():
         if "\0" in name or "\0" in value:
             raise BadRequest(f"{name} has a NUL character.".replace("\0", "?"))
         if len(value) > MAX_VALUE and name != "html_path":
             raise BadRequest(f"{name} is longer than {MAX_VALUE} characters.")
-    return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,7 @@ class Arguments:
         :raises BadRequest: naming what is wrong.
         """
         given = read_query_string(query_string)
+        check_values(given)
         absent = [key for key in _EMPTY_IS_ABSENT if given.get(key) == ""]
         for key in absent:
             del given[key]

@@ -74,7 +74,8 @@ class Freshness:
     def _known(self) -> str | None:
         """The tag by which the client has the answer already, as it was given to the client."""
         given = self._request.if_none_match.as_set(include_weak=True)
-        return next((known for known in sorted(given) if self._is_ours(known)), None)
+        # An empty tag is read as None.
+        return next((known for known in sorted(filter(None, given)) if self._is_ours(known)), None)
 
     def _is_ours(self, known: str) -> bool:
         """Whether a tag is the answer's own, or that of the answer in a coding that is accepted.

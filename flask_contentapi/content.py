@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.errors import suggest
 from flask_contentapi.fields import Related, Tags
@@ -113,7 +113,7 @@ class Content:
     body_fields: ClassVar[Sequence[str | APIField]] = ("id",)
     built_in_search_fields: ClassVar[Sequence[str]] = ()
 
-    id = fields.Integer(required=True)
+    id = fields.Integer(required=True, validate=validate.Range(0, error="must be from 0 on"))
 
     def __init__(self, **values: Any) -> None:
         unknown = sorted(values.keys() - self.declared_fields().keys())

@@ -21,12 +21,19 @@ from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend
 from flask_contentapi.cli import COMMANDS, is_command
 from flask_contentapi.content import Entry
-from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError
+from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError, NotFound
 from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.origins import Origins
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, unknown_settings
-from flask_contentapi.views import DetailView, FindView, ListView, UnknownView, json_response
+from flask_contentapi.views import (
+    NOTHING,
+    DetailView,
+    FindView,
+    ListView,
+    UnknownView,
+    json_response,
+)
 
 __all__ = ["ContentAPI", "State"]
 
@@ -238,6 +245,8 @@ def _astray(prefix: str) -> Response | None:
         return None
     if isinstance(error, BadRequest):
         error.description = "The host name that the request is sent to cannot be used."
+    if isinstance(error, NotFound):
+        error.description = NOTHING
     return _http_error(error)
 
 

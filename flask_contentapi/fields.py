@@ -196,9 +196,13 @@ def kind_of(field: fields.Field[Any]) -> kinds.Kind:
     return kinds.Json()
 
 
+#: The fields whose values are written as instants.
+INSTANTS = (fields.DateTime, fields.NaiveDateTime, fields.AwareDateTime)
+
+
 def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
     """The field that answers are made with, from the one that is declared."""
-    if type(field) is fields.DateTime and field.format in (None, "iso", "iso8601"):
+    if type(field) in INSTANTS and field.format in (None, "iso", "iso8601"):  # type: ignore[attr-defined]
         return Instant()
     if type(field) is fields.Decimal:
         places = _decimal_kind(field).places  # type: ignore[attr-defined]

@@ -56,7 +56,8 @@ class Origins:
         hosts = [here]
         base = settings.base_url
         if base is None:
-            base = f"{scheme}://{host.lower()}{quote(root_path)}"
+            # Where the host is none that could be asked again, addresses have none.
+            base = (f"{scheme}://{host.lower()}" if host else "") + quote(root_path)
         else:
             parts = urlsplit(base)
             hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))

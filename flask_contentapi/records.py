@@ -20,13 +20,19 @@ from flask_contentapi.registry import Column, Endpoint, Registry
 __all__ = ["Place", "RecordReader", "write_record"]
 
 
+#: How long the label of a type may be, in characters, as every database can keep it.
+LONGEST_LABEL = 255
+
 _log = logging.getLogger("flask_contentapi")
-_HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[^\s/:?#@&%\[\]]+")
+_HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+")
 
 
 def _check_hostname(hostname: str) -> None:
     if not _HOSTNAME.fullmatch(hostname):
-        raise ValidationError("must be a host name, without scheme, port and path")
+        raise ValidationError(
+            "must be a host name as browsers send it: letters, digits, dots and hyphens, without "
+            "scheme, port and path; others in their xn-- form"
+        )
 
 
 def _columns(**declared: fields.Field[Any]) -> dict[str, Column]:
@@ -177,6 +183,8 @@ class RecordReader:
             known = ", ".join(endpoint.types)
             self.note(place, "type", f"must be the label of a type; there are {known}")
             return ""
+        if len(label) > LONGEST_LABEL:
+            self.note(place, "type", f"must be at most {LONGEST_LABEL} characters")
         others = self._registry.endpoints.values()
         if label not in endpoint.types and any(label in other.types for other in others):
             self.note(place, "type", f"{label} is no type of {endpoint.name}")

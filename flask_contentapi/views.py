@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from itertools import chain
@@ -17,7 +17,7 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import quote_slug, split_path
-from flask_contentapi.arguments import ListArguments, read_query_string
+from flask_contentapi.arguments import ListArguments, check_values, read_query_string
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
     from flask_contentapi.extension import State
 
-__all__ = ["DetailView", "FindView", "ListView", "UnknownView", "json_response"]
+__all__ = ["NOTHING", "DetailView", "FindView", "ListView", "UnknownView", "json_response"]
 
+#: What is said where nothing is served.
+NOTHING = "There is nothing at this address."
 #: How often a request is answered anew because the content changes meanwhile.
 ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
@@ -147,14 +149,13 @@ class Visit:
         return response
 
     def tree_of(self, locale: str | None) -> Home:
-        """The home page whose tree a path starts in.
+        """The home page whose tree a path starts in: that of a language, or else the site's own.
 
-        :raises NotFound: if the site has no tree in that language.
+        :raises NotFound: if the site has no pages.
         """
-        for home in self.site.homes:
-            if locale is None or home.locale == locale:
-                return home
-        raise NotFound(f"The site has no pages in {locale!r}.")
+        for home in (*(h for h in self.site.homes if h.locale == locale), *self.site.homes):
+            return home
+        raise NotFound("The site has no pages.")
 
 
 def _open(
@@ -314,6 +315,7 @@ class DetailView(EndpointView):
         found = reader.get(name, identity, columns_of, viewer, visit.scope)
         if found is None:
             raise _nothing(self.endpoint)
+        check_values(given)
         label, row = found
         return visit.respond(plans[label], [row], lambda items: items[0], tag_of(name, identity))
 
@@ -329,6 +331,7 @@ class FindView(EndpointView):
         rows = reader.select(self._query(given, visit, reader)).rows
         if not rows:
             raise _nothing(self.endpoint)
+        check_values(given)
         return self._redirect(asked, given, visit, rows[0])
 
     def _redirect(
@@ -347,33 +350,37 @@ class FindView(EndpointView):
 
     def _query(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Query:
         if self.endpoint.tree and "html_path" in given:
-            wanted = Filter("url_path", "eq", self._url_path(given, visit, reader))
+            filters = tuple(self._at_path(given, visit, reader))
         else:
-            wanted = Filter("id", "eq", _identity(given.get("id", "").strip(" ")))
+            filters = (Filter("id", "eq", _identity(given.get("id", "").strip(" "))),)
         return Query(
             self.endpoint.name,
             ("id", "url_path") if self.endpoint.tree else ("id",),
             visit.viewer,
             scope=visit.scope,
-            filters=(wanted,),
+            filters=filters,
             limit=1,
             count=False,
         )
 
-    def _url_path(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> str:
+    def _at_path(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Iterator[Filter]:
         locale = given.get("locale") if self.state.settings.i18n else None
         if locale is not None:
             _check_locale(locale, reader)
         locale, path = self.state.page_urls.resolve(visit.site, locale, given["html_path"])
         home = visit.tree_of(locale)
-        return home.url_path + "".join(f"{quote_slug(part)}/" for part in split_path(path))
+        slugs = "".join(f"{quote_slug(part)}/" for part in split_path(path))
+        yield Filter("url_path", "eq", home.url_path + slugs)
+        if locale not in (None, home.locale):
+            # A page can stand in a tree of another language, where there is none of its own.
+            yield Filter("locale", "eq", locale)
 
 
 class UnknownView(EndpointView):
     """Whatever else is asked under the prefix."""
 
     def dispatch(self, **parts: str) -> Response:
-        raise NotFound("There is nothing at this address.")
+        raise NotFound(NOTHING)
 
 
 def _identity(text: str) -> int:

@@ -340,6 +340,27 @@ def test_a_language_in_front_of_the_path_leads_back(make_api: MakeAPI, host: str
         assert went_back(api, item) == item["id"]
 
 
+def test_a_translation_in_the_tree_of_another_language_leads_back(make_api: MakeAPI) -> None:
+    pages = [page(1, locale="en"), page(2, 1, locale="en"), page(3, 1, locale="fr")]
+    content = {"locales": ["en", "fr"], "sites": [site(1)], "pages": pages}
+    api = make_api(content, config={"CMS_I18N_ENABLED": True})
+    for item in api.items("pages/"):
+        assert went_back(api, item, locale=item["meta"]["locale"]) == item["id"]
+    assert api.refusal("pages/find/?html_path=/p2/&locale=fr", 404)
+
+
+@pytest.mark.parametrize("host", ["my_app:8000", "a,b", "é", "[fe80::1%25eth0]"])
+def test_addresses_go_without_a_host_that_is_none(make_api: MakeAPI, host: str) -> None:
+    api = make_api({"pages": [page(1)], "images": [image(1, file="a:b.png")]})
+    headers = {"Host": host}
+    (item,) = api.items("pages/", headers=headers)
+    (picture,) = api.items("images/", headers=headers)
+    assert item["meta"]["detail_url"] == "/api/v2/pages/1/"
+    assert picture["meta"]["download_url"] == "/media/a%3Ab.png"
+    found = api.get("pages/find/?html_path=/", headers=headers)
+    assert found.headers["Location"] == "/api/v2/pages/1/"
+
+
 class Hidden(PageURLs):
     """No addresses: the site has no front end."""
 

@@ -270,6 +270,15 @@ def test_a_missing_site_goes_before_what_else_is_wrong(reference: API) -> None:
     assert reference.refusal("pages/2/?fields=nothing", 400)
 
 
+@pytest.mark.parametrize("value", ["x=%00", "fields=%00", "title=" + "a" * 5000])
+def test_what_is_missing_goes_before_values_that_are_none(reference: API, value: str) -> None:
+    assert reference.refusal(f"pages/?{value}&site=nowhere.example", 404)
+    assert reference.refusal(f"pages/999/?{value}", 404)
+    assert reference.refusal(f"pages/find/?html_path=/nowhere/&{value}", 404)
+    assert reference.refusal(f"pages/2/?{value}", 400)
+    assert reference.refusal(f"pages/find/?id=2&{value}", 400)
+
+
 # Fields.
 
 

@@ -15,7 +15,7 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import noted, on_databases, writing
+from tests.databases import noted, on_databases, storage, writing
 from tests.generated import contents, requests
 from tests.rewriting import Change, Content, Refused, changes
 from tests.samples import Record, blog, page, private, site
@@ -462,13 +462,67 @@ FILMS: list[Any] = [
     lambda writer: writer.update("films", 1, title="x"),
     lambda writer: writer.delete("films", 1),
     lambda writer: writer.record("films", 1),
+    lambda writer: writer.refresh("films"),
+    lambda writer: writer.refresh("films", 1),
 ]
 
 
-@pytest.mark.parametrize("change", FILMS, ids=["add", "update", "delete", "record"])
+@pytest.mark.parametrize("change", FILMS)
 def test_an_unknown_endpoint_is_named(api: API, change: Any) -> None:
     with writing(api) as writer, pytest.raises(ContentError, match=r"films.*pages"):
         change(writer)
+
+
+@pytest.mark.parametrize("id", [2**70, -(2**70), "2", None])
+def test_an_id_that_is_none_is_of_no_object(api: API, id: Any) -> None:
+    with writing(api) as writer:
+        for change in (writer.record, writer.update, writer.delete):
+            with pytest.raises(ContentError, match="there is no such object"):
+                change("pages", id)
+
+
+@pytest.mark.parametrize("parent", [2**70, "2", 99])
+def test_a_parent_that_is_none_is_refused(api: API, parent: Any) -> None:
+    with writing(api) as writer, pytest.raises(ContentError, match="parent"):
+        writer.add("pages", {**plain_new(), "parent": parent})
+
+
+def plain_new() -> Record:
+    """The record of a page without an id and a slug."""
+    return {name: value for name, value in page(9).items() if name not in ("id", "slug")}
+
+
+def test_child_objects_without_an_id_get_one_that_is_not_given(api: API) -> None:
+    authors = [{"name": "a"}, {"id": 1, "name": "b"}, {"name": "c"}, {"id": 7, "name": "d"}]
+    with writing(api) as writer:
+        added = writer.add("pages", blog(9, 1, authors=authors))
+        known = writer.record("pages", added)["authors"]
+    ids = [author["id"] for author in known]
+    assert len(set(ids)) == 4
+    assert (ids[1], ids[3]) == (1, 7)
+
+
+def test_nothing_is_changed_after_the_block(api: API) -> None:
+    with writing(api) as writer:
+        writer.unpublish(2)
+    tag = api.get("pages/").headers["ETag"]
+    changes: list[Any] = [
+        lambda: writer.publish(2),
+        lambda: writer.unpublish(3),
+        lambda: writer.refresh(),
+        lambda: writer.delete_site("localhost"),
+    ]
+    for change in changes:
+        with pytest.raises(RuntimeError, match="The block is over"):
+            change()
+    assert api.get("pages/", headers={"If-None-Match": tag}).status_code == 304
+
+
+def test_nothing_is_dumped_within_a_block(api: API) -> None:
+    with writing(api) as writer:
+        writer.unpublish(2)
+        with pytest.raises(RuntimeError, match="Content is not dumped while it is changed"):
+            list(storage(api).dump())
 
 
 # Copies of pages.

@@ -92,6 +92,8 @@ FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
     ),
     "datetime_stamp": (fields.DateTime(format="timestamp"), "1970-01-02", 86400.0),
     "datetime_format": (fields.DateTime(format="%Y"), "2026-01-15T08:00:00Z", "2026"),
+    "naive_iso": (fields.NaiveDateTime(), "2026-01-15T08:00:00Z", "2026-01-15T08:00:00Z"),
+    "aware_iso": (fields.AwareDateTime(), "2026-01-15T08:00:00Z", "2026-01-15T08:00:00Z"),
     "naive": (fields.NaiveDateTime(format="%H"), "2026-01-15T08:00:00Z", "08"),
     "aware": (fields.AwareDateTime(format="%H"), "2026-01-15T08:00:00Z", "08"),
     "timedelta": (fields.TimeDelta(), 90, 90),

@@ -609,6 +609,12 @@ def test_tags_of_other_compressors_are_known(open_api: API) -> None:
         assert response.headers["ETag"] == tags
 
 
+@pytest.mark.parametrize("tags", ['""', 'W/""', '"x", "", "y"', "", ",", '"'])
+def test_tags_that_are_none_are_not_known(open_api: API, tags: str) -> None:
+    for path in (*PATHS, "pages/find/?id=3"):
+        assert ask(open_api, path, tags).status_code in (200, 302)
+
+
 def test_a_change_is_seen_through_compression(make_api: MakeAPI) -> None:
     api = make_api(CONTENT, types=TYPES)
     Compress(api.app)

@@ -300,7 +300,10 @@ class PeeweeBackend(Backend):
             reader = self._writing_reader()
             writer = Writer(self.tables, self.registry, reader)
             sites = self._sites() if content_changed.receivers else None
-            yield writer
+            try:
+                yield writer
+            finally:
+                writer.is_over = True
             tags = frozenset() if sites is None else writer.tags()
             if tags and sites != self._sites():
                 tags = frozenset([EVERYTHING])
@@ -363,6 +366,8 @@ class PeeweeBackend(Backend):
     def _snapshot(self) -> Iterator[DatabaseReader]:
         """Reads the content as it is now, for as long as it takes."""
         database = self.engine.reading
+        if database.in_transaction():
+            raise RuntimeError("Content is not dumped while it is changed; end the change first.")
         self._require_ready()
         try:
             with self._answering(), connected(database), self.engine.snapshot():

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from peewee import fn
 
 from flask_contentapi.errors import ContentError
+from flask_contentapi.kinds import INT64
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import ObjectType, Registry
@@ -50,6 +51,8 @@ class Objects:
 
     def exists(self, table: OwnTable, identity: Any) -> bool:
         """Whether a table has a row with an id."""
+        if not isinstance(identity, int) or identity not in INT64:
+            return False
         return self.count(table, table.fields["id"] == identity) > 0
 
     def is_there(self, endpoint: str, identity: Any) -> bool:
@@ -98,8 +101,10 @@ class Objects:
         :raises ContentError: if there is no such object.
         """
         base = self._reader.tables.endpoints[self.endpoint(endpoint).endpoint.name].base
-        query = base.model.select(base.fields["type"]).where(base.fields["id"] == identity)
-        found: list[str] = [label for (label,) in self._reader.all(query)]
+        found: list[str] = []
+        if self.exists(base, identity):
+            query = base.model.select(base.fields["type"]).where(base.fields["id"] == identity)
+            found = [label for (label,) in self._reader.all(query)]
         if not found:
             place = Place(endpoint, 0, f"{endpoint} {identity}")
             refuse(place, "", "there is no such object")
@@ -150,9 +155,11 @@ class Objects:
         tables = (known.base, *known.lineage(declared.label))
         return next(table.many[column] for table in tables if column in table.many)
 
-    def _with_ids(self, table: OwnTable, children: Iterable[Any]) -> list[Any]:
+    def _with_ids(self, table: OwnTable, children: Sequence[Any]) -> list[Any]:
         """Records of child objects, each with an id."""
-        identity = self.next_id(table)
+        given = (child.get("id") for child in children if isinstance(child, Mapping))
+        highest = max((i for i in given if isinstance(i, int) and i in INT64), default=0)
+        identity = max(self.next_id(table), highest + 1)
         completed = []
         for child in children:
             if isinstance(child, Mapping) and child.get("id") is None:

@@ -33,6 +33,8 @@ def _whole(method: Method) -> Method:
 
     @wraps(method)
     def change(self: Writer, *args: Any, **options: Any) -> Any:
+        if self.is_over:
+            raise RuntimeError("The block is over in which the content is changed; begin another.")
         with self.database.atomic():
             return method(self, *args, **options)
 
@@ -55,6 +57,8 @@ class Writer:
         self._registry = registry
         self._reader = reader
         self.database = tables.engine.database
+        #: Whether the transaction is at its end.
+        self.is_over = False
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
         self._branches = Branches(tables, reader)
@@ -85,8 +89,9 @@ class Writer:
         if given.get("id") is None:
             given["id"] = self._objects.next_id(tables.base)
         if tables.endpoint.tree and not given.get("slug"):
-            title = str(given.get("title", ""))
-            given["slug"] = self._branches.free_slug(given.get("parent"), title)
+            title, parent = str(given.get("title", "")), given.get("parent")
+            known = parent if self._objects.is_there(endpoint, parent) else None
+            given["slug"] = self._branches.free_slug(known, title)
         row, extras = self._read(endpoint, given)
         place = _place(endpoint, row[0])
         if self._objects.is_there(endpoint, row[0]):
@@ -264,12 +269,16 @@ class Writer:
         found = query.where(equals(fields["translation_key"], key) & (fields["locale"] == locale))
         return next((page for (page,) in self._reader.all(found)), None)
 
+    @_whole
     def refresh(self, endpoint: str | None = None, *ids: int) -> None:
         """Takes notice of what the site's own code has changed in rows of mapped models.
 
         :param endpoint: where they are served; None: wherever.
         :param ids: the objects that are others now, new or gone; none: all.
+        :raises ContentError: if there is no such endpoint.
         """
+        if endpoint is not None:
+            self._objects.endpoint(endpoint)
         if endpoint is not None and ids:
             reindex(self._reader, endpoint, ids)
             self._changes.turned(endpoint, *ids)
@@ -326,6 +335,7 @@ class Writer:
             number = self._objects.next_id(table)
         self._objects.put(table, {"id": number, **read})
 
+    @_whole
     def delete_site(self, hostname: str, port: int = 80) -> int | None:
         """Takes a site away; its pages stay.
 
@@ -379,6 +389,7 @@ class Writer:
         if above is not None:
             reader.note(place, "parent", "the collections above it form a circle")
 
+    @_whole
     def delete_collection(self, id: int) -> None:
         """Takes a collection away.
 
