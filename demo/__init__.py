@@ -1,6 +1,6 @@
 """Windfall, a community orchard: a small site whose every page is made from the JSON API.
 
-Run it with ``flask --app demo run``. The content is in ``content/``, what it is made of in
+Run it with ``python3 demo``. The content is in ``content/``, what it is made of in
 :mod:`demo.types`, and what turns it into HTML in :mod:`demo.site` and ``templates/``.
 """
 
@@ -29,7 +29,7 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
     app.config.update(
         SECRET_KEY="known to all",  # noqa: S106 - a real site has its own, and keeps it
         SESSION_COOKIE_SAMESITE="Lax",
-        CMSAPI_BACKEND="jsonfiles:content",
+        CMSAPI_BACKEND="sqlite:///instance/demo.db",
         CMS_I18N_ENABLED=True,
     )
     app.config.from_prefixed_env()

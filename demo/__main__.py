@@ -7,8 +7,10 @@ after it; ``FLASK_RUN_PORT`` names another one to begin with.
 
 from __future__ import annotations
 
+import argparse
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -20,21 +22,21 @@ HERE = Path(__file__).resolve().parent
 
 def main() -> int:
     """Makes what is missing, says where the demo is, and serves it until it is stopped."""
+    backend = _arguments().backend
     environment = runpy.run_path(str(HERE / "environment.py"))["environment"]
     (HERE / "instance").mkdir(exist_ok=True)
-    backend = sys.argv[1] if len(sys.argv) > 1 else "sqlite:///instance/demo.db"
-    command = [environment("demo"), "-m", "flask", "--app", "demo"]
-    given: dict[str, Any] = {
-        "cwd": HERE.parent,
-        "env": {**os.environ, "FLASK_CMSAPI_BACKEND": backend},
-    }
+    command = [str(environment("demo")), "-m", "flask", "--app", "demo"]
+    named = {"FLASK_CMSAPI_BACKEND": backend} if backend else {}
+    given: dict[str, Any] = {"cwd": HERE.parent, "env": {**os.environ, **named}}
 
     def contentapi(*arguments: str) -> bytes:
         done = subprocess.run(
             [*command, "contentapi", *arguments], **given, capture_output=True, check=False
         )
         if done.returncode:
-            raise SystemExit(done.stderr.decode())
+            typed = " ".join([*(f"{name}={value}" for name, value in named.items()), *command])
+            message = done.stderr.decode()
+            raise SystemExit(message.replace("flask contentapi", f"{typed} contentapi"))
         return bytes(done.stdout)
 
     contentapi("init-db")
@@ -43,7 +45,33 @@ def main() -> int:
     port = _free_port()
     print(f"\nThe demo is at http://127.0.0.1:{port}/ and its API at", end=" ")
     print(f"http://127.0.0.1:{port}/api/v2/pages/\nControl-C ends it.\n", flush=True)
-    return subprocess.call([*command, "run", "--port", str(port)], **given)
+    return _serve([*command, "run", "--port", str(port)], given)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        usage="[FLASK_RUN_PORT=5000] python3 demo [BACKEND]",
+        description="Starts the demo. The first time it makes a virtual environment in .venv.",
+        epilog="FLASK_RUN_PORT is the port to begin with; the first free one from there is taken.",
+    )
+    parser.add_argument(
+        "backend",
+        metavar="BACKEND",
+        nargs="?",
+        help="where the content is: jsonfiles:content, or the address of a database; "
+        "usually an SQLite file in demo/instance",
+    )
+    return parser.parse_args()
+
+
+def _serve(command: list[str], given: dict[str, Any]) -> int:
+    """Runs the server until it ends or this process is to end."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    with subprocess.Popen(command, **given) as server:
+        try:
+            return server.wait()
+        finally:
+            server.terminate()
 
 
 def _free_port() -> int:

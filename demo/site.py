@@ -20,6 +20,7 @@ from flask import (
     url_for,
 )
 from flask.typing import ResponseReturnValue
+from jinja2 import Template
 from werkzeug.exceptions import HTTPException
 
 from demo import api, members
@@ -40,13 +41,14 @@ files = Blueprint("files", __name__)
 @pages.get("/")
 @pages.get("/<path:path>/")
 def page(path: str = "") -> ResponseReturnValue:
-    """Any page of the tree; its type names the template."""
+    """Any page of the tree; its type names the template, if there is one."""
     found = api.find(request.path)
     original = found["meta"]["alias_of"]
     if original:
         return redirect(original["meta"]["html_url"], 301)
-    template = found["meta"]["type"].rpartition(".")[2]
-    return render_template(f"pages/{template}.html", page=found, source=found.url)
+    own = (found["meta"]["type"] or "").rpartition(".")[2]
+    templates: list[str | Template] = [f"pages/{own}.html", "pages/Page.html"]
+    return render_template(templates, page=found, source=found.url)
 
 
 @pages.get("/apple/<slug>/")

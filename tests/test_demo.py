@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,11 @@ from werkzeug.test import TestResponse
 import demo
 from demo import create_app, members
 from demo.languages import LANGUAGES
+from demo.types import TYPES
+from flask_contentapi import Page
+from flask_contentapi_memory import MemoryBackend
+from tests.clones import copy_demo
+from tests.servers import answers, free_port, start, stop
 
 DEMO = Path(demo.__file__).parent
 HOST = "http://localhost/"
@@ -29,7 +39,7 @@ MINUTES = "/media/documents/members/minutes-2026.pdf"
 
 @pytest.fixture(scope="module")
 def site() -> Flask:
-    return create_app({"TESTING": True})
+    return create_app({"TESTING": True, "CMSAPI_BACKEND": "jsonfiles:content"})
 
 
 @pytest.fixture
@@ -380,3 +390,63 @@ def test_errors_keep_their_headers(visitor: FlaskClient) -> None:
     answer = visitor.post("/search/")
     assert answer.status_code == 405
     assert answer.headers["Allow"]
+
+
+# Starting it.
+
+
+def test_help_is_there_at_once(tmp_path: Path) -> None:
+    shutil.copytree(DEMO, tmp_path / "demo")
+    shown = subprocess.check_output([sys.executable, "demo", "--help"], cwd=tmp_path, text=True)
+    assert shown.startswith("usage: [FLASK_RUN_PORT=5000] python3 demo [BACKEND]\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]
+
+
+def test_server_ends_with_what_started_it(tmp_path: Path) -> None:
+    copy_demo(tmp_path)
+    port = free_port()
+    environment = {**os.environ, "FLASK_RUN_PORT": str(port)}
+    stop(start([sys.executable, "demo"], port, cwd=tmp_path, env=environment))
+    assert not answers(port)
+
+
+def test_demo_is_made_fit_by_the_command_that_it_names(tmp_path: Path) -> None:
+    copy_demo(tmp_path)
+    flask = [sys.executable, "-m", "flask", "--app", "demo", "contentapi"]
+    (tmp_path / "demo" / "instance").mkdir()
+    subprocess.check_call([*flask, "init-db"], cwd=tmp_path)
+    types = tmp_path / "demo" / "types.py"
+    types.write_text(
+        f"{types.read_text()}class NewPage(Page): text = fields.String()\nTYPES.append(NewPage)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    named = re.search(r"with the command: (.+ contentapi migrate)\.", done.stderr)
+    assert named is not None, done.stderr
+    shown = subprocess.check_output(shlex.split(named[1]), cwd=tmp_path, text=True)
+    assert shown == "The table contentapi_demo_newpage is new.\n"
+
+
+# Types without a template.
+
+
+class NewPage(Page):
+    app_label = "demo"
+
+
+@pytest.mark.parametrize("types", [[], [NewPage]])
+def test_types_without_a_template_are_shown_plainly(
+    types: list[type[Page]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = {"id": 1, "type": "demo.HomePage", "title": "Home", "slug": "en", "locale": "en"}
+    new = {"id": 2, "type": "demo.NewPage", "title": "New here", "slug": "new", "parent": 1}
+    site = {"hostname": "localhost", "root_page": 1, "is_default": True}
+    content: dict[str, list[Any]] = {"sites": [site], "locales": ["en", "de"], "pages": [home, new]}
+    monkeypatch.setattr("demo.TYPES", [*TYPES, *types])
+    app = create_app({"TESTING": True, "CMSAPI_BACKEND": MemoryBackend(content)})
+    assert "<h1>New here</h1>" in app.test_client().get("/new/").text
+
+
+def test_lists_begin_in_english(visitor: FlaskClient) -> None:
+    assert everything(visitor, "pages")[0]["meta"]["html_url"] == "http://localhost/"

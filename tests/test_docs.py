@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import doctest
-import hashlib
 import importlib
 import inspect
 import re
-import shutil
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +24,7 @@ from flask_contentapi.cli import COMMANDS
 from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import PARAMETERS, Registry
 from flask_contentapi.settings import Settings
+from tests.clones import copy_demo
 from tests.pages import PAGES, ROOT, Block, blocks_of, text_of
 from tests.servers import SERVERS, why_missing
 from tests.stores import fresh_address, leave_out
@@ -57,7 +55,7 @@ MODULES = sorted(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.p
 
 @pytest.fixture(scope="module")
 def demo() -> Flask:
-    return create_app({"TESTING": True})
+    return create_app({"TESTING": True, "CMSAPI_BACKEND": "jsonfiles:content"})
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in (TUTORIAL, DATABASES)])
@@ -110,20 +108,6 @@ def tutorial() -> list[list[Block]]:
         for text in (POSTGRESQL, "python3 demo")
     ]
     return [blocks[: places[0]], blocks[places[0] : places[1]], blocks[places[1] :]]
-
-
-def copy_demo(folder: Path) -> None:
-    """Makes a folder like a clone in which the demo has been started before."""
-    leave = shutil.ignore_patterns("instance", "__pycache__")
-    shutil.copytree(ROOT / "demo", folder / "demo", ignore=leave)
-    shutil.copy(ROOT / "setup.cfg", folder)
-    environment = folder / ".venv"
-    environment.mkdir()
-    for name in ("bin", "lib"):
-        (environment / name).symlink_to(Path(sys.prefix, name))
-    shutil.copy(Path(sys.prefix, "pyvenv.cfg"), environment)
-    installed = hashlib.sha256((folder / "setup.cfg").read_bytes()).hexdigest()
-    (environment / "installed-demo").write_text(installed)
 
 
 @pytest.mark.parametrize("page", PAGES)
