@@ -33,9 +33,10 @@ Record = tuple[str, Any]
 
 
 def is_command() -> bool:
-    """Whether the application is made for a command of its own, which says itself what is wrong."""
+    """Whether this is done for a command of its own, which says itself what is wrong."""
     context = click.get_current_context(silent=True)
-    return context is not None and isinstance(context.command, FlaskGroup)
+    command = context and context.command
+    return isinstance(command, FlaskGroup) or command in COMMANDS
 
 
 def _pass_state(command: Callable[..., None]) -> Callable[..., None]:

@@ -27,6 +27,7 @@ __all__ = [
     "read_library",
     "relations",
     "revise_library",
+    "undeclared",
 ]
 
 Content = Mapping[str, Iterable[Any]]
@@ -125,11 +126,17 @@ class Library:
             for row in table.rows:
                 place = _place(table, row)
                 if row[1] not in table.endpoint.types:
-                    yield place.problem("type", f"{row[1]!r} is not declared")
+                    yield place.problem("type", undeclared(row[1], table.endpoint))
                 declared = table.endpoint.type_of(row[1])
                 for inner, name, target, identity in relations(place, declared, row):
                     if identity not in ids[target]:
                         yield inner.problem(name, f"there is no object {identity} in {target}")
+
+
+def undeclared(label: str, endpoint: Endpoint) -> str:
+    """What is wrong with an object whose type is not declared."""
+    hint = suggest(label, endpoint.types)
+    return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
 
 
 def relations(
@@ -151,16 +158,19 @@ STRUCTURAL = frozenset(
 )
 
 
-def read_library(content: Content, registry: Registry, *, outline: bool = False) -> Library:
+def read_library(
+    content: Content, registry: Registry, *, outline: bool = False, logs: bool = True
+) -> Library:
     """Reads and checks the whole content.
 
     :param content: a list of records for each section (``locales``, ``sites``, ``collections``
         and each endpoint); instances of the declared classes may stand among the records.
     :param outline: whether to keep of each object only :data:`STRUCTURAL` columns, None for the
         others, and those of its endpoint's base, for content that is not to be kept in memory.
+    :param logs: whether types that are not declared are logged.
     :raises ContentError: with every problem found.
     """
-    reader = RecordReader(registry)
+    reader = RecordReader(registry, logs=logs)
     content = _sections(content, registry, reader)
     collections = _read_collections(content.get("collections", ()), reader)
     tables = {

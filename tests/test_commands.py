@@ -197,6 +197,23 @@ def test_files_for_a_section_may_be_replaced() -> None:
         assert run(app, "load", "-", input=json.dumps(CONTENT)).startswith("2 pages")
 
 
+# Types that are not declared.
+
+
+@pytest.mark.parametrize("backend", ["jsonfiles", "sqlite"])
+def test_undeclared_types_are_said_once(backend: str, caplog: pytest.LogCaptureFixture) -> None:
+    source, app = site_at(fresh_address("jsonfiles")), site_at(fresh_address(backend))
+    wrong = {"pages": [plain(1, type="flask_contentapi.Pages")]}
+    said = "'flask_contentapi.Pages' is not declared. Did you mean 'flask_contentapi.Page'?"
+    run(source, "load", "-", input=json.dumps(wrong))
+    caplog.clear()
+    run(app, "load", source.config["CMSAPI_BACKEND"])
+    assert caplog.messages == [f"pages 1: the type {said}"]
+    caplog.clear()
+    shown = run(app, "check")
+    assert (shown.count(said), caplog.messages) == (1, [])
+
+
 # Notes.
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.cli import is_command
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
@@ -138,7 +139,7 @@ class JSONFilesBackend(SnapshotBackend):
     def _check_files(self) -> Iterable[Problem]:
         try:
             _, reading = self._read(FileReader(self._kept))
-            return [*reading.locate(reading.library(self.registry).check())]
+            return [*reading.locate(reading.library(self.registry, logs=False).check())]
         except ContentError as error:
             return error.problems
 
@@ -193,7 +194,7 @@ class JSONFilesBackend(SnapshotBackend):
         self._fingerprint, reading = self._read(files)
         self._kept = files.kept
         if reading.problems or not (is_served and files.is_unchanged):
-            self._serve(reading.library(self.registry))
+            self._serve(reading.library(self.registry, logs=not is_command()))
         self._is_served = True
         self._complained = ()
 

@@ -53,9 +53,10 @@ class Reading:
     noted: list[Problem] = field(default_factory=list)
     partial: bool = False
 
-    def library(self, registry: Registry) -> Library:
+    def library(self, registry: Registry, *, logs: bool = True) -> Library:
         """The content, checked.
 
+        :param logs: whether types that are not declared are logged.
         :raises ContentError: with every problem, and the file and line of each.
         """
         noted = list(self.noted)
@@ -63,7 +64,7 @@ class Reading:
             noted += _check_each(self.content, registry)
         else:
             try:
-                library = read_library(self.content, registry)
+                library = read_library(self.content, registry, logs=logs)
             except ContentError as error:
                 noted += error.problems
         if self.problems or noted:
