@@ -179,11 +179,13 @@ def plans_of(api: API, backend: str) -> Callable[..., list[Plan]]:
     """Gives the plans of all statements that a request makes."""
     database = storage(api).engine.database
 
-    def plans(path: str, walks: bool = False) -> list[Plan]:
+    def plans(path: str, walks: bool = False, anew: bool = False) -> list[Plan]:
         made: list[Any] = []
         api.get(path)
-        structure: Any = getattr(api.backend, "_structure")  # noqa: B009 - it is nobody else's
-        structure._totals.clear()
+        held: Any = api.backend
+        held._structure._totals.clear()
+        if anew:
+            held._structure = None
         hook = made.append
         database.query_hooks.append(hook)
         response = api.get(path)
@@ -248,6 +250,15 @@ def test_what_few_objects_meet_is_found_by_an_index(
     reads = [read for plan in plans for read in plan.reads]
     assert [read for read in reads if read.whole and not is_small(read.table)] == []
     assert any(re.match(key, read.key) for read in reads), plans
+
+
+def test_what_is_kept_between_requests_is_found_by_indexes(
+    plans_of: Callable[..., list[Plan]],
+) -> None:
+    reads = [read for plan in plans_of("pages/2500/", anew=True) for read in plan.reads]
+    reads = [read for read in reads if read.table == PAGES]
+    assert len(reads) > 5
+    assert [read for read in reads if read.whole] == []
 
 
 #: Requests that all pages meet, of which the first ones in some order are wanted.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, reduce
-from operator import or_
+from operator import itemgetter, or_
 from typing import Any, NamedTuple
 
 import peewee
@@ -125,7 +125,8 @@ class Structure:
         keys = {found for (found,) in self._all(self._pages.model.select(key).where(named))}
         same = [self._tables.engine.equals(key, found) for found in keys - {None}]
         query = self._pages.model.select(*columns).where(reduce(or_, same, named))
-        rows = self._all(query.order_by(fields["path_"]))
+        # To be given in order, all pages would be walked through.
+        rows = sorted(self._all(query), key=itemgetter(_HOME_COLUMNS.index("path_")))
         self._homes = {row[0]: row[4] for row in rows}
         return {
             row[0]: tuple(Home(*home[:3]) for home in (row, *_translations(row, rows)))
@@ -155,11 +156,11 @@ class Structure:
     def _page_restrictions(self) -> Mapping[int, Restriction]:
         fields = self._pages.fields
         above = self._pages.model.alias()
-        access = getattr(above, fields["access_"].name)
-        query = (
-            self._pages.model.select(fields["id"], fields["restriction"], access)
-            .join(above, peewee.JOIN.LEFT_OUTER, on=(above.id == fields["parent"]))
-            .where(fields["is_restricted_"] == True)  # noqa: E712 - a condition in SQL
+        access = above.select(getattr(above, fields["access_"].name))
+        within = access.where(above.id == fields["parent"])
+        # Where no page is restricted, an index is not trusted with an equality.
+        query = self._pages.model.select(fields["id"], fields["restriction"], within).where(
+            fields["is_restricted_"] > False
         )
         return {page: Restriction(within or None, rule) for page, rule, within in self._all(query)}
 
