@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from functools import wraps
 from itertools import groupby
 from operator import itemgetter
@@ -169,8 +169,10 @@ def _replace(backend: Backend, content: Mapping[str, Any], name: str, *, yes: bo
     :param name: what the backend is called.
     :param yes: whether things may go that are more than content.
     """
-    lost = "" if yes else backend.lost_by_loading()
-    if lost:
+    lost = backend.lost_by_loading()
+    if not any(_counts(content).values()):
+        lost = "There is nothing in it, so that all content would go."
+    if lost and not yes:
         raise ConfigurationError(f"{lost} If that is meant, say --yes.")
     backend.load(content)
     click.echo(f"{_amounts(_counts(content))} loaded into {name}.")
@@ -346,7 +348,7 @@ def _read_json(source: str) -> dict[str, Any]:
     """The content in a JSON file, or on the standard input."""
     try:
         with _opened(source) as stream:
-            content = json.load(stream)
+            content = _parsed(stream.read())
     except ValueError as error:
         raise click.FileError(source, f"it is no JSON: {error}") from None
     if not isinstance(content, dict):
@@ -357,10 +359,40 @@ def _read_json(source: str) -> dict[str, Any]:
 def _read_lines(source: str) -> Iterator[Record]:
     """The records in a file of JSON lines."""
     with _opened(source) as stream:
-        for number, line in enumerate(stream, 1):
-            try:
-                section, record = json.loads(line)
-            except (ValueError, TypeError):
-                message = f"line {number} must be a section and a record, in JSON"
-                raise click.FileError(source, message) from None
-            yield section, record
+        for number, line in enumerate(_lines(source, stream), 1):
+            yield _read_line(source, number, line)
+
+
+def _lines(source: str, stream: TextIO) -> Iterator[str]:
+    try:
+        yield from stream
+    except UnicodeDecodeError as error:
+        raise click.FileError(source, f"it is no UTF-8: {error.reason}") from None
+
+
+def _read_line(source: str, number: int, line: str) -> Record:
+    with suppress(ValueError, TypeError):
+        section, record = _parsed(line)
+        if isinstance(section, str):
+            return section, record
+    raise click.FileError(source, f"line {number} must be a section and a record, in JSON")
+
+
+def _parsed(text: str) -> Any:
+    """A JSON value.
+
+    :raises ValueError: if it is none, or says something twice.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are each there once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} is there twice")
+    return found

@@ -149,7 +149,7 @@ def test_load_and_dump_say_what_they_did(end: str, tmp_path: Path) -> None:
     address = fresh_address("jsonfiles")
     assert run(app, "dump", address) == "2 pages, 1 image loaded into jsonfiles.\n"
     assert run(app, "load", address) == "2 pages, 1 image loaded into sqlite.\n"
-    assert run(app, "load", "-", input="{}") == "Nothing loaded into sqlite.\n"
+    assert run(app, "load", "--yes", "-", input="{}") == "Nothing loaded into sqlite.\n"
 
 
 def test_progress_tells_checking_from_writing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,3 +229,42 @@ def test_what_is_no_longer_declared_is_no_problem() -> None:
 class Old(Page):
     app_label = "w"
     text = fields.String()
+
+
+# What cannot be read.
+
+#: For each file what is in it, and what is said.
+UNREADABLE: dict[str, tuple[str | bytes, str]] = {
+    "deep.json": ('{"pages": ' + "[" * 10**5, "nested too deeply"),
+    "cut.json": ('{"pages": [', "it is no JSON"),
+    "twice.json": ('{"pages": [], "pages": []}', "the key 'pages' is there twice"),
+    "inside.json": ('{"pages": [{"id": 1, "id": 2}]}', "the key 'id' is there twice"),
+    "latin.json": (b'{"pages": ["\xff"]}', "it is no JSON"),
+    "empty.json": ("{}", "There is nothing in it"),
+    "deep.jsonl": ("[" * 10**5, "line 1 must be a section and a record"),
+    "list.jsonl": ('["pages", {}]\n[["pages"], {}]', "line 2 must be a section and a record"),
+    "twice.jsonl": ('["pages", {"id": 1, "id": 2}]', "line 1 must be a section and a record"),
+    "latin.jsonl": (b'["pages", "\xff"]', "it is no UTF-8"),
+    "empty.jsonl": ("", "There is nothing in it"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_not_loaded(name: str, tmp_path: Path) -> None:
+    app = site_at(fresh_address("sqlite"))
+    good, bad = tmp_path / "good.json", tmp_path / name
+    good.write_text(json.dumps(CONTENT))
+    run(app, "load", str(good))
+    held = run(app, "dump", "-")
+    text, said = UNREADABLE[name]
+    bad.write_bytes(text if isinstance(text, bytes) else text.encode())
+    output = run(app, "load", str(bad))
+    assert said in output
+    assert output.endswith("1")
+    assert run(app, "dump", "-") == held
+
+
+def test_nothing_is_loaded_only_if_that_is_meant(tmp_path: Path) -> None:
+    app = site_at(fresh_address("sqlite"))
+    (tmp_path / "empty.jsonl").touch()
+    assert "Nothing loaded" in run(app, "load", "--yes", str(tmp_path / "empty.jsonl"))
