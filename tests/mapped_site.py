@@ -106,7 +106,7 @@ class Piece(peewee.Model):
     story = peewee.ForeignKeyField(Story, on_delete="CASCADE")
     name = peewee.TextField(null=True)
     picture = peewee.ForeignKeyField(Picture, null=True)
-    place = peewee.IntegerField()
+    place = peewee.IntegerField(null=True)
 
 
 _STORY_WORDS = Story.keywords.through_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -364,6 +365,22 @@ def test_what_the_site_tells_of_has_another_tag(site: API, database: Any) -> Non
     assert site.ids("pages/?search=thunder", headers=HEADERS) == [1002]
 
 
+def test_all_pages_below_what_the_site_tells_of_are_told_of(site: API, database: Any) -> None:
+    change(database, 1, slug="moved")
+    with writing(site) as writer:
+        writer.refresh("pages", 1001)
+        assert {"pages-1001", "pages-1002", "pages-1003"} <= writer.tags()
+        assert "pages-1007" not in writer.tags()
+
+
+def test_a_page_that_is_gone_may_have_had_any_below_it(site: API, database: Any) -> None:
+    with database:
+        Story.delete().where(Story.id == 7).execute()
+    with writing(site) as writer:
+        writer.refresh("pages", 1007)
+        assert writer.tags() == {"content"}
+
+
 def test_all_words_can_be_found_anew(site: API, database: Any) -> None:
     with database:
         Story.insert(id=8, headline="Snow", slug="snow", live=True).execute()
@@ -504,6 +521,9 @@ def test_records_of_rows_are_not_loaded(site: API) -> None:
         lambda writer: writer.delete("images", 1),
         lambda writer: writer.add("pages", page(9, 1001, type="w.Plain")),
         lambda writer: writer.move(3, 1001),
+        lambda writer: writer.add("pages", page(9, UNDER, type="w.Plain", slug="größe")),
+        lambda writer: writer.update("pages", new_page(writer, UNDER, "new"), slug="größe"),
+        lambda writer: writer.move(new_page(writer, 1, "größe"), UNDER),
         lambda writer: writer.put_site(hostname="b.example", root_page=1001),
     ],
 )
@@ -512,6 +532,29 @@ def test_rows_are_not_written(told: API, change: Callable[[Writer], Any]) -> Non
     with pytest.raises(ContentError), writing(told) as writer:
         change(writer)
     assert told.dump() == before
+
+
+def new_page(writer: Writer, parent: int, slug: str) -> int:
+    """A page of the backend's own."""
+    return writer.add("pages", page(9, parent, type="w.Plain", slug=slug))
+
+
+def test_a_slug_that_is_made_of_a_title_is_that_of_no_row(site: API) -> None:
+    with writing(site) as writer:
+        ids = [
+            writer.add("pages", {"type": "w.Plain", "parent": UNDER, "title": "S7"}) for _ in "ab"
+        ]
+        assert [writer.record("pages", id)["slug"] for id in ids] == ["s7-2", "s7-3"]
+
+
+def test_a_page_whose_slug_a_row_has_taken_can_be_changed(site: API, database: Any) -> None:
+    with writing(site) as writer:
+        new_page(writer, UNDER, "new")
+    change(database, 7, slug="new")
+    with writing(site) as writer:
+        writer.update("pages", 9, title="Changed")
+        writer.move(9, UNDER, before=None)
+    assert site.json("pages/9/", headers=HEADERS)["title"] == "Changed"
 
 
 # Other mappings.
@@ -608,6 +651,161 @@ def test_what_cannot_be_read_is_null(make: MakeSite, database: Any, backend: str
     )
     shown = "cannot be read; it is shown as null"
     assert f"pages 1002 (row 2 of story), day: {shown}" in problems(api)
+
+
+RAW = peewee.SQL("x'ff61'")
+NO_TEXT = peewee.SQL("CAST(x'ff61' AS TEXT)")
+HUGE = peewee.SQL("9e999")
+#: Values that are none of a kind, as far as a database takes such: the column of a story, what
+#: stands there, and what is shown of it. SQLite takes all.
+ODD: dict[str, list[tuple[str, Any, Any]]] = {
+    "sqlite": [
+        *(("headline", value, "") for value in (RAW, NO_TEXT)),
+        *(("text", value, "") for value in (RAW, NO_TEXT)),
+        *(("number", v, None) for v in ("abc", "", 1.5, HUGE, RAW, NO_TEXT, "9" * 22)),
+        *(("paper", value, None) for value in ("", "abc", 1.5, HUGE, RAW, NO_TEXT)),
+        *(("picture", value, None) for value in ("", "1abc", HUGE, RAW, NO_TEXT)),
+        *(("ratio", value, None) for value in ("abc", "", HUGE, RAW, NO_TEXT)),
+        *(("flag", value, False) for value in ("abc", "1abc", "true", RAW, NO_TEXT)),
+        *(("amount", value, None) for value in ("abc", "", HUGE, RAW, NO_TEXT)),
+        *(("day", value, None) for value in ("2020-13-45", "", HUGE, RAW, NO_TEXT)),
+        *(("clock", value, None) for value in ("25:00", "", HUGE, RAW, NO_TEXT)),
+        *(("moment", v, None) for v in ("2020-13-45 10:00:00", "", 1, HUGE, RAW, NO_TEXT)),
+        *(("data", value, None) for value in ("[", "", HUGE, RAW, NO_TEXT)),
+    ],
+    "postgresql": [
+        *(("ratio", value, None) for value in ("Infinity", "-Infinity", "NaN")),
+        ("amount", "NaN", None),
+        *(("day", value, None) for value in ("infinity", "-infinity", "4000-01-01 BC")),
+        *(("moment", v, None) for v in ("infinity", "0044-03-15 BC", "10000-01-01")),
+        ("clock", "24:00:00", None),
+    ],
+    "mariadb": [
+        *(("day", value, None) for value in ("0000-00-00", "2020-02-00", "0000-01-01")),
+        *(("moment", value, None) for value in ("0000-00-00", "2020-00-00", "0000-01-01")),
+        *(("clock", value, None) for value in ("838:59:59", "-01:00:00", "24:00:00")),
+    ],
+}
+JSON = [("data", f'{{"\\"9": [-{"9" * 30}]}}', None), ("body", f"[{2**63}]", None)]
+#: How check says what is shown.
+SAID: dict[Any, str] = {"": "an empty text", None: "null", False: "false"}
+
+
+def test_what_is_none_of_a_kind_is_shown_as_nothing_and_said(
+    make: MakeSite, database: Any, backend: str
+) -> None:
+    api = make(version=False)
+    for column, value, shown in [*ODD[backend], *JSON]:
+        fill(database, rows())
+        set_raw(database, 1, column, value)
+        name = {"headline": "title"}.get(column, column)
+        one = api.json(f"pages/1001/?fields=_,title,{name}", headers=HEADERS)
+        assert one[name] == shown, (column, value)
+        listed = api.items(f"pages/?type=w.Note&fields=_,id,{name}", headers=HEADERS)
+        assert [page[name] for page in listed if page["id"] == 1001] == [shown], (column, value)
+        said = f"pages 1001 (row 1 of story), {name}: cannot be read; it is shown as {SAID[shown]}"
+        assert problems(api) == [said], (column, value)
+        api.backend.reload()
+        record = {page["id"]: page for page in api.dump()["pages"]}[1001]
+        assert record.get(name, shown) == shown, (column, value)
+
+
+#: What no address can have, and what no parent, tag or child object is.
+ILLEGIBLE: dict[str, list[Any]] = {
+    "sqlite": [RAW, NO_TEXT],
+    "postgresql": ["a/b"],
+    "mariadb": ["a/b"],
+}
+NO_PARENT: dict[str, list[Any]] = {
+    "sqlite": ["", "2abc", RAW, 3],
+    "postgresql": [3],
+    "mariadb": [3],
+}
+NO_NAME: dict[str, list[Any]] = {"sqlite": [RAW, NO_TEXT], "postgresql": [None], "mariadb": [None]}
+
+
+def test_a_slug_that_is_no_text_is_that_of_no_page(
+    make: MakeSite, database: Any, backend: str
+) -> None:
+    api = make(version=False)
+    for slug in ILLEGIBLE[backend]:
+        set_raw(database, 6, "slug", slug)
+        assert 1006 not in api.ids(
+            "pages/?fields=*", headers={**HEADERS, "X-Now": "2028-01-01T00:00:00+00:00"}
+        )
+        said = "slug: must be"
+        assert [text for text in problems(api) if f"pages 1006 (row 6 of story), {said}" in text]
+
+
+def test_a_parent_that_is_no_row_is_that_of_no_page(
+    make: MakeSite, database: Any, backend: str
+) -> None:
+    api = make(version=False)
+    for parent in NO_PARENT[backend]:
+        set_raw(database, 3, "up", parent)
+        assert 1003 not in api.ids("pages/?fields=*", headers=HEADERS)
+        assert len(problems(api)) == 1
+
+
+def test_tags_and_child_objects_without_a_text_harm_nothing(
+    make: MakeSite, database: Any, backend: str
+) -> None:
+    models = mapped(ids_from=SHIFT)
+    models[0].columns["tags"] = TagRows(Piece.story, Piece.name)
+    api = make(models)
+    for name in NO_NAME[backend]:
+        with database:
+            Piece.update(name=name).where(Piece.id == 7).execute()
+        found = api.json("pages/1001/?fields=_,tags,parts(name)", headers=HEADERS)
+        assert found["tags"] == ["first"]
+        assert [part["name"] for part in found["parts"]] == ["", "first"]
+
+
+#: What is no date or number, and what is less than all others then.
+LAST = {
+    "sqlite": [("moment", "soon"), ("moment", "2020-13-45 10:00:00"), ("day", "2020-02-30")],
+    "postgresql": [("moment", "0044-03-15 BC"), ("day", "infinity"), ("ratio", "NaN")],
+    "mariadb": [("moment", "0000-00-00"), ("day", "0000-00-00"), ("clock", "838:59:59")],
+}
+
+
+def test_what_cannot_be_read_is_in_the_order_what_is_not_there_is_in(
+    make: MakeSite, database: Any, backend: str
+) -> None:
+    api = make(version=False)
+    for column, value in LAST[backend]:
+        fill(database, rows())
+        set_raw(database, 5, column, value)
+        rising = api.ids(f"pages/?type=w.Note&order={column}", headers=HEADERS)
+        falling = api.ids(f"pages/?type=w.Note&order=-{column}", headers=HEADERS)
+        assert (rising[-1], falling[0]) == (1001, 1001), (column, value)
+
+
+def test_minus_zero_is_zero(make: MakeSite, database: Any) -> None:
+    api = make(version=False)
+    set_raw(database, 1, "ratio", peewee.SQL("-0.0e0"))
+    assert b'"ratio":0.0' in api.get("pages/1001/?fields=_,ratio", headers=HEADERS).data
+    listed = api.get("pages/?type=w.Note&fields=_,ratio&ratio=0", headers=HEADERS).data
+    assert b'"ratio":0.0' in listed
+
+
+def test_child_objects_without_a_place_come_first(make: MakeSite, database: Any) -> None:
+    api = make(version=False)
+    with database:
+        for id, name, place in ((11, "nowhere", None), (12, "neither", None), (13, "same", 0)):
+            Piece.insert(id=id, story=1, name=name, place=place).execute()
+    found = api.json("pages/1001/?fields=_,parts(name)", headers=HEADERS)["parts"]
+    assert [part["name"] for part in found] == ["nowhere", "neither", "second", "same", "first"]
+
+
+#: Long numbers that are no integers of more than 64 bits.
+@pytest.mark.parametrize(
+    "value", [{"a": "9" * 30}, [-(2**63)], [2**63 - 1], {"9" * 25: ['"', 1e30]}]
+)
+def test_long_numbers_of_json_are_what_they_are(make: MakeSite, database: Any, value: Any) -> None:
+    api = make(version=False)
+    set_raw(database, 1, "data", json.dumps(value))
+    assert api.json("pages/1001/?fields=_,data", headers=HEADERS)["data"] == value
 
 
 #: Times of a page that are none or have no end, by database: the column, the value, and whether

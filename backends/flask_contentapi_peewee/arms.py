@@ -20,6 +20,8 @@ __all__ = ["ABOVE", "KEY", "PLACE", "Arm"]
 PLACE = ("id", "path_", "url_path", "access_")
 #: The columns besides those of our tables: the model's own key, and the path of the page above.
 KEY, ABOVE = "key_", "above_"
+#: What child objects are ordered by that have nothing for it, so that they come first everywhere.
+LOWEST = -(2**63)
 
 
 class Arm:
@@ -146,7 +148,7 @@ class Arm:
         if bound.above is not None:
             places = peewee.Table(_places_name(bound.above))
             place = {name: getattr(places.c, name) for name in PLACE}
-            on = place["id"] == bound.shifted(parent, bound.above)
+            on = place["id"] == self._convert.number(bound.shifted(parent, bound.above))
             yield self._below(place, table, columns).join(places, on=on)
 
     def _below(self, above: Mapping[str, Clause], table: OwnTable, columns: Sequence[str]) -> Any:
@@ -172,6 +174,7 @@ class Arm:
             **self._visible(),
         }
         leads_there = slug.not_in(["", ".", ".."]) & ~self._convert.has(slug, Value("/"))
+        leads_there &= self._convert.legible(slug)
         return self._select(table, values, columns).where(leads_there)
 
     def _visible(self) -> dict[str, Clause]:
@@ -207,20 +210,24 @@ class Arm:
     def _tags(self, given: TagRows, table: OwnTable, columns: Sequence[str]) -> Any:
         link = given.link
         values = {
-            "id": self._convert.typed("integer", self._bound.shifted(link, self._bound.mapped)),
+            "id": self._convert.typed("integer", self._owner(link)),
             "tag": self._convert.stored(table.fields["tag"], given.tag),
         }
         query = link.model.select(*_named(table, values, columns))
         if given.tag.model is not link.model:
             query = query.join(given.tag.model)
-        return query.where(given.tag.is_null(False)).distinct()
+        return query.where(self._convert.legible(given.tag)).distinct()
+
+    def _owner(self, key: Any) -> Clause:
+        """The id of the object that tags or a child object belong to."""
+        return self._convert.number(self._bound.shifted(key, self._bound.mapped))
 
     def _children(self, given: ChildRows, table: OwnTable, columns: Sequence[str]) -> Any:
         child, model = table.child, given.owner.model
         assert child is not None
         key = model._meta.primary_key
-        owner = self._bound.shifted(given.owner, self._bound.mapped)
-        sort = key if given.sort is None else given.sort
+        owner = self._owner(given.owner)
+        sort = key if given.sort is None else fn.COALESCE(given.sort, LOWEST)
         ids = {"id": key, "owner_": owner, "sort_": sort}
         values = {name: self._convert.typed("integer", column) for name, column in ids.items()}
         for name, column in table.columns.items():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain, count
+from operator import or_
 from typing import Any
 
 from peewee import Value, fn
@@ -25,6 +27,8 @@ __all__ = ["Branches"]
 MOVED, SHIFTED = "~", "|"
 #: How much room is made where there is none between two siblings.
 ROOM = 1000
+#: How many branches are asked for at a time.
+BRANCHES = 100
 #: How long a slug is at most that is made of a title.
 LONGEST_SLUG = 100
 
@@ -59,6 +63,18 @@ class Branches:
         query = known.model.select(known.fields["id"], known.fields["type"]).where(inside)
         return [*self._reader.all(query.order_by(known.fields["path_"].desc()))]
 
+    def all_below(self, pages: Sequence[int]) -> Iterator[int]:
+        """The pages below some, which need not be in our tables, nor be there at all."""
+        known = self._reader.tables.endpoints["pages"].base
+        identity, path = known.fields["id"], known.fields["path_"]
+        for start in range(0, len(pages), BRANCHES):
+            named = identity.in_(pages[start : start + BRANCHES])
+            tops = [top for (top,) in self._reader.all(known.model.select(path).where(named))]
+            if tops:
+                inside = reduce(or_, ((path > top) & (path < end(top)) for top in tops))
+                below = self._reader.all(known.model.select(identity).where(inside))
+                yield from (page for (page,) in below)
+
     def _inside(self, path: str) -> Any:
         """A page and all below it."""
         field = self._table.fields["path_"]
@@ -73,8 +89,29 @@ class Branches:
         taken = {
             known for (known,) in self._reader.all(self._table.model.select(field).where(alike))
         }
+        taken.update(
+            self._slugs_of_rows(parent, lambda known: (known >= slug) & (known < f"{slug}."))
+        )
         numbered = (f"{slug}-{number}" for number in count(2))
         return next(free for free in chain([slug], numbered) if free not in taken)
+
+    def _slugs_of_rows(self, parent: int | None, condition: Callable[[Any], Any]) -> Iterator[str]:
+        """The slugs of pages under a parent that are not in our tables.
+
+        :param condition: what they have to meet.
+        """
+        for part in chain(*self._reader.tables.endpoints["pages"].further.values()):
+            slug = part.base.fields["slug"]
+            under = (part.base.fields["parent"] == parent) & condition(slug)
+            yield from (
+                known for (known,) in self._reader.all(part.base.model.select(slug).where(under))
+            )
+
+    def _refuse_slug_of_row(self, where: Place, values: Mapping[str, Any]) -> None:
+        """Refuses a slug that a sibling has which is not in our tables."""
+        slug = values["slug"]
+        if any(self._slugs_of_rows(values["parent"], lambda known: known == slug)):
+            refuse(where, "slug", f"a sibling has the slug {slug!r} already")
 
     def _under(self, parent: int | None) -> Any:
         field = self._table.fields["parent"]
@@ -92,6 +129,7 @@ class Branches:
         """
         above = self.of(values["parent"])
         url_path = self._url_path(where, values, above)
+        self._refuse_slug_of_row(where, values)
         path = above.path + step(self._number(where, values, above, before))
         return Branch(path, url_path, values["id"] if values["restriction"] else above.access)
 
@@ -194,6 +232,8 @@ class Branches:
         if above.path.startswith(old.path):
             refuse(where, "parent", "a page cannot go below itself")
         url_path = self._url_path(where, values, above)
+        if url_path != old.url_path:
+            self._refuse_slug_of_row(where, values)
         # Aside it is in nobody's way, nor is it shifted when siblings are.
         self._repath(old.path, MOVED + old.path)
         path = above.path + step(self._number(where, values, above, before))
@@ -217,6 +257,7 @@ class Branches:
         old, above = self.of(values["id"]), self.of(values["parent"])
         url_path = self._url_path(where, values, above)
         if url_path != old.url_path:
+            self._refuse_slug_of_row(where, values)
             self._readdress(old.path, old.url_path, url_path)
         access = values["id"] if values["restriction"] else above.access
         if access != old.access:

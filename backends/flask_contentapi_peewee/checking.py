@@ -59,7 +59,9 @@ def _dangling(
             .where(field.is_null(False) & target.id.is_null())
             .order_by(owner)
         )
-        for identity, missing in reader.all(query):
+        # What cannot be read is none.
+        found = ((owner, missing) for owner, missing in reader.all(query) if missing is not None)
+        for identity, missing in found:
             yield identity, name, endpoint, missing
     for many in table.many.values():
         yield from _dangling(reader, many, tables)

@@ -29,11 +29,13 @@ _PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 class Conversion(ABC):
     """What is different from one database to the next.
 
+    :cvar is_loose: whether a column can have values of any type.
     :cvar materialized: False where the database can be told not to work out a named query as a
         whole before it is asked.
     :param sql_types: the database's type for each name of a kind.
     """
 
+    is_loose: ClassVar[bool] = False
     materialized: ClassVar[bool | None] = None
 
     def __init__(self, sql_types: Mapping[str, str]) -> None:
@@ -78,6 +80,22 @@ class Conversion(ABC):
         """Whether a text has another one in it."""
         return fn.INSTR(text, part) > 0
 
+    def number(self, identity: Clause) -> Clause:
+        """The id of an object, made of a column with the id of a row."""
+        return identity
+
+    def legible(self, column: Clause) -> Clause:
+        """Whether a column has text."""
+        return column.is_null(False)
+
+    def odd(self, name: str, column: Clause) -> Clause | None:
+        """Whether a column has something that is not of a kind, and is shown as if it had nothing.
+
+        :param name: the name of the kind.
+        :returns: None where no column can, or where it is seen otherwise.
+        """
+        return None
+
     @abstractmethod
     def moment(self, column: Clause) -> Clause:
         """A date and time as the number that :func:`microseconds` gives; NULL if it is none.
@@ -94,6 +112,7 @@ class Conversion(ABC):
 class SQLiteConversion(Conversion):
     """SQLite, where all but numbers and texts is converted by Python."""
 
+    is_loose = True
     materialized = False
 
     def typed(self, name: str, value: Clause) -> Clause:
@@ -106,30 +125,62 @@ class SQLiteConversion(Conversion):
 
     def _converted(self, field: StoredField, column: Clause) -> Clause:
         places = getattr(field.kind, "places", None)
-        return fn.contentapi_stored(field.kind.name, places, column)
+        return fn.contentapi_stored(field.kind.name, places, _passed(column))
 
     _time = _decimal = _converted
 
+    def _float(self, field: StoredField, column: Clause) -> Clause:
+        return peewee.Case(None, [(fn.typeof(column).in_(_NUMBERS), column)])
+
+    def _boolean(self, field: StoredField, column: Clause) -> Clause:
+        is_true = fn.typeof(column).in_(_NUMBERS) & column
+        return peewee.Case(None, [(column.is_null(), None), (is_true, SQL("TRUE"))], SQL("FALSE"))
+
+    def _relation(self, field: StoredField, column: Clause) -> Clause:
+        return self.number(column)
+
+    def number(self, identity: Clause) -> Clause:
+        key = _key(identity)
+        if key is identity:
+            return identity
+        # A text is 0 for it where something is added.
+        return peewee.Case(None, [(fn.typeof(key) == "integer", identity)])
+
+    def legible(self, column: Clause) -> Clause:
+        # A function of Python takes far longer than to see that all is ASCII.
+        is_ascii = ~peewee.Expression(column, "GLOB", "*[^ -~]*")
+        return (fn.typeof(column) == "text") & (is_ascii | fn.contentapi_legible(_passed(column)))
+
+    def odd(self, name: str, column: Clause) -> Clause | None:
+        key = _key(column)
+        if name == "text" and isinstance(key, _TEXTS):
+            return ~self.legible(key) & key.is_null(False)
+        if name == "boolean":
+            return fn.typeof(key).not_in([*_NUMBERS, "null"])
+        return fn.typeof(key).not_in(["integer", "null"]) if name in _INTEGERS else None
+
     def _text(self, field: StoredField, column: Clause) -> Clause:
         # A cast would hide the column from its index.
-        is_text = isinstance(column, peewee.CharField | peewee.TextField)
-        return column if is_text else column.cast("TEXT")
+        return column if isinstance(column, _TEXTS) else column.cast("TEXT")
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
-        return fn.SUBSTR(column, 1, 10)
+        day = fn.SUBSTR(column, 1, 10)
+        return peewee.Case(None, [(fn.DATE(day) == day, day)])
 
     def _datetime(self, field: StoredField, column: Clause) -> Clause:
         # As peewee writes nearly all; a function of Python takes far longer.
-        start = fn.SUBSTR(column, 1, 10).concat("T").concat(fn.SUBSTR(column, 12))
-        whole = (19, start.concat(".000000Z"))
-        fraction = (26, start.concat("Z"))
-        return peewee.Case(fn.LENGTH(column), [whole, fraction], self._converted(field, column))
+        day, clock = fn.SUBSTR(column, 1, 10), fn.SUBSTR(column, 12)
+        plain = day.concat(" ").concat(fn.SUBSTR(clock, 1, 8))
+        start, is_moment = day.concat("T").concat(clock), fn.DATETIME(plain) == plain
+        whole = ((fn.LENGTH(column) == 19) & is_moment, start.concat(".000000Z"))
+        fraction = ((fn.LENGTH(column) == 26) & is_moment, start.concat("Z"))
+        return peewee.Case(None, [whole, fraction], self._converted(field, column))
 
     def step(self, identity: Clause) -> Clause:
         return fn.printf("9%019d", identity)
 
     def moment(self, column: Clause) -> Clause:
-        return fn.contentapi_moment(column)
+        return fn.contentapi_moment(_passed(column))
 
     def register(self, database: peewee.SqliteDatabase) -> None:
         """Makes the functions known that convert."""
@@ -149,6 +200,32 @@ class SQLiteConversion(Conversion):
 
         database.register_function(stored, "contentapi_stored", 3)
         database.register_function(moment, "contentapi_moment", 1)
+        database.register_function(_is_legible, "contentapi_legible", 1)
+
+
+_TEXTS = (peewee.CharField, peewee.TextField)
+_NUMBERS = ("integer", "real")
+_INTEGERS = ("integer", "relation")
+
+
+def _passed(column: Clause) -> Clause:
+    """A column as it is passed to a function of Python, which would not take all text."""
+    is_text = fn.typeof(column) == "text"
+    return peewee.Case(None, [(is_text, column.cast("BLOB"))], column)
+
+
+def _key(identity: Clause) -> Clause:
+    """The column that the id of an object is made of, if it is one that is added to."""
+    is_sum = isinstance(identity, peewee.Expression) and identity.op == peewee.OP.ADD
+    return identity.lhs if is_sum and isinstance(identity.lhs, peewee.Field) else identity
+
+
+def _is_legible(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 _KINDS: Mapping[str, type[kinds.Kind]] = {
@@ -160,7 +237,8 @@ _KINDS: Mapping[str, type[kinds.Kind]] = {
 def _read(kind: kinds.Kind, value: Any) -> Any:
     """What peewee keeps in SQLite as a value of a kind; None if it is none."""
     try:
-        return kind.read(_PARSERS[kind.name](str(value)))
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        return kind.read(_PARSERS[kind.name](text))
     except ValueError:
         return None
 
@@ -190,13 +268,25 @@ class PostgreSQLConversion(Conversion):
         return column
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
-        return fn.to_char(column, "YYYY-MM-DD")
+        return self._within(column, fn.to_char(column, "YYYY-MM-DD"))
 
     def _time(self, field: StoredField, column: Clause) -> Clause:
-        return fn.to_char(column.cast("INTERVAL"), "HH24:MI:SS.US")
+        text = fn.to_char(column.cast("INTERVAL"), "HH24:MI:SS.US")
+        return peewee.Case(None, [(column < SQL("TIME '24:00'"), text)])
+
+    def _float(self, field: StoredField, column: Clause) -> Clause:
+        number = column.cast("DOUBLE PRECISION")
+        infinite = [SQL("'NaN'"), SQL("'Infinity'"), SQL("'-Infinity'")]
+        return peewee.Case(None, [(number.not_in(infinite), number)])
 
     def _datetime(self, field: StoredField, column: Clause) -> Clause:
-        return fn.to_char(self._in_utc(column), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+        instant = self._in_utc(column)
+        return self._within(instant, fn.to_char(instant, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+
+    @staticmethod
+    def _within(moment: Clause, text: Clause) -> Clause:
+        """The text of a moment of the years 1 to 9999; others would look like such."""
+        return peewee.Case(None, [((moment >= _FIRST) & (moment < _AFTER_LAST), text)])
 
     def step(self, identity: Clause) -> Clause:
         return fn.CONCAT(SQL("'9'"), fn.LPAD(identity.cast("TEXT"), 19, "0"))
@@ -234,13 +324,20 @@ class MariaDBConversion(Conversion):
         return peewee.Cast(value, sql_type) if name in ("decimal", "float") else value
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
-        return fn.DATE_FORMAT(column, "%Y-%m-%d")
+        return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%d"))
 
     def _time(self, field: StoredField, column: Clause) -> Clause:
-        return fn.TIME_FORMAT(column, "%H:%i:%s.%f")
+        text = fn.TIME_FORMAT(column, "%H:%i:%s.%f")
+        return peewee.Case(None, [((column >= "00:00:00") & (column < "24:00:00"), text)])
 
     def _datetime(self, field: StoredField, column: Clause) -> Clause:
-        return fn.DATE_FORMAT(column, "%Y-%m-%dT%H:%i:%s.%fZ")
+        return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%dT%H:%i:%s.%fZ"))
+
+    @staticmethod
+    def _whole(date: Clause, text: Clause) -> Clause:
+        """The text of a date that has a day, a month and a year."""
+        is_whole = (fn.YEAR(date) > 0) & (fn.MONTH(date) > 0) & (fn.DAYOFMONTH(date) > 0)
+        return peewee.Case(None, [(is_whole, text)])
 
     def step(self, identity: Clause) -> Clause:
         return fn.CONCAT("9", fn.LPAD(identity, 19, "0"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
@@ -86,6 +87,14 @@ class Engine(ABC):
         for database in {self.database, self.reading}:
             if isinstance(database, Pool):
                 database.close_all()
+
+    def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
+        """All rows that a query gives.
+
+        :param database: its connections.
+        :param ask: asks for them.
+        """
+        return ask()
 
     def as_integer(self, value: Clause) -> Clause:
         """A text as the number that it is."""
@@ -266,6 +275,20 @@ class SQLite(Engine):
         """How long the present connection waits for others."""
         self.database.execute_sql(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
 
+    def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
+        try:
+            return ask()
+        except (peewee.OperationalError, sqlite3.OperationalError) as error:
+            if _NO_UTF8 not in str(error):
+                raise
+        connection = database.connection()
+        usual = connection.text_factory
+        connection.text_factory = _escaped
+        try:
+            return ask()
+        finally:
+            connection.text_factory = usual
+
     def among(self, column: Clause, values: SQL) -> Clause:
         return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
 
@@ -284,7 +307,7 @@ class SQLite(Engine):
     def array(self, fields: Sequence[StoredField]) -> Clause:
         # JSON itself has no more than 15 digits of a number.
         floats = {field for field in fields if isinstance(field.kind, kinds.Float)}
-        return fn.json_array(*(_digits(f) if f in floats else f for f in fields))
+        return fn.json_array(*(_digits(f) if f in floats else _plain(f) for f in fields))
 
     def create_words(self, table: str) -> None:
         self.database.execute_sql(
@@ -312,6 +335,22 @@ class SQLite(Engine):
 
     def query(self, tokens: Sequence[str], every: bool) -> str:
         return (" AND " if every else " OR ").join(f'"{token}"' for token in tokens)
+
+
+#: What SQLite's driver says of text that is not UTF-8.
+_NO_UTF8 = "Could not decode to UTF-8"
+
+
+def _escaped(text: bytes) -> str:
+    """Text in which half surrogate pairs stand for what is not UTF-8."""
+    return text.decode(errors="surrogateescape")
+
+
+def _plain(field: StoredField) -> Clause:
+    """A text or an integer; where somebody else's column has what JSON cannot have, a fraction,
+    which is neither."""
+    fits = fn.typeof(field).in_(["integer", "text", "null"])
+    return peewee.Case(None, [(fits, field)], 0.5)
 
 
 def _digits(field: StoredField) -> Clause:

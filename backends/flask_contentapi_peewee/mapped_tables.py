@@ -23,6 +23,7 @@ from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.arms import ABOVE, KEY, Arm
 from flask_contentapi_peewee.binding import Bound, bind
 from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.decoding import decoder
 from flask_contentapi_peewee.engines import Engine, md5
 from flask_contentapi_peewee.mapping import MappedModel
 from flask_contentapi_peewee.tables import PREFIX, EndpointTables, Maker, OwnTable, Tables
@@ -56,17 +57,11 @@ class _MappedMaker(Maker):
 
     def column(self, kind: kinds.Kind, **options: Any) -> StoredField:
         field = super().column(kind, **options)
-        if not field.is_plain:
-            field.decode = partial(_decoded, field.decode)  # type: ignore[method-assign]
+        is_loose = self._engine.conversion.is_loose
+        if is_loose or not field.is_plain:
+            field.decode = decoder(field, is_loose)  # type: ignore[method-assign,assignment]
+            field.is_plain = False
         return field
-
-
-def _decoded(decode: Callable[[Any], Any], value: Any) -> Any:
-    """A stored value; None where the site's own column has something that is none."""
-    try:
-        return decode(value)
-    except ValueError:
-        return None
 
 
 class _Part(EndpointTables):
@@ -223,6 +218,10 @@ class MappedTables(Tables):
         return ""
 
     # What is mapped.
+
+    @property
+    def nested(self) -> bool:
+        return any(bound.above is not None for bound in self._bound)
 
     @property
     def bound(self) -> Sequence[Bound]:

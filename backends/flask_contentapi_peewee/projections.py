@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import orjson
 from peewee import SQL
 
 from flask_contentapi.query import Row
 from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.decoding import read_array
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable
 
@@ -123,6 +123,6 @@ class Detail:
         arrays = found[len(self._names) + 1 : -1]
         for (label, names), array in zip(self._own.items(), arrays, strict=True):
             if array:
-                stored.update(zip(names, orjson.loads(array), strict=True))
+                stored.update(zip(names, read_array(array), strict=True))
                 fields.update(self._tables.own[label].fields)
         return {name: fields[name].python_value(stored[name]) for name in columns if name in fields}

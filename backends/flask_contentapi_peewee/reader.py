@@ -281,9 +281,10 @@ class DatabaseReader(Reader):
         self._verify(str(version))
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
-        cursor = self._database.execute_sql(statement.text, statement.fill(values))
-        found: list[Any] = cursor.fetchall()
-        return found
+        text, parameters = statement.text, statement.fill(values)
+        return self.tables.engine.all(
+            self._database, lambda: self._database.execute_sql(text, parameters).fetchall()
+        )
 
     def _verify(self, stamp: str) -> None:
         if stamp != self._structure.stamp:

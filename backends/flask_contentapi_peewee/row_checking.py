@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peewee import SQL, ColumnBase, fn
+from peewee import SQL, ColumnBase, NodeList, fn
 
 from flask_contentapi.errors import Problem
 from flask_contentapi.query import Row
@@ -24,6 +25,10 @@ __all__ = ["check_rows"]
 #: The kinds of value that a column may have one of that is none.
 _READ = frozenset(("date", "time", "datetime", "decimal", "float", "json", "blocks"))
 
+#: The fields that come from what a row is and where it is.
+_DERIVED = frozenset(("id", "type", "parent", "restriction"))
+#: What values that cannot be read are shown as, by kind; null for others.
+_SHOWN = {"text": "an empty text", "boolean": "false"}
 #: The fields that say from when and until when a page is shown.
 _MOMENTS = frozenset(("go_live_at", "expires_at"))
 
@@ -80,6 +85,7 @@ class _Rows:
         self._bound = bound
         self._endpoint = bound.declared.served_at
         self._label = bound.declared.label
+        self._convert = tables.engine.conversion
 
     def problems(self) -> Iterator[Problem]:
         """All that is wrong with them."""
@@ -117,8 +123,12 @@ class _Rows:
         under = bound.mapped.under if bound.above else bound.parent
         if under is not None and under not in self._ids_of_ours():
             yield Problem(repr(bound.mapped), "parent", f"there is no page {under} of ours")
-        above = bound.shifted(bound.parent, bound.above) if bound.above else SQL("NULL")
-        rows = {identity: found for identity, *found in self._rows(self._given("slug"), above)}
+        above: Any = SQL("NULL")
+        if bound.above:
+            above = self._convert.number(bound.shifted(bound.parent, bound.above))
+        # As it stands there; peewee would not take all of it.
+        slug = NodeList((self._given("slug"),)).alias("given_")
+        rows = {identity: found for identity, *found in self._rows(slug, above)}
         parents = {identity: parent for identity, (_, parent) in rows.items()}
         for identity in rows.keys() - served:
             key, message = self._reason(identity, rows[identity][0], parents)
@@ -157,12 +167,16 @@ class _Rows:
         }
         known = {"collection": {None, *collections}, "locale": {None, *self._reader.locales}}
         hidden = self._never_shown()
+        odd = self._odd()
         for start in range(0, len(ids), BATCH):
             some = ids[start : start + BATCH]
             stored = self._reader.stored(self._endpoint.name, some, self._label)
             for identity, (*row, _) in sorted(stored.items()):
                 yield from self._unfit_record(tuple(row))
                 values = dict(zip(self._bound.declared.column_names, row, strict=True))
+                for name, shown in odd.get(identity, ()):
+                    message = f"cannot be read; it is shown as {shown}"
+                    yield self._place(identity).problem(name, message)
                 for name, there in unread.items():
                     if values[name] is None and identity in there:
                         hides = name in _MOMENTS and identity in hidden
@@ -174,6 +188,20 @@ class _Rows:
                     if values.get(name) not in fitting:
                         message = f"there is no {name} {values[name]!r}"
                         yield self._place(identity).problem(name, message)
+
+    def _odd(self) -> Mapping[int, Sequence[tuple[str, str]]]:
+        """The fields that are shown as if rows had nothing, by object: the name, and as what."""
+        found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+        for name, column in self._bound.declared.columns.items():
+            if name in _DERIVED or column.kind.name in ("tags", "children"):
+                continue
+            if not isinstance(self._given(name), ColumnBase):
+                continue
+            condition = self._convert.odd(column.kind.name, self._given(name))
+            rows = [] if condition is None else self._rows(condition=condition)
+            for (identity,) in rows:
+                found[identity].append((name, _SHOWN.get(column.kind.name, "null")))
+        return found
 
     def _never_shown(self) -> set[int]:
         """The pages that are hidden at all times."""

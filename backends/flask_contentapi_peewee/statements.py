@@ -133,15 +133,16 @@ class Statements:
         """The tags or child objects of the objects that are named: the owner, the columns, the
         stamp."""
         if "tag" in table.fields and not table.columns:
-            owner, columns, sort = table.fields["id"], ["tag"], table.fields["tag"]
+            owner, columns, order = table.fields["id"], ["tag"], [table.fields["tag"]]
         else:
             owner, columns = table.fields["owner_"], [*table.columns]
-            sort = table.fields["sort_"]
+            # Where the site itself says how to sort them, several may have one place.
+            order = [table.fields["sort_"], table.fields["id"]]
         projection = project([table], columns)
         query = (
             table.model.select(owner, *projection.nodes, self.tables.version())
             .where(self._named(owner))
-            .order_by(owner, sort)
+            .order_by(owner, *order)
         )
         return self._statement(query), projection
 

@@ -221,6 +221,11 @@ class Tables:
         return {}
 
     @property
+    def nested(self) -> bool:
+        """Whether pages can be below pages that are not in our tables."""
+        return False
+
+    @property
     def versioned(self) -> bool:
         """Whether it can be seen from the version that the content is another one."""
         return True
@@ -252,7 +257,8 @@ class Tables:
 
     def all(self, query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
         """What a query gives, as tuples of stored values."""
-        return list(self.complete(query).tuples().execute(database))
+        complete = self.complete(query).tuples()
+        return self.engine.all(database, lambda: list(complete.clone().execute(database)))
 
     def of_child(self, child: ObjectType) -> Iterator[OwnTable]:
         """The tables of the child objects of a type."""

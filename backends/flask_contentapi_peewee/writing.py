@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -281,7 +281,7 @@ class Writer:
             self._objects.endpoint(endpoint)
         if endpoint is not None and ids:
             reindex(self._reader, endpoint, ids)
-            self._changes.turned(endpoint, *ids)
+            self._note_rows(endpoint, ids)
             return
         for label in self._reader.tables.foreign:
             served_at, known = ids_of(self._reader, label)
@@ -289,6 +289,16 @@ class Writer:
                 reindex(self._reader, served_at, known)
                 forget_gone(self._reader, served_at)
         self._changes.everything()
+
+    def _note_rows(self, endpoint: str, ids: Sequence[int]) -> None:
+        """Notes objects that may be others now, and pages below them, whose addresses may be."""
+        self._changes.turned(endpoint, *ids)
+        if endpoint != "pages" or not self._reader.tables.nested:
+            return
+        if {*ids} - self._reader.labels(endpoint, ids).keys():
+            # What was below a page that is gone cannot be seen any more.
+            self._changes.everything()
+        self._changes.turned(endpoint, *self._branches.all_below(ids))
 
     def tags(self) -> frozenset[str]:
         """The tags of the answers that have changed, or may have."""
