@@ -783,7 +783,7 @@ def test_what_cannot_be_read_is_in_the_order_what_is_not_there_is_in(
 
 def test_minus_zero_is_zero(make: MakeSite, database: Any) -> None:
     api = make(version=False)
-    set_raw(database, 1, "ratio", peewee.SQL("-0.0e0"))
+    set_raw(database, 1, "ratio", "-0")
     assert b'"ratio":0.0' in api.get("pages/1001/?fields=_,ratio", headers=HEADERS).data
     listed = api.get("pages/?type=w.Note&fields=_,ratio&ratio=0", headers=HEADERS).data
     assert b'"ratio":0.0' in listed
