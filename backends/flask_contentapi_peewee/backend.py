@@ -29,10 +29,11 @@ from flask_contentapi_peewee.connections import (
     is_gone,
 )
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
+from flask_contentapi_peewee.layouts import Layout, layout_of
 from flask_contentapi_peewee.loading import dump, ids_of, load, reindex
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.mapping import MappedModel
-from flask_contentapi_peewee.migrating import Migration, layout_of
+from flask_contentapi_peewee.migrating import Migration
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
@@ -181,7 +182,7 @@ class PeeweeBackend(Backend):
             model.create_table()
         for endpoint in self.tables.endpoints.values():
             self.engine.create_words(endpoint.words)
-        layout = orjson.dumps(layout_of(self.tables)).decode()
+        layout = orjson.dumps(layout_of(self.tables).write()).decode()
         key, value = (self.tables.state.fields[name] for name in ("key", "value"))
         values = {"schema": SCHEMA, "stamp": "", "layout": layout}
         rows = [{key: name, value: text} for name, text in values.items()]
@@ -202,18 +203,24 @@ class PeeweeBackend(Backend):
 
     def _run(self, migration: Migration) -> None:
         with self._transaction(migrating=True):
-            migration.run()
+            migration.change_tables()
+            self.engine.begin_again()
+            # Others that write wait from here on, where the tables have ended the transaction.
+            self._write_state("stamp", secrets.token_hex(8))
+            migration.move_objects()
             reader = self._writing_reader()
             for label in migration.reindexed:
                 reindex(reader, *ids_of(reader, label))
             # Where this is no transaction, what has changed was seen under the first new stamp.
             self._write_state("stamp", secrets.token_hex(8))
-            self._write_state("layout", orjson.dumps(migration.layout).decode())
+            self._write_state("layout", orjson.dumps(migration.layout.write()).decode())
         self._ready = False
 
     def _migration(self, database: peewee.Database) -> Migration:
         """What is to be done so that the tables are those of the declared types."""
-        return Migration(self.tables, orjson.loads(self._read_state("layout", database) or "{}"))
+        stored = orjson.loads(self._read_state("layout", database) or "{}")
+        layout = Layout.read(stored, self.tables, database)
+        return Migration(self.tables, self.registry, layout, database)
 
     def _write_state(self, key: str, value: str) -> None:
         state = self.tables.state
@@ -329,11 +336,19 @@ class PeeweeBackend(Backend):
         with self._transaction():
             foreign = self.statements.tables.foreign
             load(content, self.registry, self.tables, foreign)
+            self._clear_unused()
             reader = self._writing_reader()
             for label in foreign:
                 reindex(reader, *ids_of(reader, label))
         self._analyze()
         content_changed.send(self, tags=frozenset([EVERYTHING]))
+
+    def _clear_unused(self) -> None:
+        """Takes everything out of the tables that no type declares any longer."""
+        for name in self._migration(self.engine.database).unused:
+            peewee.Table(name).bind(self.engine.database).delete().execute()
+            if self.engine.database.table_exists(f"{name}_words"):
+                self.engine.clear_words(f"{name}_words")
 
     def _analyze(self) -> None:
         """Lets the database see how much it holds now, so that it finds the quickest ways."""

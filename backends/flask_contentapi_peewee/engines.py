@@ -186,6 +186,9 @@ class Engine(ABC):
         """A transaction for writing; others that write wait for its end."""
         return self.database.atomic()
 
+    def begin_again(self) -> None:  # noqa: B027 - tables are part of most transactions
+        """Begins a transaction anew, where a change of tables has ended it."""
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """A time in which what is read does not change, whoever writes."""
@@ -479,6 +482,9 @@ class MariaDB(Engine):
 
     def as_text(self, value: Clause) -> Clause:
         return value.cast("CHAR")
+
+    def begin_again(self) -> None:
+        self.database.execute_sql("START TRANSACTION")
 
     def random(self) -> Clause:
         return fn.RAND()

@@ -1,87 +1,45 @@
 """Tables that follow the declared types when those change; nothing that is stored is lost.
 
-What the tables were made for is kept in the state as the *layout*: for each table its columns
-with the kinds of their values, and for each type what is searched. A column that is declared no
-longer stays in its table, and one whose kind changes stays beside the new one.
+What the tables were made for is kept in the state as the *layout*. The tables get what they lack,
+and then all objects of types whose fields stand elsewhere, or as something else, are read from
+where the old layout has them and written to where the new one does. What objects of types that
+are not declared have besides the endpoint's fields stands in ``extras_``, so that a type that is
+declared no longer is such a change, too. A column that is declared no longer stays in its table,
+and one whose kind changes stays beside the new one; so it is with tables.
 
 MariaDB changes tables outside of transactions, so that a migration can be interrupted half-way.
-The next one goes on with it: the layout is written last, and what is in the database although the
-layout does not have it yet is left over from an earlier attempt.
+The next one goes on with it: the objects are moved and the layout is written in one transaction
+at the end, and what is in the database although the layout does not have it yet is left over from
+an earlier attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from itertools import chain, count
 from typing import Any, NamedTuple
 
 import peewee
 from playhouse.migrate import SchemaMigrator, migrate
 
-from flask_contentapi import kinds
-from flask_contentapi.errors import ContentError
+from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.records import Place
-from flask_contentapi.registry import Column
-from flask_contentapi_peewee.columns import stored_field
+from flask_contentapi.registry import Column, Registry
+from flask_contentapi_peewee.layouts import (
+    CHILDREN,
+    TAGS,
+    Layout,
+    Stand,
+    Stands,
+    all_tables,
+    kind_of_column,
+    layout_of,
+    name_of,
+)
+from flask_contentapi_peewee.moving import Mover, stored_types
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 
-__all__ = ["Migration", "layout_of"]
-
-#: For each table its columns, each with the kind of its values.
-Layout = dict[str, dict[str, str]]
-#: The entry of a layout that says what is searched.
-SEARCHED = "searched"
-
-
-def layout_of(tables: Tables) -> Layout:
-    """The layout of the tables of the declared types."""
-    layout: Layout = {
-        _name(table): {c: _kind(table, c) for c in table.fields} for table in _all_tables(tables)
-    }
-    layout[SEARCHED] = {
-        label: ",".join(column.name for column in declared.searched)
-        for endpoint in tables.endpoints.values()
-        for label, declared in endpoint.endpoint.types.items()
-    }
-    return layout
-
-
-def _all_tables(tables: Tables) -> Iterator[OwnTable]:
-    for endpoint in tables.endpoints.values():
-        for table in endpoint.all:
-            yield from (table, *table.many.values())
-
-
-def _name(table: OwnTable) -> str:
-    return str(table.model._meta.table_name)
-
-
-def _kind(table: OwnTable, column: str) -> str:
-    kind = table.fields[column].kind
-    places = getattr(kind, "places", None)
-    return kind.name if places is None else f"{kind.name}({places})"
-
-
-def _kind_named(text: str) -> kinds.Kind:
-    """The kind that a layout names."""
-    name, _, places = text.rstrip(")").partition("(")
-    if name == "decimal":
-        return kinds.Decimal(int(places) if places else None)
-    return next(kind for kind in _KINDS if kind.name == name)()
-
-
-_KINDS = (
-    kinds.Blocks,
-    kinds.Boolean,
-    kinds.Date,
-    kinds.DateTime,
-    kinds.Float,
-    kinds.Integer,
-    kinds.Json,
-    kinds.Relation,
-    kinds.Text,
-    kinds.Time,
-)
+__all__ = ["Migration"]
 
 
 class Change(NamedTuple):
@@ -98,143 +56,309 @@ class Change(NamedTuple):
     kind: str
     kept: str
 
-    @property
-    def declared(self) -> Column:
-        """The field that is declared."""
-        return self.table.columns[self.column]
-
 
 class Migration:
     """What has to be done so that the tables are those of the declared types.
 
     :param tables: the tables of the declared types.
+    :param registry: the declared types.
     :param layout: the layout that they have in the database.
+    :param reading: where it is looked how much there is to be done.
     """
 
-    def __init__(self, tables: Tables, layout: Layout) -> None:
+    def __init__(
+        self, tables: Tables, registry: Registry, layout: Layout, reading: peewee.Database
+    ) -> None:
+        self._reading = reading
         self._tables = tables
         self._database = tables.engine.database
-        self._layout = layout
-        self._wanted = layout_of(tables)
-        known = [table for table in _all_tables(tables) if _name(table) in layout]
-        self._created = [table for table in _all_tables(tables) if _name(table) not in layout]
+        self._old = layout
+        self._new = layout_of(tables)
+        used, known = layout.used(), []
+        self._created: list[OwnTable] = []
+        #: The tables that are filled by something else than before, and what they are kept as.
+        self._turned: dict[str, str] = {}
+        for table in all_tables(tables):
+            columns = layout.columns.get(name_of(table))
+            if columns is None or name_of(table) not in used:
+                self._created.append(table)
+            elif ("owner_" in columns) != ("owner_" in table.fields):
+                self._turned[name_of(table)] = self._name_aside(name_of(table))
+            else:
+                known.append(table)
+        # The index of a column may be called as the table was that has filled the field before.
+        self._turned |= {name: self._name_aside(name) for name in self._emptied()}
         self._added = [
             (table, column)
             for table in known
             for column in table.fields
-            if column not in layout[_name(table)]
+            if column not in layout.columns[name_of(table)]
         ]
         self._changed = [
-            _change(table, column, layout[_name(table)])
+            _change(table, column, layout.columns[name_of(table)])
             for table in known
             for column in table.fields
-            if layout[_name(table)].get(column) not in (None, _kind(table, column))
+            if layout.columns[name_of(table)].get(column)
+            not in (None, kind_of_column(table, column))
         ]
-        searched = layout.get(SEARCHED, {})
         self._searched = {
             label: columns
-            for label, columns in self._wanted[SEARCHED].items()
-            if label in searched and searched[label] != columns
+            for label, columns in self._new.searched.items()
+            if layout.searched.get(label, columns) != columns
         }
+        aside = {(name_of(c.table), c.column): c.kept for c in self._changed}
+        aside |= {(name, ""): kept for name, kept in self._turned.items()}
+        self._mover = Mover(tables, registry, layout, aside)
+
+    def _name_aside(self, name: str) -> str:
+        """What a table is called that is put aside."""
+        columns = self._old.columns
+        return _kept(name[:45], _filling(columns[name]), columns)
+
+    def _emptied(self) -> set[str]:
+        """The tables of fields that are columns now."""
+        return {
+            old[field].table
+            for label, old in self._old.places.items()
+            for field, stand in self._new.places.get(label, {}).items()
+            if field in old and old[field].fills and not stand.fills
+        } - self._new.columns.keys()
+
+    # What is to be done.
 
     def steps(self) -> Iterator[str]:
         """What is to be done, each in a sentence."""
         for table in self._created:
-            yield f"The table {_name(table)} is new."
+            yield f"The table {name_of(table)} is new."
+        for name, kept in self._turned.items():
+            yield f"The table {name} is put aside as {kept}, because it is filled otherwise now."
         for table, column in self._added:
-            yield f"{_name(table)} gets the column {column} ({_kind(table, column)})."
+            yield f"{name_of(table)} gets the column {column} ({kind_of_column(table, column)})."
         for change in self._changed:
             yield (
-                f"{_name(change.table)}.{change.column} becomes {_kind(*change[:2])}; "
+                f"{name_of(change.table)}.{change.column} becomes "
+                f"{kind_of_column(*change[:2])}; "
                 f"it was {change.kind}, which is kept as {change.kept}."
             )
+        for endpoint in self._tables.endpoints.values():
+            for label in self._known(endpoint):
+                yield from self._steps(endpoint, label)
         for label, columns in self._searched.items():
             yield f"Of {label} other fields are searched: {columns or 'none besides the title'}."
 
+    def _known(self, endpoint: EndpointTables) -> Iterator[str]:
+        """What there are or were places for: an endpoint, its types, and those it has had."""
+        base = name_of(endpoint.base)
+        yield endpoint.endpoint.name
+        yield from endpoint.endpoint.types
+        for label, stands in self._old.places.items():
+            if label not in self._new.places and _home(stands) == base:
+                yield label
+
+    def _steps(self, endpoint: EndpointTables, label: str) -> Iterator[str]:
+        old, new = self._old.places.get(label), self._new.places.get(label)
+        if name_of(endpoint.base) not in self._old.columns:
+            return
+        name = endpoint.endpoint.name
+        if new is None:
+            if old != self._old.places[name]:
+                yield self._gone(endpoint, label)
+        elif old is None:
+            created = {name_of(table) for table in self._created}
+            searched = self._new.searched
+            if new == self._new.places[name] and searched[label] == searched[name]:
+                return
+            if not any(stand.table in created for stand in new.values()):
+                yield f"The type {label} is new."
+        else:
+            yield from self._moves(label, old, new)
+
+    def _gone(self, endpoint: EndpointTables, label: str) -> str:
+        raw = peewee.Table(name_of(endpoint.base)).bind(self._reading)
+        number = raw.select(raw.c.id).where(raw.c.type == label).count()
+        kept = f"; its {number} objects keep what they have" if number > 1 else ""
+        kept = "; its 1 object keeps what it has" if number == 1 else kept
+        return f"The type {label} is not declared any more{kept}."
+
+    def _moves(self, label: str, old: Stands, new: Stands) -> Iterator[str]:
+        left = self._old.left.get(label, {})
+        if label in self._old.mended:
+            yield f"What was stored while {label} was not declared is taken over."
+        for field, stand in new.items():
+            before = old.get(field) or left.get(field)
+            if before is not None and before.table != stand.table:
+                yield f"{label}.{field} moves from {before.table} to {stand.table}."
+            elif field not in old and field in left:
+                yield f"{label}.{field} is declared again."
+        was, will = {*self._old.rows[label]}, {*self._new.rows[label]}
+        unused = (_tables_of(old.values()) | was) - self._new.columns.keys()
+        moved = {old[field].table for field in old.keys() & new.keys()}
+        for table in sorted(unused - moved):
+            yield f"Nothing of {label} is kept in {table} from now on; it stays as it is."
+        fewer = (was - will) & self._new.columns.keys()
+        more = will - was - {name_of(table) for table in self._created}
+        if (fewer | more) - moved - _tables_of(new[f] for f in old.keys() & new.keys()):
+            yield f"The objects of {label} stand in other tables."
+
+    def _is_moved(self, endpoint: EndpointTables, label: str) -> bool:
+        """Whether the objects of a type are to be written anew."""
+        old, new = self._old.places.get(label), self._new.places.get(label)
+        if old is None and new is None:
+            name = endpoint.endpoint.name
+            return self._old.places[name] != self._new.places[name] or name in self._searched
+        if old is None or new is None or self._old.left.get(label, {}).keys() & new.keys():
+            return True
+        if any(self._differs(old[field], new[field]) for field in old.keys() & new.keys()):
+            return True
+        was, will = {*self._old.rows[label]}, {*self._new.rows[label]}
+        fewer = (was - will) & self._new.columns.keys()
+        return bool(fewer or will - was) or label in self._old.mended
+
+    def _differs(self, old: Stand, new: Stand) -> bool:
+        """Whether a field stands elsewhere, or as something else."""
+        if old[:2] != new[:2]:
+            return True
+        was, will = self._old.columns[old.table], self._new.columns[new.table]
+        return any(was[field] != will[field] for field in {*old.fields} & {*new.fields})
+
     def left_over(self) -> Iterator[str]:
         """What is in the database that no type declares any longer, each in a sentence."""
-        for name, columns in self._layout.items():
-            wanted = self._wanted.get(name)
+        for name, columns in self._old.columns.items():
+            wanted = self._new.columns.get(name)
             if wanted is None:
                 yield f"The table {name} belongs to no declared type; it stays as it is."
-            elif name != SEARCHED:
+            else:
                 for column in sorted(columns.keys() - wanted.keys()):
                     yield f"The column {name}.{column} is not declared; it stays as it is."
 
     @property
+    def unused(self) -> list[str]:
+        """The tables that no type declares any longer."""
+        return sorted(self._old.columns.keys() - self._new.columns.keys())
+
+    @property
     def layout(self) -> Layout:
         """The layout afterwards; what is left over is part of it."""
-        kept = {name: dict(columns) for name, columns in self._layout.items()}
+        kept = Layout()
+        created = {name_of(table) for table in self._created}
+        kept.columns = {n: dict(c) for n, c in self._old.columns.items() if n not in created}
+        for name, aside in self._turned.items():
+            kept.columns[aside] = kept.columns.pop(name)
         for change in self._changed:
-            kept[_name(change.table)][change.kept] = change.kind
-        for name, columns in self._wanted.items():
-            kept.setdefault(name, {}).update(columns)
+            kept.columns[name_of(change.table)][change.kept] = change.kind
+        for name, columns in self._new.columns.items():
+            kept.columns.setdefault(name, {}).update(columns)
+        gone = {
+            label: stands
+            for label, stands in self._old.places.items()
+            if _home(stands) not in self._new.columns
+        }
+        kept.places = {**gone, **self._new.places}
+        kept.rows = {**{label: self._old.rows[label] for label in gone}, **self._new.rows}
+        searched = {
+            label: columns
+            for label, columns in self._old.searched.items()
+            if label in gone or label not in self._old.places
+        }
+        kept.searched = {**searched, **self._new.searched}
+        for label, stands in kept.places.items():
+            left = self._left(label, stands)
+            if left:
+                kept.left[label] = left
         return kept
+
+    def _left(self, label: str, stands: Stands) -> Stands:
+        """Where fields stay that a type has had."""
+        had = {**self._old.left.get(label, {}), **self._old.places.get(label, {})}
+        mine = _tables_of(stands.values())
+        return {
+            field: stand
+            for field, stand in had.items()
+            if field not in stands and (stand.table in mine or stand.table not in self._new.columns)
+        }
 
     @property
     def reindexed(self) -> list[str]:
         """The labels of the types whose objects are found by other words than before."""
-        return sorted(self._searched)
+        return sorted(label for label in self._searched if label not in self._tables.endpoints)
 
     # Doing it.
 
-    def run(self) -> None:
-        """Changes the tables.
+    def change_tables(self) -> None:
+        """Gives the tables what they lack.
 
-        :raises ContentError: if values cannot be taken over; nothing is changed then.
+        :raises ContentError: if objects cannot be moved; nothing is changed then.
         """
-        self._check()
-        for table in self._created:
-            self._tables.engine.drop_table(_name(table))
-            table.model.create_table()
+        problems = [*self._unfilled()] or [*self._mover.problems(self._is_moved)]
+        if problems:
+            raise ContentError(problems)
+        for name, kept in self._turned.items():
+            self._turn(name, kept)
+        for table in all_tables(self._tables):
+            if table in self._created or name_of(table) in self._turned:
+                self._create(table)
         for endpoint in self._tables.endpoints.values():
-            for table in endpoint.own.values():
-                if table in self._created:
-                    self._fill(endpoint, table)
+            if not self._database.table_exists(endpoint.words):
+                self._tables.engine.create_words(endpoint.words)
         for table, column in self._added:
             self._add(table, column)
         for change in self._changed:
-            self._convert(change)
+            if change.kept not in self._columns(change.table):
+                self._put_aside(change)
+            self._add(change.table, change.column)
         touched = [*(table for table, _ in self._added), *(c.table for c in self._changed)]
         for table in dict.fromkeys(touched):
             self._index(table)
 
-    def _check(self) -> None:
-        """Looks for required fields that have no value, and for values that do not fit."""
-        problems = []
-        for table, column in self._added:
+    def move_objects(self) -> None:
+        """Writes the objects to where they belong now."""
+        self._mover.move(self._is_moved)
+
+    def _unfilled(self) -> Iterator[Problem]:
+        """Looks for required fields that have no value in objects that stay where they are."""
+        staying = {
+            endpoint.endpoint.name: [
+                label for label in stored_types(endpoint) if not self._is_moved(endpoint, label)
+            ]
+            for endpoint in self._tables.endpoints.values()
+            if name_of(endpoint.base) in self._old.columns
+        }
+        for endpoint in self._tables.endpoints.values():
+            for table in endpoint.all:
+                labels = staying.get(endpoint.endpoint.name, [])
+                if table is not endpoint.base:
+                    labels = [name for name in labels if table in endpoint.lineage(name)]
+                for one in (table, *table.many.values()):
+                    yield from self._unfilled_in(one, labels)
+
+    def _unfilled_in(self, table: OwnTable, labels: Collection[str]) -> Iterator[Problem]:
+        for added, column in self._added:
             declared = table.columns.get(column)
-            if declared is not None and declared.field.required and _rows(table, "id"):
-                message = "is required, but what is stored has none; give it a load_default"
-                problems.append(_place(table).problem(column, message))
-        for change in self._changed:
-            for identity, value in self._old_values(change):
-                try:
-                    change.declared.read(value)
-                except ValueError as error:
-                    place = _place(change.table, identity)
-                    problems.append(place.problem(change.column, f"{value!r} {error}"))
-        if problems:
-            raise ContentError(problems)
+            if added is table and labels and declared is not None and declared.field.required:
+                raw = peewee.Table(name_of(table)).bind(self._database)
+                if raw.select(raw.c.id).limit(1).tuples().execute(self._database):
+                    message = "is required, but what is stored has none; give it a load_default"
+                    yield Place(name_of(table), -1, name_of(table)).problem(column, message)
 
-    def _old_values(self, change: Change) -> Iterator[tuple[int, Any]]:
-        """The values of a column as records have them, by the row's id."""
-        kind = _kind_named(change.kind)
-        field = stored_field(kind, self._tables.engine.sql_types)
-        column = change.table.fields[change.column].column_name
-        renamed = change.kept in self._columns(change.table)
-        for identity, stored in _rows(change.table, "id", change.kept if renamed else column):
-            if stored is not None:
-                yield identity, kind.write(field.decode(stored))
+    def _turn(self, name: str, kept: str) -> None:
+        """Puts a table aside, and takes its indexes away, whose names the new one is to have."""
+        if self._database.table_exists(kept):
+            return
+        for index in self._database.get_indexes(name):
+            if index.name.startswith(f"{name}_") and "_pkey" not in index.name[len(name) :]:
+                migrate(self._migrator.drop_index(name, index.name))
+        migrate(self._migrator.rename_table(name, kept))
 
-    def _fill(self, endpoint: EndpointTables, table: OwnTable) -> None:
-        """Puts a row into a new table for each object that is to have one."""
-        labels = [name for name in endpoint.endpoint.types if table in endpoint.lineage(name)]
-        base = endpoint.base
-        identities = base.model.select(base.fields["id"]).where(base.fields["type"].in_(labels))
-        table.model.insert_from(identities, [table.fields["id"]]).execute()
-        for name, column in table.columns.items():
-            self._set_default(table, name, column)
+    def _create(self, table: OwnTable) -> None:
+        name = name_of(table)
+        for other in self._old.columns:
+            # The index of a column that was may be called as the table that has its field now.
+            if name.startswith(f"{other}_") and self._database.table_exists(other):
+                for index in self._database.get_indexes(other):
+                    if index.name == name:
+                        migrate(self._migrator.drop_index(other, name))
+        self._tables.engine.drop_table(name)
+        table.model.create_table()
 
     def _set_default(self, table: OwnTable, name: str, column: Column) -> None:
         value = None if column.field.required else column.default()
@@ -244,24 +368,13 @@ class Migration:
     def _add(self, table: OwnTable, column: str) -> None:
         field = table.fields[column]
         if field.column_name not in self._columns(table):
-            migrate(self._migrator.add_column(_name(table), field.column_name, field))
+            migrate(self._migrator.add_column(name_of(table), field.column_name, field))
         if column in table.columns:
             self._set_default(table, column, table.columns[column])
 
-    def _convert(self, change: Change) -> None:
-        """Puts a column beside the old one, with its values as the new kind has them."""
-        table, field = change.table, change.table.fields[change.column]
-        values = [(i, change.declared.read(value)) for i, value in self._old_values(change)]
-        if change.kept not in self._columns(table):
-            self._put_aside(change)
-        self._add(table, change.column)
-        for identity, value in values:
-            update = table.model.update({field: value})
-            update.where(table.fields["id"] == identity).execute()
-
     def _put_aside(self, change: Change) -> None:
         """Gives the old column its new name, and its index none, which the new one is to have."""
-        table, name = change.table, _name(change.table)
+        table, name = change.table, name_of(change.table)
         for index in self._database.get_indexes(name):
             if index.name.startswith(f"{name}_{change.column}"):
                 migrate(self._migrator.drop_index(name, index.name))
@@ -270,11 +383,11 @@ class Migration:
 
     def _columns(self, table: OwnTable) -> set[str]:
         """The columns that a table has in the database."""
-        return {column.name for column in self._database.get_columns(_name(table))}
+        return {column.name for column in self._database.get_columns(name_of(table))}
 
     def _index(self, table: OwnTable) -> None:
         """Makes the indexes that are missing."""
-        there = {index.name for index in self._database.get_indexes(_name(table))}
+        there = {index.name for index in self._database.get_indexes(name_of(table))}
         for index in table.model._meta.fields_to_index():
             if index._name not in there:
                 self._database.execute(index)
@@ -284,19 +397,27 @@ class Migration:
         return SchemaMigrator.from_database(self._database)
 
 
-def _rows(table: OwnTable, *columns: str) -> list[tuple[Any, ...]]:
-    """Columns of a table as they stand in the database."""
-    raw = peewee.Table(_name(table)).bind(table.model._meta.database)
-    return [*raw.select(*(getattr(raw.c, column) for column in columns)).tuples()]
+def _tables_of(stands: Any) -> set[str]:
+    return {stand.table for stand in stands}
 
 
-def _place(table: OwnTable, identity: int | None = None) -> Place:
-    name = _name(table)
-    return Place(name, -1, name if identity is None else f"{name} {identity}")
+def _home(stands: Stands) -> str:
+    """The table of the endpoint of a type."""
+    return stands["id"].table
 
 
-def _change(table: OwnTable, column: str, known: Mapping[str, str]) -> Change:
+def _filling(columns: Collection[str]) -> str:
+    """What fills a table with some columns."""
+    return CHILDREN if "owner_" in columns else TAGS
+
+
+def _kept(name: str, kind: str, taken: Collection[str]) -> str:
+    """A name for something that is put aside."""
+    kind = "".join(char for char in kind if char.isalnum())
+    names = (f"{name}__{kind}{number}" for number in chain([""], count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def _change(table: OwnTable, column: str, known: dict[str, str]) -> Change:
     """The change of a column of a table whose columns are known."""
-    kind = "".join(char for char in known[column] if char.isalnum())
-    names = (f"{column}__{kind}{number}" for number in chain([""], count(2)))
-    return Change(table, column, known[column], next(name for name in names if name not in known))
+    return Change(table, column, known[column], _kept(column, known[column], known))

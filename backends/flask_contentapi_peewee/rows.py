@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from peewee import SQL
@@ -16,7 +16,15 @@ from flask_contentapi_peewee.engines import Words, md5
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 from flask_contentapi_peewee.words import tokens
 
-__all__ = ["Branch", "Inserter", "derived_columns"]
+__all__ = [
+    "BATCH",
+    "Branch",
+    "Inserter",
+    "derived_columns",
+    "stored_values",
+    "values_of_many",
+    "words_of_row",
+]
 
 #: How many rows are written at a time.
 BATCH = 500
@@ -54,6 +62,33 @@ def derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
     }
 
 
+def stored_values(
+    declared: ObjectType, row: Row, extras: Mapping[str, Any], branch: Branch | None
+) -> dict[str, Any]:
+    """The columns of all tables that an object has a row in, and its tags and child objects.
+
+    :param row: the columns of its type.
+    :param extras: what a record of an undeclared type has besides.
+    :param branch: where it is, if it is a page.
+    """
+    values = dict(zip(declared.column_names, row, strict=True))
+    values["extras_"] = dict(extras) or None
+    return values if branch is None else values | derived_columns(values, branch)
+
+
+def values_of_many(table: OwnTable, owner: int, entries: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """The rows of the tags or the child objects of an object.
+
+    :param owner: its id.
+    """
+    for sort, entry in enumerate(entries):
+        if table.columns:
+            values = dict(zip(table.columns, entry, strict=True))
+            yield {**values, "owner_": owner, "sort_": sort}
+        else:
+            yield {"id": owner, "tag": entry}
+
+
 def words_of_row(declared: ObjectType, row: Row) -> Words:
     """The words that an object is found by, as tokens.
 
@@ -84,10 +119,7 @@ class Inserter:
         :param branch: where it is, if it is a page.
         """
         declared = self._endpoint.endpoint.type_of(row[1])
-        values = dict(zip(declared.column_names, row, strict=True))
-        values["extras_"] = dict(extras) or None
-        if branch is not None:
-            values |= derived_columns(values, branch)
+        values = stored_values(declared, row, extras, branch)
         for table in (self._endpoint.base, *self._endpoint.lineage(row[1])):
             self._put(table, values)
             for name, many in table.many.items():
@@ -102,12 +134,8 @@ class Inserter:
         )
 
     def _put_many(self, table: OwnTable, owner: int, entries: Iterable[Any]) -> None:
-        for sort, entry in enumerate(entries):
-            if table.columns:
-                values = dict(zip(table.columns, entry, strict=True))
-                self._put(table, {**values, "owner_": owner, "sort_": sort})
-            else:
-                self._put(table, {"id": owner, "tag": entry})
+        for values in values_of_many(table, owner, entries):
+            self._put(table, values)
 
     def flush(self) -> None:
         """Writes what is waiting."""

@@ -22,13 +22,29 @@ from flask_contentapi.registry import Column, Endpoint, ObjectType, Registry
 from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
 from flask_contentapi_peewee.engines import Engine, md5
 
-__all__ = ["GONE", "EndpointTables", "Maker", "Model", "OwnTable", "Tables"]
+__all__ = [
+    "DERIVED",
+    "GONE",
+    "EndpointTables",
+    "Maker",
+    "Model",
+    "OwnTable",
+    "Tables",
+    "table_name",
+]
 
 #: In front of the name of every table, so that they can live beside a site's own.
 PREFIX = "contentapi_"
 
 #: What keys of the state begin with that say which ids are not to be given again.
 GONE = "gone "
+#: The columns of endpoints' tables that are no fields.
+DERIVED = frozenset(
+    [
+        *("type", "extras_", "path_", "url_path", "url_hash_", "access_"),
+        *("visible_from_", "visible_until_", "is_restricted_"),
+    ]
+)
 #: How long the name of a table or an index may be, in characters.
 LONGEST_NAME = 60
 
@@ -316,7 +332,7 @@ class Maker:
         """A table with some columns."""
         meta: dict[str, Any] = {
             "database": self._engine.database,
-            "table_name": _short(f"{PREFIX}{name}"),
+            "table_name": table_name(name),
             "legacy_table_names": False,
         }
         if not any(column.primary_key for column in fields.values()):
@@ -432,6 +448,11 @@ _SEEN = ("access", "visible_from", "visible_until")
 def _attribute(column: str) -> str:
     """The attribute of a model for a column; those of peewee's own stay what they are."""
     return f"{column}_" if hasattr(peewee.Model, column) else column
+
+
+def table_name(name: str) -> str:
+    """What the table of an endpoint, a type or a field is called in the database."""
+    return _short(f"{PREFIX}{name}")
 
 
 def _short(name: str) -> str:

@@ -1,0 +1,368 @@
+"""Objects that are read from where a layout has them, and written to where the types want them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import peewee
+from peewee import SQL
+
+from flask_contentapi.errors import Problem
+from flask_contentapi.query import Row
+from flask_contentapi.records import RecordReader
+from flask_contentapi.registry import Column, ObjectType, Registry
+from flask_contentapi_peewee.columns import StoredField, stored_field
+from flask_contentapi_peewee.layouts import CHILDREN, Layout, Stand, Stands, kind_named, name_of
+from flask_contentapi_peewee.rows import (
+    BATCH,
+    Branch,
+    stored_values,
+    values_of_many,
+    words_of_row,
+)
+from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
+
+__all__ = ["Mover", "stored_types"]
+
+#: What stands for nothing where a kind of value cannot be it.
+_EMPTY: tuple[Any, ...] = ("", False, [], {})
+
+#: A row of the columns of its type, and what an undeclared type has besides.
+Entry = tuple[Row, dict[str, Any]]
+
+
+class Mover:
+    """Moves objects from one layout of the tables to another.
+
+    :param tables: the tables of the declared types.
+    :param registry: the declared types.
+    :param old: the layout that the objects have.
+    :param aside: what tables and columns are called that were put aside, by table, and by table
+        and column; those are there from the moment on that they are put aside.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        registry: Registry,
+        old: Layout,
+        aside: Mapping[tuple[str, str], str],
+    ) -> None:
+        self._tables = tables
+        self._engine = tables.engine
+        self._registry = registry
+        self._old = old
+        self._aside = aside
+
+    def problems(self, moved: Callable[[EndpointTables, str], bool]) -> Iterator[Problem]:
+        """What is wrong with objects as those of the declared types.
+
+        :param moved: whether the objects of a type are to be moved.
+        """
+        reader = RecordReader(self._registry, logs=False)
+        for tables, label in self._moved(moved):
+            for ids in self._batches(tables, label):
+                self._entries(reader, tables, label, ids)
+                yield from reader.problems
+                reader.problems.clear()
+
+    def move(self, moved: Callable[[EndpointTables, str], bool]) -> None:
+        """Writes objects to where they belong, with their words.
+
+        :param moved: whether the objects of a type are to be moved.
+        """
+        reader = RecordReader(self._registry, logs=False)
+        for tables, label in self._moved(moved):
+            for ids in self._batches(tables, label):
+                entries = self._entries(reader, tables, label, ids)
+                self._write(tables, label, ids, entries)
+        for tables in self._tables.endpoints.values():
+            for table in tables.all:
+                self._forget(tables, table)
+
+    def _moved(
+        self, moved: Callable[[EndpointTables, str], bool]
+    ) -> Iterator[tuple[EndpointTables, str]]:
+        for tables in self._tables.endpoints.values():
+            if name_of(tables.base) in self._old.columns:
+                for label in stored_types(tables):
+                    if moved(tables, label):
+                        yield tables, label
+
+    # Reading.
+
+    def _batches(self, tables: EndpointTables, label: str) -> Iterator[list[int]]:
+        """The ids of the objects of a type, some at a time."""
+        raw = self._raw(name_of(tables.base))
+        last = None
+        while True:
+            wanted = raw.c.type == label
+            if last is not None:
+                wanted &= raw.c.id > last
+            found = raw.select(raw.c.id).where(wanted).order_by(raw.c.id).limit(BATCH).tuples()
+            ids = [identity for (identity,) in found]
+            if not ids:
+                return
+            yield ids
+            last = ids[-1]
+
+    def _entries(
+        self, reader: RecordReader, tables: EndpointTables, label: str, ids: Sequence[int]
+    ) -> list[Entry]:
+        name = tables.endpoint.name
+        records = self._records(tables, label, ids)
+        entries = (reader.entry(name, -1, record) for record in records)
+        return [entry for entry in entries if entry is not None]
+
+    def _records(
+        self, tables: EndpointTables, label: str, ids: Sequence[int]
+    ) -> Iterator[dict[str, Any]]:
+        """Objects of a type as records, from where they stand."""
+        stands = self._stands(tables, label)
+        columns = tables.endpoint.type_of(label).columns
+        found: dict[int, dict[str, Any]] = {identity: {} for identity in ids}
+        self._take_columns(stands, found)
+        self._take_many(stands, columns, found)
+        base = self._raw(name_of(tables.base))
+        query = base.select(base.c.id, base.c.extras_).where(base.c.id.in_(ids))
+        decode = tables.base.fields["extras_"].python_value
+        besides = {identity: decode(stored) or {} for identity, stored in query.tuples()}
+        for identity, values in found.items():
+            known = {field: values[field] for field in stands if values.get(field) is not None}
+            record = {"id": identity, "type": label, **known, **besides.get(identity, {})}
+            yield {
+                name: self._fitting(value, columns[name], stands.get(name))
+                if name in columns
+                else value
+                for name, value in record.items()
+                if name in columns or label in self._old.places or not _is_nothing(value)
+            }
+
+    def _stands(self, tables: EndpointTables, label: str) -> Stands:
+        """Where the fields of a type stand that its objects go on to have."""
+        known = self._old.places.get(label)
+        if known is None:
+            return self._old.places[tables.endpoint.name]
+        declared = tables.endpoint.types.get(label)
+        if declared is None:
+            return known
+        known = {**self._old.left.get(label, {}), **known}
+        return {field: known[field] for field in declared.columns if field in known}
+
+    def _take_columns(self, stands: Stands, found: dict[int, dict[str, Any]]) -> None:
+        """Puts the values of columns into records."""
+        fields: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for field, stand in stands.items():
+            if not stand.fills and field != "id":
+                fields[stand.table][field] = stand.kind
+        for table, columns in fields.items():
+            for identity, *values in self._select(table, "id", columns, found):
+                found[identity] |= zip(columns, values, strict=True)
+
+    def _take_many(
+        self, stands: Stands, columns: Mapping[str, Column], found: dict[int, dict[str, Any]]
+    ) -> None:
+        """Puts tags and child objects into records."""
+        for field, stand in stands.items():
+            if not stand.fills:
+                continue
+            key = "owner_" if stand.kind == CHILDREN else "id"
+            kinds = self._old.columns[stand.table]
+            inside = ["tag"]
+            if stand.kind == CHILDREN:
+                child = columns[field].child if field in columns else None
+                again = [name for name in (child.columns if child else ()) if name in kinds]
+                inside = ["sort_", *dict.fromkeys(["id", *stand.fields, *again])]
+            for values in found.values():
+                values[field] = []
+            known = {column: kinds[column] for column in inside}
+            for owner, *row in self._select(stand.table, key, known, found):
+                values = {c: v for c, v in zip(known, row, strict=True) if v is not None}
+                values.pop("sort_", None)
+                found[owner][field].append(values if key == "owner_" else values["tag"])
+
+    def _select(
+        self, table: str, key: str, columns: Mapping[str, str], owners: Iterable[int]
+    ) -> Iterator[list[Any]]:
+        """Rows of a table: what they belong to, and columns as records have them."""
+        put_aside = self._aside.get((table, ""))
+        there = put_aside if put_aside and self._exists(put_aside) else table
+        raw = self._raw(there)
+        names = {column.name for column in self._engine.database.get_columns(there)}
+        found = [self._aside.get((table, column), "") for column in columns]
+        stored = [a if a in names else c for a, c in zip(found, columns, strict=True)]
+        query = raw.select(getattr(raw.c, key), *(getattr(raw.c, column) for column in stored))
+        query = query.where(getattr(raw.c, key).in_(list(owners)))
+        if "sort_" in columns:
+            query = query.order_by(raw.c.sort_)
+        known = [kind_named(kind) for kind in columns.values()]
+        fields = [stored_field(kind, self._engine.sql_types) for kind in known]
+        for owner, *values in query.tuples():
+            decoded = [field.python_value(v) for field, v in zip(fields, values, strict=True)]
+            yield [
+                owner,
+                *(
+                    None if value is None else kind.write(value)
+                    for kind, value in zip(known, decoded, strict=True)
+                ),
+            ]
+
+    def _exists(self, table: str) -> bool:
+        return bool(self._engine.database.table_exists(table))
+
+    def _fitting(self, value: Any, column: Column, stand: Stand | None) -> Any:
+        """A value of a record as a column takes it, if it can."""
+        if column.child is not None and isinstance(value, list):
+            kinds = self._old.columns[stand.table] if stand and stand.fills else {}
+            return [_fitting_child(child, column.child, kinds) for child in value]
+        return _fitting(value, column, stand.kind if stand else "")
+
+    # Writing.
+
+    def _write(
+        self, tables: EndpointTables, label: str, ids: Sequence[int], entries: Iterable[Entry]
+    ) -> None:
+        declared = tables.endpoint.type_of(label)
+        branches = self._branches(tables, ids)
+        rows = [
+            stored_values(declared, row, extras, branches.get(row[0])) | {"id": row[0]}
+            for row, extras in entries
+        ]
+        for table in (tables.base, *tables.lineage(label)):
+            self._put(table, rows)
+            for name, many in table.many.items():
+                self._put_many(many, ids, {row["id"]: row[name] for row in rows})
+        self._engine.delete_words(tables.words, ids)
+        words = [
+            words_of_row(declared, tuple(row[name] for name in declared.column_names))
+            for row in rows
+        ]
+        self._engine.put_words(tables.words, words)
+
+    def _branches(self, tables: EndpointTables, ids: Sequence[int]) -> dict[int, Branch]:
+        if not tables.endpoint.tree:
+            return {}
+        raw = self._raw(name_of(tables.base))
+        columns = (raw.c.id, raw.c.path_, raw.c.url_path, raw.c.access_)
+        found = raw.select(*columns).where(raw.c.id.in_(ids)).tuples()
+        return {identity: Branch(*where) for identity, *where in found}
+
+    def _put(self, table: OwnTable, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Puts rows into a table in which some of them may be already."""
+        key = table.fields["id"]
+        raw = self._raw(name_of(table))
+        query = raw.select(raw.c.id).where(raw.c.id.in_([row["id"] for row in rows]))
+        there = {identity for (identity,) in query.tuples()}
+        place = SQL(self._engine.database.param)
+        fields = _in_order(table)
+        update = table.model.update({f: place for _, f in fields if f is not key})
+        insert = table.model.insert({field: place for _, field in fields})
+        old: list[list[Any]] = []
+        new: list[list[Any]] = []
+        for row in rows:
+            values = {name: field.db_value(row[name]) for name, field in fields}
+            if row["id"] not in there:
+                new.append([*values.values()])
+            elif len(values) > 1:
+                old.append([*(v for n, v in values.items() if n != "id"), row["id"]])
+        if old:
+            self._engine.insert(update.where(key == place).sql()[0], old)
+        if new:
+            self._engine.insert(insert.sql()[0], new)
+
+    def _put_many(
+        self, table: OwnTable, ids: Sequence[int], entries: Mapping[int, Iterable[Any]]
+    ) -> None:
+        rows = [
+            values
+            for owner, many in entries.items()
+            for values in values_of_many(table, owner, many)
+        ]
+        owner = table.fields["owner_" if table.child else "id"]
+        gone = owner.in_(ids)
+        if table.child:
+            gone &= table.fields["id"].not_in([row["id"] for row in rows])
+            table.model.delete().where(gone).execute()
+            for start in range(0, len(rows), BATCH):
+                self._put(table, rows[start : start + BATCH])
+            return
+        table.model.delete().where(gone).execute()
+        if rows:
+            place = SQL(self._engine.database.param)
+            fields = _in_order(table)
+            insert = table.model.insert({field: place for _, field in fields})
+            values = [[field.db_value(row[name]) for name, field in fields] for row in rows]
+            self._engine.insert(insert.sql()[0], values)
+
+    def _forget(self, tables: EndpointTables, table: OwnTable) -> None:
+        """Takes the rows out of a table that belong to no object which has some there."""
+        base = tables.base
+        there = base.model.select(base.fields["id"])
+        if table is not base:
+            labels = [name for name in tables.endpoint.types if table in tables.lineage(name)]
+            there = there.where(base.fields["type"].in_(labels))
+            table.model.delete().where(table.fields["id"].not_in(there)).execute()
+        for many in table.many.values():
+            owner = many.fields["owner_" if many.child else "id"]
+            many.model.delete().where(owner.not_in(there)).execute()
+
+    def _raw(self, table: str) -> peewee.Table:
+        """A table as it stands in the database."""
+        return peewee.Table(table).bind(self._engine.database)
+
+
+def _in_order(table: OwnTable) -> list[tuple[str, StoredField]]:
+    """The columns of a table in the order in which statements have them."""
+    order = [field.name for field in table.model._meta.sorted_fields]
+    return sorted(table.fields.items(), key=lambda named: order.index(named[1].name))
+
+
+def stored_types(tables: EndpointTables) -> list[str]:
+    """The labels of the types of which there are objects."""
+    base = tables.base
+    raw = peewee.Table(name_of(base)).bind(base.model._meta.database)
+    return sorted(label for (label,) in raw.select(raw.c.type).distinct().tuples())
+
+
+def _fitting_child(child: Any, declared: ObjectType, kinds: Mapping[str, str]) -> Any:
+    if not isinstance(child, Mapping):
+        return child
+    return {
+        name: _fitting(value, declared.columns[name], kinds.get(name, ""))
+        if name in declared.columns
+        else value
+        for name, value in child.items()
+        if name in declared.columns or name not in kinds
+    }
+
+
+def _fitting(value: Any, column: Column, kind: str) -> Any:
+    for form in (value, *_numbers(value, kind)):
+        if column.child is None and _can_read(column, form):
+            return form
+    return None if _is_nothing(value) else value
+
+
+def _is_nothing(value: Any) -> bool:
+    return any(type(value) is type(empty) and value == empty for empty in _EMPTY)
+
+
+def _can_read(column: Column, value: Any) -> bool:
+    try:
+        column.kind.read(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(value: Any, kind: str) -> Iterator[Any]:
+    """A number as other kinds of number have it, where that is the same one."""
+    if kind.startswith(("decimal", "float")):
+        exact = Decimal(str(value))
+        if exact == exact.to_integral_value():
+            yield int(exact)
+        if Decimal(repr(float(exact))) == exact:
+            yield float(exact)

@@ -1,0 +1,309 @@
+"""Databases whose types change: nothing that is stored is lost, and all backends agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from flask import Flask
+from marshmallow import fields
+
+from flask_contentapi import (
+    ChildObject,
+    Children,
+    ContentAPI,
+    ContentError,
+    Entry,
+    Image,
+    Page,
+    Related,
+    Tags,
+)
+from tests.api import API
+from tests.databases import on_databases, writing
+from tests.samples import image, page
+from tests.stores import fresh_address
+
+pytestmark = on_databases
+
+Types = Sequence[type[Entry]]
+
+
+class Kid(ChildObject):
+    app_label = "x"
+    name = fields.String()
+    rank = fields.Integer()
+    search_fields = ["name"]
+    api_fields = ["name", "rank"]
+
+
+def typed(base: Any, name: str, *shown: str, **own: Any) -> Any:
+    """A type with some fields, which are shown and, where they are text, searched."""
+    searched = [n for n, f in own.items() if isinstance(f, fields.String | Tags | Children)]
+    listed = {
+        "api_fields": [*base.api_fields, *own, *shown],
+        "search_fields": [*base.search_fields, *searched],
+    }
+    return type(name, (base,), {"app_label": "x", **own, **listed})
+
+
+def full() -> dict[str, Any]:
+    return {
+        "txt": fields.String(),
+        "n": fields.Integer(),
+        "tags": Tags(),
+        "kids": Children(Kid),
+        "rel": Related("pages"),
+    }
+
+
+A = typed(Page, "A", **full())
+OTHER = typed(Page, "Other", note=fields.String())
+BASE = typed(Page, "Base", **full())
+DERIVED = typed(BASE, "A")
+MIXED = typed(typed(Page, "Base", txt=fields.String(), kids=Children(Kid)), "A")
+MIXED_BASE = MIXED.__mro__[1]
+PARTLY = typed(
+    typed(Page, "Base", txt=fields.String(), n=fields.Integer()),
+    "A",
+    tags=Tags(),
+    kids=Children(Kid),
+    rel=Related("pages"),
+)
+PARTLY_BASE = PARTLY.__mro__[1]
+GRAND = typed(typed(BASE, "Middle"), "A")
+MORE = typed(Page, "A", **full(), more=fields.String(load_default="m"))
+PICTURE = typed(Image, "Picture", credit=fields.String(), rank=fields.Integer())
+DRAWING = typed(Image, "Drawing", artist=fields.String())
+
+
+class Someone(Entry):
+    app_label = "x"
+    endpoint = "people"
+    name = fields.String()
+    search_fields = ["name"]
+    api_fields = ["name"]
+
+
+def content() -> dict[str, list[Any]]:
+    kids = [{"id": 3, "name": "owl", "rank": 1}, {"id": 1, "name": "jay"}]
+    return {
+        "pages": [
+            page(1, slug="home", type="x.A", txt="five", n=7, tags=["a", "b"], kids=kids, rel=2),
+            page(2, 1, type="x.A", txt="storm", n=0),
+            page(3, 1, type="x.A"),
+            page(4, 2, type="x.Base", title="Four"),
+            page(5, 2, type="x.Other", title="Five", note="wind"),
+        ],
+        "images": [
+            image(1, type="x.Picture", credit="Ann", rank=3, tags=["t"]),
+            image(2, type="x.Drawing", title="Deer", artist="Bo"),
+            image(3, type="x.Unknown", credit="Cy"),
+        ],
+    }
+
+
+#: Types before and after a release, both for the same content.
+RELEASES: dict[str, tuple[Types, Types]] = {
+    "gone": ([A, OTHER], [OTHER]),
+    "all gone but one": ([A, OTHER, PICTURE, DRAWING], [OTHER, PICTURE]),
+    "new": ([OTHER], [A, OTHER]),
+    "new with a base": ([OTHER], [BASE, DERIVED, OTHER]),
+    "into a base": ([A], [BASE, DERIVED]),
+    "into a mixed-in base": ([A], [DERIVED]),
+    "in part into a base": ([A], [PARTLY_BASE, PARTLY]),
+    "in part into a base that is not declared": ([A], [PARTLY]),
+    "from part of a base into all": ([PARTLY_BASE, PARTLY], [BASE, DERIVED]),
+    "under a third class": ([BASE, DERIVED], [BASE, GRAND.__mro__[1], GRAND]),
+    "a second type of images": ([PICTURE], [PICTURE, DRAWING]),
+    "other types of images": ([DRAWING, PICTURE], [DRAWING]),
+    "types of images": ([OTHER], [PICTURE, DRAWING]),
+    "another field": ([A], [MORE]),
+    "another endpoint": ([A], [A, Someone]),
+}
+EACH = [(before, after) for pair in RELEASES.values() for before, after in (pair, pair[::-1])]
+NAMES = [f"{name}{way}" for name in RELEASES for way in ("", " (back)")]
+ASKED = (
+    *("pages/?fields=*", "pages/?search=five", "pages/?search=owl", "pages/?search=storm"),
+    *("pages/1/", "pages/2/", "pages/3/", "pages/5/", "images/?fields=*", "images/1/", "images/2/"),
+    *("images/3/", "images/?search=ann", "images/?search=bo", "images/?search=cy"),
+    *("pages/?type=x.A&fields=*&order=-n", "pages/?type=x.A&tags=a", "pages/?type=x.Base&fields=*"),
+    *("pages/?type=x.A&txt=storm", "pages/?search=wind", "pages/?type=x.Other&fields=*"),
+)
+
+
+def site_at(address: str, types: Types) -> API:
+    app = Flask("site")
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
+    ContentAPI(app, types=list(types))
+    return API(app)
+
+
+def stored_at(address: str, types: Types, what: dict[str, list[Any]]) -> API:
+    api = site_at(address, types)
+    api.backend.create()
+    api.load(what)
+    return api
+
+
+def answers(api: API) -> list[bytes]:
+    return [api.get(path).data for path in ASKED]
+
+
+NOTHING = ("''", "[]", "False", "None")
+
+
+def wrong(api: API) -> list[str]:
+    return sorted(
+        f"{problem.where} {problem.field} {problem.message}" for problem in api.backend.check()
+    )
+
+
+def assert_same(api: API, other: API) -> None:
+    """Both give the same answers, and what they dump is the same where it is read again."""
+    assert answers(api) == answers(other)
+    assert meaning(api) == meaning(other)
+
+
+def meaning(api: API) -> dict[str, list[Any]]:
+    """What is dumped, without what records may leave out."""
+    return {section: [without_nothing(r) for r in found] for section, found in api.dump().items()}
+
+
+def without_nothing(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_nothing(entry) for entry in value]
+    if isinstance(value, dict):
+        return {k: without_nothing(v) for k, v in value.items() if repr(v) not in NOTHING}
+    return value
+
+
+@pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
+def test_content_follows_its_types(backend: str, before: Types, after: Types) -> None:
+    address = fresh_address(backend)
+    dumped = stored_at(address, before, content()).dump()
+    api, other = site_at(address, after), stored_at("memory", after, dumped)
+    api.backend.migrate()
+    assert_same(api, other)
+    assert wrong(api) == wrong(other)
+    assert [*api.backend.migrate()] == []
+
+
+@pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
+def test_content_comes_back_as_it_was(backend: str, before: Types, after: Types) -> None:
+    address = fresh_address(backend)
+    old = stored_at(address, before, content())
+    known = (meaning(old), answers(old))
+    site_at(address, after).backend.migrate()
+    api = site_at(address, before)
+    api.backend.migrate()
+    assert (meaning(api), answers(api)) == known
+
+
+# While a type is not declared.
+
+
+def test_what_is_changed_while_a_type_is_gone_is_there_when_it_is_back(backend: str) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A], content())
+    gone = site_at(address, [OTHER])
+    gone.backend.migrate()
+    with writing(gone) as writer:
+        writer.update("pages", 1, n=8, title="calm")
+        writer.delete("pages", 3)
+        writer.add("pages", page(3, 1, type="x.Other"))
+        writer.add("pages", page(6, 1, type="x.A", txt="new", kids=[{"id": 9, "name": "tit"}]))
+    api, other = site_at(address, [A]), stored_at("memory", [A], gone.dump())
+    api.backend.migrate()
+    assert_same(api, other)
+    assert api.ids("pages/?search=calm") == [1]
+    with writing(api) as writer:
+        writer.delete("pages", 1, descendants=True)
+        writer.add("pages", page(1, type="x.A", kids=[{"id": 1, "name": "rook"}]))
+    assert api.json("pages/1/?fields=_,txt,tags") == {"txt": "", "tags": []}
+
+
+def test_what_is_loaded_while_a_type_is_gone_is_all_that_is_there(backend: str) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A, Someone], {**content(), "people": [{"id": 1, "name": "Ada"}]})
+    gone = site_at(address, [OTHER])
+    gone.backend.migrate()
+    gone.load({"pages": [page(1, type="x.A", txt="new"), page(9, 1, type="x.A", n=3)]})
+    api, other = site_at(address, [A, Someone]), stored_at("memory", [A, Someone], gone.dump())
+    api.backend.migrate()
+    assert_same(api, other)
+    assert api.items("people/") == []
+    api.load({"people": [{"id": 1, "name": "Bo"}]})
+    assert api.ids("people/?search=bo") == [1]
+
+
+def test_an_endpoint_comes_back_with_what_it_had(backend: str) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A, Someone], {**content(), "people": [{"id": 1, "name": "Ada"}]})
+    site_at(address, [OTHER]).backend.migrate()
+    api = site_at(address, [A, Someone])
+    api.backend.migrate()
+    assert api.items("people/?search=ada&fields=_,name") == [{"name": "Ada"}]
+
+
+def test_a_removed_field_comes_back_with_what_it_had(backend: str) -> None:
+    address, less = fresh_address(backend), typed(Page, "A", txt=fields.String())
+    known = answers(stored_at(address, [A], content()))
+    site_at(address, [less]).backend.migrate()
+    api = site_at(address, [A])
+    api.backend.migrate()
+    assert answers(api) == known
+
+
+# What does not fit.
+
+
+REFUSED = {
+    "tags": (Tags(), Children(Kid), ["a"], "pages 1, tags[0]: must be an object"),
+    "text": (fields.String(), fields.Integer(), "five", "pages 1, tags: must be an integer"),
+    "children": (Children(Kid), Tags(), [{"id": 1}], "pages 1, tags: must be a list of texts"),
+    "half": (fields.Float(), fields.Integer(), 0.5, "pages 1, tags: must be an integer"),
+}
+
+
+@pytest.mark.parametrize(("was", "is_now", "value", "said"), REFUSED.values(), ids=REFUSED)
+def test_values_that_do_not_fit_are_named_and_stay(
+    backend: str, was: Any, is_now: Any, value: Any, said: str
+) -> None:
+    address = fresh_address(backend)
+    old = stored_at(
+        address, [typed(Page, "A", tags=was)], {"pages": [page(1, type="x.A", tags=value)]}
+    )
+    known = (old.dump(), old.get("pages/1/").data)
+    api = site_at(address, [typed(Page, "A", tags=is_now)])
+    with pytest.raises(ContentError) as caught:
+        api.backend.migrate()
+    assert str(caught.value).startswith(said)
+    assert (old.dump(), old.get("pages/1/").data) == known
+
+
+KINDS = [
+    (fields.Integer(), fields.Decimal(places=0), 7),
+    (fields.Decimal(places=2), fields.Float(), "0.50"),
+    (fields.Float(), fields.Integer(), 12.0),
+    (Tags(), Children(Kid), None),
+    (Children(Kid), Tags(), None),
+    (Tags(), fields.String(), None),
+    (fields.String(), fields.Integer(), None),
+    (fields.String(), fields.Date(), "2026-01-15"),
+]
+
+
+@pytest.mark.parametrize(("was", "is_now", "value"), KINDS, ids=range(len(KINDS)))
+def test_a_field_can_store_something_else_and_go_back(
+    backend: str, was: Any, is_now: Any, value: Any
+) -> None:
+    address = fresh_address(backend)
+    first, second = (typed(Page, "A", it=field) for field in (was, is_now))
+    old = stored_at(address, [first], {"pages": [page(1, type="x.A", it=value)]})
+    known = (old.dump(), old.get("pages/1/").data)
+    for types in ([second], [first], [second], [first]):
+        api = site_at(address, types)
+        api.backend.migrate()
+    assert (api.dump(), api.get("pages/1/").data) == known
