@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 import pytest
 from flask import Flask
 from marshmallow import fields
@@ -21,9 +23,10 @@ from flask_contentapi import (
     Tags,
 )
 from tests.api import API
-from tests.databases import on_databases, writing
+from tests.databases import on_databases, storage, writing
 from tests.samples import image, page
 from tests.stores import fresh_address
+from tests.test_sql_interrupted import Steps, killed, some_of
 
 pytestmark = on_databases
 
@@ -199,6 +202,54 @@ def test_content_comes_back_as_it_was(backend: str, before: Types, after: Types)
     api = site_at(address, before)
     api.backend.migrate()
     assert (meaning(api), answers(api)) == known
+
+
+def forget_places(api: API) -> None:
+    """Leaves in the state what was kept there before places were."""
+    state: Any = storage(api).tables.state
+    value = state.fields["value"]
+    row = state.fields["key"] == "layout"
+    with storage(api).engine.database.connection_context():
+        ((stored,),) = state.model.select(value).where(row).tuples()
+        layout = orjson.loads(stored)
+        old = {name: columns for name, columns in layout.items() if name not in NEW_ENTRIES}
+        old["searched"] = {n: c for n, c in layout["searched"].items() if "." in n}
+        state.model.update({value: orjson.dumps(old).decode()}).where(row).execute()
+
+
+NEW_ENTRIES = ("places", "left", "rows")
+
+
+@pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
+def test_a_database_that_knows_no_places_is_understood(
+    backend: str, before: Types, after: Types
+) -> None:
+    address = fresh_address(backend)
+    old = stored_at(address, before, content())
+    dumped = old.dump()
+    forget_places(old)
+    assert [*site_at(address, before).backend.migrate()] == []
+    api, other = site_at(address, after), stored_at("memory", after, dumped)
+    api.backend.migrate()
+    assert_same(api, other)
+
+
+KILLED = {name: RELEASES[name] for name in ("gone", "new", "into a base")}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize(("before", "after"), KILLED.values(), ids=KILLED)
+def test_a_killed_move_loses_nothing(backend: str, before: Types, after: Types) -> None:
+    address, other = fresh_address(backend), fresh_address(backend)
+    stored_at(other, before, content())
+    wanted, api = site_at(other, after), site_at(address, after)
+    with Steps(storage(wanted).engine.database) as steps:
+        wanted.backend.migrate()
+    stored_at(address, before, content())
+    for _ in killed(api, api.backend.migrate, some_of(steps.taken)):
+        assert api.status("pages/") in (200, 503)
+    api.backend.migrate()
+    assert (api.dump(), answers(api)) == (wanted.dump(), answers(wanted))
 
 
 # While a type is not declared.

@@ -7,7 +7,7 @@ that are not declared have of the endpoint's fields is kept under the endpoint's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import peewee
@@ -99,7 +99,8 @@ class Layout:
         for endpoint in tables.endpoints.values():
             known = name_of(endpoint.base) in layout.columns
             if known and endpoint.endpoint.name not in layout.places:
-                _Guess(layout, endpoint, database).make()
+                others = [other for other in tables.endpoints.values() if other is not endpoint]
+                _Guess(layout, endpoint, others, database).make()
         return layout
 
     def write(self) -> dict[str, Any]:
@@ -210,19 +211,32 @@ class _Guess:
 
     :param layout: the layout, which is completed.
     :param tables: those of the endpoint that it leaves out.
+    :param others: those of the other endpoints.
     :param database: where to look for objects.
     """
 
-    def __init__(self, layout: Layout, tables: EndpointTables, database: peewee.Database) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        tables: EndpointTables,
+        others: Iterable[EndpointTables],
+        database: peewee.Database,
+    ) -> None:
         self._layout = layout
+        self._elsewhere: list[Collection[str]] = []
+        for other in others:
+            self._elsewhere.append(other.endpoint.types)
+            if name_of(other.base) in layout.columns:
+                raw = peewee.Table(name_of(other.base)).bind(database)
+                self._elsewhere.append([t for (t,) in raw.select(raw.c.type).distinct().tuples()])
         self._tables = tables
         self._endpoint = tables.endpoint
         self._raw = peewee.Table(name_of(tables.base)).bind(database)
 
     def make(self) -> None:
         """Puts into the layout where the fields stand."""
-        name, base = self._endpoint.name, self._endpoint.base
-        self._layout.places[name] = self._among([name], base, name)
+        name = self._endpoint.name
+        self._layout.places[name] = self._among([name], None, name)
         stored = self._stored(self._raw.c.type.is_null(False))
         for label in self._layout.searched:
             if label not in self._layout.places:
@@ -236,8 +250,19 @@ class _Guess:
         if declared is not None:
             bases = declared.content_class.__mro__
             names += [_own(base.type_label()) for base in bases if issubclass(base, Content)]
+        names += [_own(other) for other in self._layout.searched if self._has_rows(other, label)]
         if declared is not None or is_stored:
             self._layout.places[label] = self._among(names, declared, label)
+
+    def _has_rows(self, other: str, label: str) -> bool:
+        """Whether objects of a type have rows in the table of another one of the endpoint."""
+        table = table_name(_own(other))
+        elsewhere = any(other in known for known in self._elsewhere)
+        if elsewhere or table not in self._layout.columns:
+            return False
+        raw, rows = self._raw, peewee.Table(table)
+        query = raw.select(raw.c.id).join(rows, on=raw.c.id == rows.c.id)
+        return bool([*query.where(raw.c.type == label).limit(1).tuples()])
 
     def _stored(self, condition: Any) -> set[str]:
         """The labels of the types of which there are some objects."""
