@@ -29,6 +29,7 @@ from flask_contentapi_peewee import (
     PostgreSQLBackend,
     SQLiteBackend,
 )
+from flask_contentapi_peewee.layouts import layout_of
 from flask_contentapi_peewee.tables import Tables
 from tests.servers import SERVERS, fastest_folder, why_missing
 
@@ -138,11 +139,12 @@ def take_store(backend: str, types: Iterable[type[Entry]]) -> Store:
 
 @cache
 def _statements(backend: str, types: tuple[type[Entry], ...]) -> tuple[str, ...]:
-    """What makes the tables for some types."""
+    """What makes the tables for some types, and what is kept of them."""
     address = "///content.db" if backend == "sqlite" else "//localhost/content"
     engine = DATABASES[backend].engine_class.connect(address, Path())
     tables = Tables(Registry(types), engine)
-    return tuple(sql for model in tables.models for sql in _statements_of(model))
+    statements = [sql for model in tables.models for sql in _statements_of(model)]
+    return (*statements, str(layout_of(tables).write()))
 
 
 def _statements_of(model: Any) -> Iterator[str]:
