@@ -7,7 +7,8 @@ import json
 import logging
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -94,10 +95,9 @@ class Stores:
         return [address]
 
     def _load(self, address: str) -> None:
-        # That there are no tables yet is nothing to tell.
-        logging.getLogger("flask_contentapi").setLevel(logging.CRITICAL)
         say(f"Loading {self.pages:,} pages into {address.partition(':')[0]}")
-        app = magazine.create_app(address)
+        with _quiet():
+            app = magazine.create_app(address)
         with app.app_context():
             backend = app.extensions["contentapi"]["contentapi"].backend
             backend.create()
@@ -154,6 +154,18 @@ class Stores:
         name = f"bench_{secrets.token_hex(6)}"
         server.create_database(name)
         return f"{server.address}/{name}"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """A time in which it is nothing to tell that there are no tables yet."""
+    log = logging.getLogger("flask_contentapi")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _tidy(address: str) -> None:

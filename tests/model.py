@@ -480,20 +480,24 @@ class Model:
         if self.i18n and request.locale is not None and request.locale not in self.locales:
             return None
         language = request.locale if self.i18n else None
-        homes = [
-            home
-            for home in self.homes(site)
-            if language is None or self.locale(self.records["pages"][home]) == language
-        ]
+        homes = self.homes(site)
         if not homes:
             return None
-        page = homes[0]
+        trees = [home for home in homes if self.locale(self.records["pages"][home]) == language]
+        page = (trees or homes)[0]
         for slug in filter(None, path.split("/")):
             children = [id for id in self.pages if self.above(id)[:1] == [page]]
             named = [id for id in children if self.records["pages"][id]["slug"] == slug]
             if not named:
                 return None
             page = named[0]
+        # In the tree of another language only pages of the right one count.
+        if (
+            language is not None
+            and not trees
+            and self.locale(self.records["pages"][page]) != language
+        ):
+            return None
         return page if self.detail(request, page) == 200 else None
 
 

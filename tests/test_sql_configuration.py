@@ -26,7 +26,9 @@ CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
 
 def run(api: API, command: str) -> tuple[int, str]:
     """The status of a command, and all that it shows; its input is content without anything."""
-    done = api.app.test_cli_runner().invoke(args=["contentapi", *command.split()], input="{}")
+    done = api.app.test_cli_runner().invoke(
+        args=["contentapi", *command.split()], input='{"locales": ["en"]}'
+    )
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.output
 
