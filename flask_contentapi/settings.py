@@ -142,6 +142,10 @@ def _base_url(value: Any) -> str | None:
     return value.rstrip("/")
 
 
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and not re.search(r"[\s?#]", text)
+
+
 def _is_address(text: str) -> bool:
     """Whether a text is an address with scheme, host and path alone."""
     if re.search(r"[\s?#]", text):
@@ -154,7 +158,7 @@ def _is_address(text: str) -> bool:
 
 
 def _media_url(value: Any) -> str:
-    if not isinstance(value, str) or not value.startswith(("/", "http://", "https://")):
+    if not isinstance(value, str) or not (_is_path(value) or _is_address(value)):
         raise ValueError("a path or an address, such as '/media/'")
     return value.rstrip("/") + "/"
 

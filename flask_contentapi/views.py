@@ -153,9 +153,10 @@ class Visit:
 
         :raises NotFound: if the site has no pages.
         """
-        for home in (*(h for h in self.site.homes if h.locale == locale), *self.site.homes):
-            return home
-        raise NotFound("The site has no pages.")
+        homes = self.site.homes
+        if not homes:
+            raise NotFound("The site has no pages.")
+        return next((home for home in homes if home.locale == locale), homes[0])
 
 
 def _open(
