@@ -10,7 +10,7 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -30,37 +30,23 @@ STOP_WORDS = frozenset(
 TITLE_WEIGHT = 8
 
 
-class _Table(dict[int, str | None]):
-    """What :meth:`str.translate` puts in the place of characters, found as they are met.
-
-    :param replace: gives it for a character; None takes the character away.
-    """
+class _Apart(dict[int, str | None]):
+    """For :meth:`str.translate`: drops combining marks, and makes blanks of all else that is
+    neither letter nor digit. Characters are looked at when they are met."""
 
     #: More characters than a language needs; clients can send a million.
     KEPT = 8192
 
-    def __init__(self, replace: Callable[[str], str | None]) -> None:
-        self._replace = replace
-
     def __missing__(self, code: int) -> str | None:
-        found = self._replace(chr(code))
+        char = chr(code)
+        is_mark = unicodedata.category(char)[0] == "M"
+        found = char if char.isalnum() else None if is_mark else " "
         if len(self) < self.KEPT:
             self[code] = found
         return found
 
 
-def _unmarked(char: str) -> str | None:
-    return None if unicodedata.category(char)[0] == "M" else char
-
-
-def _apart(char: str) -> str | None:
-    return char if char.isalnum() else _unmarked(char) and " "
-
-
-#: Drops combining marks.
-_UNMARKED = _Table(_unmarked)
-#: Drops them too, and makes blanks of all else that is neither letter nor digit.
-_APART = _Table(_apart)
+_APART = _Apart()
 
 # Markup inside a word does not end it, all other markup does.
 _INLINE = re.compile(
@@ -78,9 +64,8 @@ def words(text: str) -> list[str]:
     ['eclairs', '12', 'knots']
     """
     if not text.isascii():
-        # Lower-casing can make new combining marks, as of a dotted capital I.
-        text = unicodedata.normalize("NFKD", text).translate(_UNMARKED)
-        return unicodedata.normalize("NFKD", text.lower()).translate(_APART).split()
+        text = unicodedata.normalize("NFKD", text)
+    # Lower-casing can make new combining marks, as of a dotted capital I.
     return text.lower().translate(_APART).split()
 
 

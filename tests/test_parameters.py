@@ -435,6 +435,8 @@ HINTS = {
     "pages/?alias_of=x": "alias_of must be the id of an object.",
     "pages/?type=blog.BlogPage&fields=related_links(link_page(reading_minutes))": "It is a field"
     " of blog.BlogPage; here is only what all objects have.",
+    "pages/?parent=1": "parent is shown in details only; lists cannot be filtered by it.",
+    "pages/?order=parent": "parent is shown in details only; lists cannot be ordered by it.",
     "pages/?titel=x": "Did you mean 'title' or 'site'?",
     "pages/?html_url=x": "html_url is no single stored value; lists cannot be filtered by it.",
 }

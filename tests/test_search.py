@@ -138,6 +138,14 @@ def test_every_word_or_one_of_them(api: API) -> None:
     assert api.ids("pages/?search=storm nowhere&search_operator=and") == []
 
 
+def test_every_word_is_more_than_the_rarest(make_api: MakeAPI) -> None:
+    titles = {2: "red", 3: "blue", 4: "red blue", 5: "blue sky", 6: "red sky"}
+    pages = [page(number, 1, title=title) for number, title in titles.items()]
+    api = make_api({"sites": [site(1)], "pages": [page(1), *pages]})
+    assert api.ids("pages/?search=red blue&search_operator=and") == [4]
+    assert api.ids("pages/?search=red blue sky&search_operator=and") == []
+
+
 def test_stop_words_count_where_nothing_else_is_left(api: API) -> None:
     assert api.ids("pages/?search=the storm at the night&search_operator=and") == [3]
     assert api.ids("pages/?search=the") == [11]
