@@ -42,6 +42,12 @@ def test_pages_of_undeclared_types_are_in_every_surface(changed: API) -> None:
     assert link["link_page"]["meta"]["type"] is None
 
 
+def test_what_an_undeclared_type_has_is_kept_when_it_changes(make_api: MakeAPI) -> None:
+    api = make_api({"pages": [page(1, type="shop.Product", price="4.50")]})
+    api.load({"pages": [page(1, type="shop.Product", price="5.00")]})
+    assert api.dump()["pages"][0]["price"] == "5.00"
+
+
 def test_an_undeclared_type_cannot_be_asked_for(changed: API) -> None:
     assert "shop.Product" in changed.refusal("pages/?type=shop.Product")
 
