@@ -13,7 +13,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -24,6 +23,7 @@ from typing import Any
 import peewee
 
 from flask_contentapi_peewee import MariaDBBackend, PeeweeBackend, PostgreSQLBackend
+from tests.places import new_folder
 
 __all__ = [
     "SERVERS",
@@ -43,9 +43,6 @@ __all__ = [
 
 #: How long a server may take to answer, in seconds.
 PATIENCE = 60
-#: A folder whose files are kept in memory, and how much has to be free there, in bytes.
-MEMORY = Path("/dev/shm")  # noqa: S108 - nothing is opened there by a name that others know
-ROOM = 2 << 30
 
 
 class Server:
@@ -207,6 +204,7 @@ def _postgresql_in(folder: Path, as_user: list[str]) -> Daemon:
         *("-D", folder / "data", "-p", str(port), "-k", folder),
         *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"),
         *("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"),
+        *("-c", "min_wal_size=32MB", "-c", "max_wal_size=64MB"),
     ]
     server = Server(f"postgresql://contentapi@127.0.0.1:{port}", PostgreSQLBackend, "postgres")
     pid_file = folder / "data" / "postmaster.pid"
@@ -244,6 +242,7 @@ def new_mariadb() -> Daemon | None:
         "--innodb-file-per-table=0",
         "--innodb-doublewrite=0",
         "--innodb-flush-method=nosync",
+        "--innodb-log-file-size=16M",
         "--skip-log-bin",
         "--max-connections=200",
     ]
@@ -264,17 +263,9 @@ def _program(name: str, *folders: str) -> Path | None:
     return Path(places[-1]).resolve() if places else None
 
 
-def fastest_folder() -> Path | None:
-    """The folder in memory, where there is one with room enough; None for the usual one."""
-    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM:
-        return MEMORY
-    return None
-
-
 def _home(user: str) -> tuple[Path, list[str]]:
     """A folder for a server, and what runs a command as its owner; servers do not run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="contentapi-server-", dir=fastest_folder()))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = new_folder("server-")
     if os.name == "nt" or os.geteuid() != 0:
         return folder, []
     shutil.chown(folder, user)

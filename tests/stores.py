@@ -6,12 +6,9 @@ next one that needs the same tables; loading replaces all that is in it.
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import secrets
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -31,7 +28,8 @@ from flask_contentapi_peewee import (
 )
 from flask_contentapi_peewee.layouts import layout_of
 from flask_contentapi_peewee.tables import Tables
-from tests.servers import SERVERS, fastest_folder, why_missing
+from tests.places import new_folder
+from tests.servers import SERVERS, why_missing
 
 #: The databases, and what opens each.
 DATABASES: dict[str, type[PeeweeBackend]] = {
@@ -51,9 +49,9 @@ LENT_AT_ONCE = 8
 def fresh_address(backend: str) -> str:
     """What ``CMSAPI_BACKEND`` is for a store of the named backend with nothing in it."""
     if backend == "jsonfiles":
-        return f"jsonfiles:{_folder()}"
+        return f"jsonfiles:{new_folder()}"
     if backend == "sqlite":
-        return f"sqlite:///{_folder()}/content.db"
+        return f"sqlite:///{new_folder()}/content.db"
     if backend in SERVERS:
         return _fresh_database(backend)
     return backend
@@ -73,12 +71,6 @@ def leave_out(why: str) -> NoReturn:
     if os.environ.get(REQUIRED):
         pytest.fail(f"{why}, and {REQUIRED} is set")
     pytest.skip(why)
-
-
-def _folder() -> str:
-    folder = tempfile.mkdtemp(prefix="contentapi-", dir=fastest_folder())
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 class Store:
