@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 import pytest
 from flask import Flask
 from marshmallow import fields
@@ -202,36 +201,6 @@ def test_content_comes_back_as_it_was(backend: str, before: Types, after: Types)
     api = site_at(address, before)
     api.backend.migrate()
     assert (meaning(api), answers(api)) == known
-
-
-def forget_places(api: API) -> None:
-    """Leaves in the state what was kept there before places were."""
-    state: Any = storage(api).tables.state
-    value = state.fields["value"]
-    row = state.fields["key"] == "layout"
-    with storage(api).engine.database.connection_context():
-        ((stored,),) = state.model.select(value).where(row).tuples()
-        layout = orjson.loads(stored)
-        old = {name: columns for name, columns in layout.items() if name not in NEW_ENTRIES}
-        old["searched"] = {n: c for n, c in layout["searched"].items() if "." in n}
-        state.model.update({value: orjson.dumps(old).decode()}).where(row).execute()
-
-
-NEW_ENTRIES = ("places", "left", "rows")
-
-
-@pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
-def test_a_database_that_knows_no_places_is_understood(
-    backend: str, before: Types, after: Types
-) -> None:
-    address = fresh_address(backend)
-    old = stored_at(address, before, content())
-    dumped = old.dump()
-    forget_places(old)
-    assert [*site_at(address, before).backend.migrate()] == []
-    api, other = site_at(address, after), stored_at("memory", after, dumped)
-    api.backend.migrate()
-    assert_same(api, other)
 
 
 KILLED = {name: RELEASES[name] for name in ("gone", "new", "into a base")}

@@ -219,7 +219,7 @@ class PeeweeBackend(Backend):
     def _migration(self, database: peewee.Database) -> Migration:
         """What is to be done so that the tables are those of the declared types."""
         stored = orjson.loads(self._read_state("layout", database) or "{}")
-        layout = Layout.read(stored, self.tables, database)
+        layout = Layout.read(stored)
         return Migration(self.tables, self.registry, layout, database)
 
     def _write_state(self, key: str, value: str) -> None:

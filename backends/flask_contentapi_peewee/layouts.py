@@ -7,20 +7,14 @@ that are not declared have of the endpoint's fields is kept under the endpoint's
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import peewee
-
 from flask_contentapi import kinds
-from flask_contentapi.content import Content
 from flask_contentapi.registry import ObjectType
 from flask_contentapi_peewee.tables import (
-    DERIVED,
-    EndpointTables,
     OwnTable,
     Tables,
-    table_name,
 )
 
 __all__ = [
@@ -71,7 +65,6 @@ class Layout:
     :ivar places: for each type, and each endpoint, where its fields stand.
     :ivar rows: for each type, and each endpoint, the tables that an object has a row in.
     :ivar left: for each type where fields stand that it has had.
-    :ivar mended: the types of which objects may not stand where they are looked for.
     """
 
     def __init__(self) -> None:
@@ -80,15 +73,10 @@ class Layout:
         self.places: dict[str, Stands] = {}
         self.rows: dict[str, list[str]] = {}
         self.left: dict[str, Stands] = {}
-        self.mended: set[str] = set()
 
     @staticmethod
-    def read(stored: Mapping[str, Any], tables: Tables, database: peewee.Database) -> Layout:
-        """The layout that the state has.
-
-        :param tables: those of the declared types, which tell what an older one leaves out.
-        :param database: where to look for the rest.
-        """
+    def read(stored: Mapping[str, Any]) -> Layout:
+        """The layout that the state has."""
         layout = Layout()
         about = (SEARCHED, PLACES, LEFT, ROWS)
         layout.columns = {name: dict(c) for name, c in stored.items() if name not in about}
@@ -96,11 +84,6 @@ class Layout:
         layout.places = _stands(stored.get(PLACES, {}))
         layout.left = _stands(stored.get(LEFT, {}))
         layout.rows = dict(stored.get(ROWS, {}))
-        for endpoint in tables.endpoints.values():
-            known = name_of(endpoint.base) in layout.columns
-            if known and endpoint.endpoint.name not in layout.places:
-                others = [other for other in tables.endpoints.values() if other is not endpoint]
-                _Guess(layout, endpoint, others, database).make()
         return layout
 
     def write(self) -> dict[str, Any]:
@@ -204,112 +187,3 @@ _KINDS = (
     kinds.Text,
     kinds.Time,
 )
-
-
-class _Guess:
-    """Finds out where fields stand by the names of tables, where a layout does not say it.
-
-    :param layout: the layout, which is completed.
-    :param tables: those of the endpoint that it leaves out.
-    :param others: those of the other endpoints.
-    :param database: where to look for objects.
-    """
-
-    def __init__(
-        self,
-        layout: Layout,
-        tables: EndpointTables,
-        others: Iterable[EndpointTables],
-        database: peewee.Database,
-    ) -> None:
-        self._layout = layout
-        self._elsewhere: list[Collection[str]] = []
-        for other in others:
-            self._elsewhere.append(other.endpoint.types)
-            if name_of(other.base) in layout.columns:
-                raw = peewee.Table(name_of(other.base)).bind(database)
-                self._elsewhere.append([t for (t,) in raw.select(raw.c.type).distinct().tuples()])
-        self._tables = tables
-        self._endpoint = tables.endpoint
-        self._raw = peewee.Table(name_of(tables.base)).bind(database)
-
-    def make(self) -> None:
-        """Puts into the layout where the fields stand."""
-        name = self._endpoint.name
-        self._layout.places[name] = self._among([name], None, name)
-        stored = self._stored(self._raw.c.type.is_null(False))
-        for label in self._layout.searched:
-            if label not in self._layout.places:
-                self._add(label, label in stored)
-        besides = self._stored(self._raw.c.extras_.is_null(False))
-        self._layout.mended |= besides & self._endpoint.types.keys() & self._layout.places.keys()
-
-    def _add(self, label: str, is_stored: bool) -> None:
-        declared = self._endpoint.types.get(label)
-        names = [self._endpoint.name, _own(label)]
-        if declared is not None:
-            bases = declared.content_class.__mro__
-            names += [_own(base.type_label()) for base in bases if issubclass(base, Content)]
-        names += [_own(other) for other in self._layout.searched if self._has_rows(other, label)]
-        if declared is not None or is_stored:
-            self._layout.places[label] = self._among(names, declared, label)
-
-    def _has_rows(self, other: str, label: str) -> bool:
-        """Whether objects of a type have rows in the table of another one of the endpoint."""
-        table = table_name(_own(other))
-        elsewhere = any(other in known for known in self._elsewhere)
-        if elsewhere or table not in self._layout.columns:
-            return False
-        raw, rows = self._raw, peewee.Table(table)
-        query = raw.select(raw.c.id).join(rows, on=raw.c.id == rows.c.id)
-        return bool([*query.where(raw.c.type == label).limit(1).tuples()])
-
-    def _stored(self, condition: Any) -> set[str]:
-        """The labels of the types of which there are some objects."""
-        raw = self._raw
-        return {label for (label,) in raw.select(raw.c.type).where(condition).distinct().tuples()}
-
-    def _among(self, names: Iterable[str], declared: ObjectType | None, label: str) -> Stands:
-        """Where the fields of a type stand in some tables; all, if it is not declared."""
-        stands: Stands = {}
-        known = {table_name(name): name for name in names}
-        self._layout.rows[label] = [table for table in known if table in self._layout.columns]
-        for name in known.values():
-            for field, stand in self._in(name, declared):
-                stands.setdefault(field, stand)
-        if declared is None:
-            return stands
-        left = {field: stand for field, stand in stands.items() if field not in declared.columns}
-        if left:
-            self._layout.left[label] = left
-        return {field: stand for field, stand in stands.items() if field in declared.columns}
-
-    def _in(self, name: str, declared: ObjectType | None) -> Iterator[tuple[str, Stand]]:
-        table, tables = table_name(name), self._layout.columns
-        columns = tables.get(table)
-        if columns is None:
-            return
-        for column, kind in _columns(columns):
-            yield column, Stand(table, kind)
-        fields = dict.fromkeys(declared.columns if declared else ())
-        fields |= {other[len(table) + 1 :]: None for other in tables if other.startswith(table)}
-        for field in fields:
-            many = table_name(f"{name}_{field}")
-            inside = tables.get(many, {})
-            if "owner_" in inside:
-                named = tuple(c for c, _ in _columns(inside) if c not in ("id", "owner_", "sort_"))
-                yield field, Stand(many, CHILDREN, named)
-            elif inside.keys() == {"id", "tag"}:
-                yield field, Stand(many, TAGS)
-
-
-def _columns(known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The fields among the columns of a table; what was put aside is called after what it was."""
-    for column, kind in known.items():
-        if column not in DERIVED and column.partition("__")[0] not in known.keys() - {column}:
-            yield column, kind
-
-
-def _own(label: str) -> str:
-    """What the table of a type is named after."""
-    return label.replace(".", "_").lower()

@@ -182,8 +182,6 @@ class Migration:
 
     def _moves(self, label: str, old: Stands, new: Stands) -> Iterator[str]:
         left = self._old.left.get(label, {})
-        if label in self._old.mended:
-            yield f"What was stored while {label} was not declared is taken over."
         for field, stand in new.items():
             before = old.get(field) or left.get(field)
             if before is not None and before.table != stand.table:
@@ -212,7 +210,7 @@ class Migration:
             return True
         was, will = {*self._old.rows[label]}, {*self._new.rows[label]}
         fewer = (was - will) & self._new.columns.keys()
-        return bool(fewer or will - was) or label in self._old.mended
+        return bool(fewer or will - was)
 
     def _differs(self, old: Stand, new: Stand) -> bool:
         """Whether a field stands elsewhere, or as something else."""
