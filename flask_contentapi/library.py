@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from flask_contentapi.addresses import quote_slug
 from flask_contentapi.errors import ContentError, Problem, suggest
 from flask_contentapi.query import Row
-from flask_contentapi.records import Place, RecordReader, write_record
+from flask_contentapi.records import Place, RecordReader, check_name, write_record
 from flask_contentapi.registry import SECTIONS, Endpoint, ObjectType, Registry
 from flask_contentapi.sites import Home, Site, Sites
 
@@ -292,20 +292,40 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
     """The languages; those of the pages where none are given. Gives each page one."""
     given = []
     for index, code in enumerate(codes):
-        if isinstance(code, str) and code:
-            given.append(code)
-        else:
-            reader.note(Place("locales", index, f"locales[{index}]"), "", "must be a code, as en")
+        try:
+            given.append(_read_code(code))
+        except ValueError as error:
+            reader.note(Place("locales", index, f"locales[{index}]"), "", str(error))
     column = pages.endpoint.base.places["locale"]
     used = dict.fromkeys(row[column] for row in pages.rows if row[column] is not None)
     locales = tuple(dict.fromkeys(given or used))
     for place, row in enumerate(pages.rows):
         if row[column] is None and locales:
             pages.rows[place] = (*row[:column], locales[0], *row[column + 1 :])
-        elif row[column] is not None and row[column] not in locales:
-            known = ", ".join(map(str, locales))
-            reader.note(_place(pages, row), "locale", f"{row[column]!r} is none of {known}")
+        elif row[column] is not None and (why := _unfit_locale(row[column], locales)):
+            reader.note(_place(pages, row), "locale", why)
     return locales
+
+
+def _unfit_locale(code: str, locales: Sequence[str]) -> str:
+    """Why a page cannot have a language; "" if it can."""
+    if code not in locales:
+        return f"{code!r} is none of {', '.join(locales)}"
+    try:
+        check_name(code)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _read_code(code: Any) -> str:
+    """The code of a language.
+
+    :raises ValueError: if it is none.
+    """
+    if not isinstance(code, str) or not code:
+        raise ValueError("must be a code, as en")
+    return check_name(code)
 
 
 # Collections.

@@ -13,15 +13,16 @@ from marshmallow import ValidationError, fields, validate
 from flask_contentapi.content import Content, check_restriction
 from flask_contentapi.errors import Problem, suggest
 from flask_contentapi.fields import kind_of
-from flask_contentapi.kinds import read_json
+from flask_contentapi.kinds import check_text, read_json
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Column, Endpoint, Registry
 
-__all__ = ["Place", "RecordReader", "write_record"]
+__all__ = ["Place", "RecordReader", "check_name", "write_record"]
 
 
-#: How long the label of a type may be, in characters, as every database can keep it.
-LONGEST_LABEL = 255
+#: How long the label of a type or the code of a language may be, in characters, as every database
+#: can keep it.
+LONGEST_NAME = 255
 
 _log = logging.getLogger("flask_contentapi")
 _HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+")
@@ -52,6 +53,16 @@ _COLLECTION = _columns(
     parent=fields.Integer(),
     restriction=fields.Dict(validate=check_restriction),
 )
+
+
+def check_name(name: str) -> str:
+    """The label of a type, or the code of a language, itself.
+
+    :raises ValueError: if a database could not carry it.
+    """
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"must be at most {LONGEST_NAME} characters")
+    return check_text(name)
 
 
 class Place(NamedTuple):
@@ -183,8 +194,10 @@ class RecordReader:
             known = ", ".join(endpoint.types)
             self.note(place, "type", f"must be the label of a type; there are {known}")
             return ""
-        if len(label) > LONGEST_LABEL:
-            self.note(place, "type", f"must be at most {LONGEST_LABEL} characters")
+        try:
+            check_name(label)
+        except ValueError as error:
+            self.note(place, "type", str(error))
         others = self._registry.endpoints.values()
         if label not in endpoint.types and any(label in other.types for other in others):
             self.note(place, "type", f"{label} is no type of {endpoint.name}")

@@ -78,6 +78,8 @@ BROKEN: dict[str, tuple[Content, tuple[str, str]]] = {
     "a page without a type": ({"pages": [{"type": None}]}, ("pages 4", "type")),
     "a type that is no text": ({"pages": [{"type": 5}]}, ("pages 4", "type")),
     "a type with a name too long": ({"pages": [{"type": "x" * 256}]}, ("pages 4", "type")),
+    "a type with a NUL": ({"pages": [{"type": "x.\0"}]}, ("pages 4", "type")),
+    "a type that is no UTF-8": ({"pages": [{"type": "x.\ud800"}]}, ("pages 4", "type")),
     "a type of other objects": ({"pages": [{"type": "media.Picture"}]}, ("pages 4", "type")),
     "a parent that is not there": ({"pages": [{"parent": 99}]}, ("pages 4", "parent")),
     "a parent that is text": ({"pages": [{"parent": "1"}]}, ("pages 4", "parent")),
@@ -137,6 +139,9 @@ BROKEN: dict[str, tuple[Content, tuple[str, str]]] = {
     "a site with more": ({"sites": [site(1, "x", name="x")]}, ("sites x", "name")),
     "a language that is no text": ({"locales": [5]}, ("locales[2]", "")),
     "an empty language": ({"locales": [""]}, ("locales[2]", "")),
+    "a language with a NUL": ({"locales": ["\0"]}, ("locales[2]", "")),
+    "a language that is no UTF-8": ({"locales": ["\ud800"]}, ("locales[2]", "")),
+    "a language with a name too long": ({"locales": ["x" * 256]}, ("locales[2]", "")),
     "a section that is not there": ({"pagse": []}, ("pagse", "")),
 }
 
@@ -369,6 +374,12 @@ def test_left_out_fields_have_their_empty_value(make_api: MakeAPI) -> None:
         "tags": [],
         "body": [],
     }
+
+
+def test_a_language_that_a_page_brings_along_is_not_too_long(make_api: MakeAPI) -> None:
+    api = make_api({"pages": [page(1, locale="x" * 255)]})
+    with pytest.raises(ContentError, match="pages 1, locale: must be at most 255 characters"):
+        api.load({"pages": [page(1, locale="x" * 256)]})
 
 
 def test_pages_without_a_language_have_the_first(make_api: MakeAPI) -> None:
