@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import event, given, note
 from hypothesis import strategies as st
+from marshmallow import fields
 
+from flask_contentapi import ChildObject, Children, Page
 from flask_contentapi.errors import ContentError
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
@@ -410,6 +412,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("a slug twice", lambda w: w.add("pages", page(9, 1, slug="p2")), "slug"),
     ("no such parent", lambda w: w.add("pages", page(9, 99)), "parent"),
     ("no such sibling", lambda w: w.add("pages", page(9, 1), before=5), "sibling"),
+    ("a sibling that is none", lambda w: w.move(2, 1, before=2**70), "sibling"),
     ("no such type", lambda w: w.add("images", {"title": "x", "type": "blog.BlogPage"}), "type"),
     ("no such field", lambda w: w.add("pages", page(9, 1, colour="red")), "colour"),
     ("no title", lambda w: w.add("images", {"file": "x.png"}), "title"),
@@ -500,6 +503,44 @@ def test_child_objects_without_an_id_get_one_that_is_not_given(api: API) -> None
     ids = [author["id"] for author in known]
     assert len(set(ids)) == 4
     assert (ids[1], ids[3]) == (1, 7)
+
+
+class Line(ChildObject):
+    app_label = "w"
+    text = fields.String()
+
+
+class Song(Page):
+    app_label = "w"
+    lines = Children(Line)
+
+
+class Opera(Page):
+    app_label = "w"
+    lines = Children(Line)
+    refrain = Children(Line)
+
+
+def test_child_objects_of_a_type_have_ids_of_their_own_wherever_they_are(make_api: MakeAPI) -> None:
+    known = page(1, type="w.Song", lines=[{"id": 4, "text": "a"}])
+    api = make_api({"pages": [known]}, types=[Song, Opera])
+    with writing(api) as writer:
+        lines = {"lines": [{"text": "b"}], "refrain": [{"text": "c"}, {"id": 7}, {"text": "d"}]}
+        writer.add("pages", page(2, 1, type="w.Opera", **lines))
+        with pytest.raises(ContentError, match="pages 3, lines: the id 7 stands in another object"):
+            writer.add("pages", page(3, 1, type="w.Song", lines=[{"id": 7}]))
+        record = writer.record("pages", 2)
+    assert [line["id"] for line in record["lines"] + record["refrain"]] == [8, 9, 7, 10]
+
+
+def test_many_child_objects_take_as_many_statements_as_few(api: API) -> None:
+    made = []
+    for count in (2, 200):
+        authors = [{"name": str(number)} for number in range(count)]
+        with noted(api) as statements, writing(api) as writer:
+            writer.add("pages", blog(100 + count, 1, authors=authors))
+        made.append(len(statements))
+    assert made[0] == made[1]
 
 
 def test_nothing_is_changed_after_the_block(api: API) -> None:

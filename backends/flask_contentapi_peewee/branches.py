@@ -11,6 +11,7 @@ from typing import Any
 from peewee import Value, fn
 
 from flask_contentapi.addresses import quote_slug
+from flask_contentapi.kinds import INT64
 from flask_contentapi.records import Place
 from flask_contentapi.search import words
 from flask_contentapi_peewee.engines import md5
@@ -164,7 +165,8 @@ class Branches:
 
         :raises ContentError: if the page is none.
         """
-        found = self._siblings(values, self._table.fields["id"] == sibling)
+        is_id = isinstance(sibling, int) and sibling in INT64
+        found = self._siblings(values, self._table.fields["id"] == sibling) if is_id else []
         if not found:
             refuse(where, "", f"there is no sibling {sibling} to go in front of")
         return last_number(found[0][0])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any, NoReturn
 
 from peewee import fn
@@ -144,29 +146,21 @@ class Objects:
         if self._registry.endpoints[endpoint].tree and completed.get("locale") is None:
             completed["locale"] = next(iter(self.locales()), None)
         declared = self.declared(endpoint, completed.get("type"))
+        given: defaultdict[ObjectType, list[str]] = defaultdict(list)
         for name, column in declared.columns.items():
-            children = completed.get(name)
-            if column.child is not None and isinstance(children, list | tuple):
-                completed[name] = self._with_ids(self._many(endpoint, declared, name), children)
+            if column.child is not None and isinstance(completed.get(name), list | tuple):
+                given[column.child].append(name)
+        for child, names in given.items():
+            free = self._free_ids(child, chain(*(completed[name] for name in names)))
+            for name in names:
+                completed[name] = [_with_id(record, free) for record in completed[name]]
         return completed
 
-    def _many(self, endpoint: str, declared: ObjectType, column: str) -> OwnTable:
-        known = self._tables.endpoints[endpoint]
-        tables = (known.base, *known.lineage(declared.label))
-        return next(table.many[column] for table in tables if column in table.many)
-
-    def _with_ids(self, table: OwnTable, children: Sequence[Any]) -> list[Any]:
-        """Records of child objects, each with an id."""
-        given = (child.get("id") for child in children if isinstance(child, Mapping))
+    def _free_ids(self, child: ObjectType, records: Iterable[Any]) -> Iterator[int]:
+        """Ids that no child objects of a type have, whether they are stored or in some records."""
+        given = (record.get("id") for record in records if isinstance(record, Mapping))
         highest = max((i for i in given if isinstance(i, int) and i in INT64), default=0)
-        identity = max(self.next_id(table), highest + 1)
-        completed = []
-        for child in children:
-            if isinstance(child, Mapping) and child.get("id") is None:
-                child = {**child, "id": identity}
-                identity += 1
-            completed.append(child)
-        return completed
+        return count(1 + max(highest, *map(self._highest, self._tables.of_child(child))))
 
     def locales(self) -> list[str]:
         """The codes of all languages."""
@@ -221,13 +215,20 @@ class Objects:
     def _check_children(self, endpoint: str, row: Row) -> None:
         declared = self.declared(endpoint, row[1])
         for name, column in declared.columns.items():
-            if column.child is None:
-                continue
-            for table in self._tables.of_child(column.child):
-                for child in row[declared.places[name]]:
-                    if self.exists(table, child[0]):
-                        place = Place(endpoint, 0, f"{endpoint} {row[0]}")
-                        refuse(place, name, f"the id {child[0]} stands in another object already")
+            if column.child is not None:
+                ids = [child[0] for child in row[declared.places[name]]]
+                for taken in self._taken(column.child, ids):
+                    place = Place(endpoint, 0, f"{endpoint} {row[0]}")
+                    refuse(place, name, f"the id {taken} stands in another object already")
+
+    def _taken(self, child: ObjectType, ids: Sequence[int]) -> Iterator[int]:
+        """Those of some ids that child objects of a type have."""
+        for table in self._tables.of_child(child):
+            identity = table.fields["id"]
+            for start in range(0, len(ids), BATCH):
+                among = identity.in_(ids[start : start + BATCH])
+                query = table.model.select(identity).where(among)
+                yield from (taken for (taken,) in self._reader.all(query))
 
     def remove(self, endpoint: str, doomed: Sequence[tuple[int, str]]) -> None:
         """Takes objects away with all that belongs to them.
@@ -249,3 +250,10 @@ class Objects:
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
         self._tables.engine.delete_words(known.words, ids)
+
+
+def _with_id(record: Any, free: Iterator[int]) -> Any:
+    """The record of a child object, with an id if it has none."""
+    if isinstance(record, Mapping) and record.get("id") is None:
+        return {**record, "id": next(free)}
+    return record
