@@ -6,6 +6,7 @@ Everything is checked once, when the registry is made; a mistake is a
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,9 @@ _LISTINGS = (
     "detail_only_fields",
     "i18n_default_fields",
 )
+#: What types are declared with as lists, and all they are declared with besides their fields.
+_LISTS = ("api_fields", "search_fields", "meta_fields", "body_fields", "api_filters", *_LISTINGS)
+_OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
 
 __all__ = ["Column", "Endpoint", "Export", "ObjectType", "Registry"]
 
@@ -295,7 +299,8 @@ class Endpoint:
         app_label, _, model_name = text.partition(".")
         found = self._by_name.get((app_label, model_name.lower()))
         if found is None:
-            raise BadRequest(f"There is no type {text!r}.{suggest(text, self.types)}")
+            hint = suggest(text, self.types) or f" There are {', '.join(self.types)}."
+            raise BadRequest(f"There is no type {text!r}.{hint}")
         return found
 
     @cached_property
@@ -352,7 +357,7 @@ class Registry:
             raise DeclarationError(
                 f"{content_class.__name__}.endpoint is {name!r}; all pages are served at 'pages'."
             )
-        _refuse_reserved(content_class)
+        _check_attributes(content_class)
         endpoint = self.endpoints.get(name) or Endpoint(
             name,
             tree=issubclass(content_class, Page),
@@ -360,12 +365,15 @@ class Registry:
         )
         self.endpoints[name] = endpoint
         label = content_class.type_label()
-        taken = {known.lower() for end in self.endpoints.values() for known in end.types}
-        if label.lower() in taken:
-            raise DeclarationError(
-                f"{content_class.__name__} has the label {label}, which another type has already; "
-                "give one of them another app_label."
-            )
+        for known in (known for end in self.endpoints.values() for known in end.types.values()):
+            if known.content_class is content_class:
+                raise DeclarationError(f"types has {content_class.__name__} twice.")
+            if known.label.lower() == label.lower():
+                raise DeclarationError(
+                    f"{content_class.__name__} has the label {label}, but there is {known.label} "
+                    "already, and letter case does not count; set app_label = '<another>' in one "
+                    "of the classes."
+                )
         endpoint.types[label] = ObjectType(label, content_class, endpoint)
 
     def _find_base(self, endpoint: Endpoint) -> None:
@@ -474,7 +482,7 @@ class Registry:
         if issubclass(declared.content_class, ChildObject):
             raise _mistake(declared, name, "nests child objects, which have none themselves")
         if child not in self._children:
-            _refuse_reserved(child)
+            _check_attributes(child)
             label = child.type_label()
             if any(label == known.label for known in self._children.values()):
                 raise _mistake(declared, name, f"has children of a second type labelled {label}")
@@ -532,7 +540,8 @@ class Registry:
         column = declared.columns.get(custom.source)
         if column is None or not column.kind.orderable:
             what = f"compares {custom.source!r}, which is no single stored value"
-            raise _mistake(declared, "api_filters", what, suggest(custom.source, declared.columns))
+            fitting = [name for name, other in declared.columns.items() if other.kind.orderable]
+            raise _mistake(declared, "api_filters", what, suggest(custom.source, fitting))
         if custom.name in taken:
             what = f"has {custom.name!r}, which is a parameter already"
             raise _mistake(declared, "api_filters", what)
@@ -617,12 +626,17 @@ class Registry:
         names += [name for name in declared.content_class.search_fields if name not in names]
         for name in names:
             column = declared.columns.get(name)
-            if column is None or not isinstance(column.kind, _SEARCHABLE):
+            if column is None or not _is_searchable(column):
                 what = f"has {name!r}, which is no field that holds text"
-                hint = "" if column else suggest(str(name), declared.columns)
+                texts = (c.name for c in declared.columns.values() if _is_searchable(c))
+                hint = "" if column else suggest(str(name), texts)
                 raise _mistake(declared, "search_fields", what, hint)
             if name != "title":
                 yield column
+
+
+def _is_searchable(column: Column) -> bool:
+    return isinstance(column.kind, _SEARCHABLE)
 
 
 def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
@@ -631,15 +645,29 @@ def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
     return cast(type[Content], own[0]).declared_fields()
 
 
-def _refuse_reserved(content_class: type[Content]) -> None:
-    """Refuses fields with names that the API uses itself."""
+def _check_attributes(content_class: type[Content]) -> None:
+    """Refuses attributes that cannot be meant as they stand."""
     for base in content_class.__mro__:
         for name, value in vars(base).items():
-            if name in RESERVED and isinstance(value, fields.Field):
-                raise DeclarationError(
-                    f"{content_class.__name__}.{name} is a name that the API uses itself; take "
-                    "another."
-                )
+            wrong = _wrong_attribute(name, value)
+            if wrong:
+                raise DeclarationError(f"{content_class.__name__}.{name} {wrong}")
+
+
+def _wrong_attribute(name: str, value: Any) -> str:
+    """What is wrong with an attribute of a class, and what would be right; "" if nothing."""
+    if isinstance(value, fields.Field):
+        return "is a name that the API uses itself; take another." if name in RESERVED else ""
+    if name in _LISTS and (isinstance(value, str) or not isinstance(value, Iterable)):
+        return f"is {value!r}; it must be a list."
+    # A class that is made right there has its own name.
+    if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
+        module = "fields." if value.__module__ == fields.__name__ else ""
+        return f"is a class; write {module}{value.__name__}()."
+    if isinstance(value, str | list | tuple) and name not in _OPTIONS:
+        meant = difflib.get_close_matches(name, _OPTIONS, n=1, cutoff=0.85)
+        return f"is nothing that a type has. Did you mean {meant[0]!r}?" if meant else ""
+    return ""
 
 
 def _not_shown(target: ObjectType, selection: Selection) -> str | None:

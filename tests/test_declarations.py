@@ -109,7 +109,52 @@ def test_labels_are_given_once() -> None:
 
 def test_a_class_stands_in_the_list_once() -> None:
     news = page_with()
-    assert mistake(news, news).startswith("News ")
+    assert mistake(news, news) == "types has News twice."
+
+
+def test_labels_differ_in_more_than_letter_case() -> None:
+    message = mistake(page_with(), type("NEWS", (Page,), {"app_label": "news"}))
+    assert message.startswith("NEWS has the label news.NEWS, but there is news.News already, and")
+    assert "app_label" in message
+
+
+# Attributes that are not meant as they stand.
+
+
+@pytest.mark.parametrize("make", [page_with, person_with, child_with])
+@pytest.mark.parametrize("wrong", ["text", None, 5])
+@pytest.mark.parametrize("name", ["api_fields", "search_fields"])
+def test_lists_are_lists(make: Any, wrong: Any, name: str) -> None:
+    declared = make(text=TEXT, **{name: wrong})
+    types = [page_with(parts=Children(declared))] if make is child_with else [declared]
+    assert mistake(*types) == f"{declared.__name__}.{name} is {wrong!r}; it must be a list."
+
+
+@pytest.mark.parametrize("name", ["api_filters", "listing_default_fields", "detail_only_fields"])
+def test_further_lists_are_lists(name: str) -> None:
+    assert mistake(page_with(**{name: "id"})) == f"News.{name} is 'id'; it must be a list."
+
+
+def test_fields_have_brackets() -> None:
+    mixin = type("Mixin", (), {"tags": Tags})
+    assert mistake(page_with(fee=fields.Integer)) == "News.fee is a class; write fields.Integer()."
+    assert mistake(type("News", (mixin, Page), {})) == "News.tags is a class; write Tags()."
+    part = child_with(fee=fields.Integer)
+    assert mistake(page_with(parts=Children(part))).startswith("Part.fee is a class")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("api_feilds", ["text"], "api_fields"),
+        ("search_field", ("text",), "search_fields"),
+        ("list_default_fields", ["id"], "listing_default_fields"),
+        ("app_lable", "press", "app_label"),
+    ],
+)
+def test_options_are_spelt_rightly(name: str, value: Any, meant: str) -> None:
+    message = mistake(page_with(text=TEXT, **{name: value}))
+    assert message == f"News.{name} is nothing that a type has. Did you mean {meant!r}?"
 
 
 # Names of fields.
@@ -351,8 +396,20 @@ def test_what_is_searched_holds_text(name: str) -> None:
     assert mistake(news) == f"News.search_fields has {name!r}, which is no field that holds text."
 
 
-def test_what_is_searched_is_looked_for_among_the_fields() -> None:
-    assert mistake(page_with(text=TEXT, search_fields=["txet"])).endswith("Did you mean 'text'?")
+def test_what_is_searched_is_looked_for_among_texts() -> None:
+    def message(**own: Any) -> str:
+        return mistake(page_with(**own, search_fields=["fe"]))
+
+    assert message(fee=TEXT).endswith("text. Did you mean 'fee'?")
+    assert message(fee=fields.Integer()).endswith("text.")
+
+
+def test_what_is_compared_is_looked_for_among_single_values() -> None:
+    def message(**own: Any) -> str:
+        return mistake(page_with(**own, api_filters=[APIFilter("since", "fe", "ge")]))
+
+    assert message(fee=TEXT).endswith("value. Did you mean 'fee'?")
+    assert message(fee=Blocks()).endswith("value.")
 
 
 def test_what_is_searched_in_children_holds_text() -> None:
@@ -413,6 +470,12 @@ def test_ordinary_names_can_be_declared() -> None:
     part = child_with(**own, api_fields=names.split())
     news = page_with(**own, parts=Children(part), api_fields=[*names.split(), "parts"])
     ContentAPI(Flask("site"), types=[news, person_with(**own, api_fields=names.split())])
+
+
+def test_classes_can_have_more_than_fields() -> None:
+    inner = type("Fee", (fields.Integer,), {})
+    own = {"Fee": inner, "fee": inner(), "fee_fields": ["fee"], "label": "News", "search_fee": len}
+    ContentAPI(Flask("site"), types=[page_with(**own, api_fields=["fee"])])
 
 
 def test_built_in_fields_can_be_declared_anew() -> None:
