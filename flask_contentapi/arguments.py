@@ -17,7 +17,7 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
-from flask_contentapi.errors import BadRequest, suggest
+from flask_contentapi.errors import BadRequest, remarks, suggest
 from flask_contentapi.query import Filter, Order, Relation, Search
 from flask_contentapi.registry import (
     PARAMETERS,
@@ -43,6 +43,16 @@ KEPT = 512
 #: Parameters whose empty value is as good as none.
 _EMPTY_IS_ABSENT = ("type", "site", "order", "fields", "search_operator")
 _TREE: tuple[Relation, ...] = ("child_of", "descendant_of", "ancestor_of", "translation_of")
+#: What is said of parameters where they are unknown, although other lists have them.
+_ELSEWHERE = {
+    **dict.fromkeys((*_TREE, "site"), " Only pages/ has it."),
+    **dict.fromkeys(
+        ("locale", "translation_of"), " Only pages/ has it, where CMS_I18N_ENABLED is on."
+    ),
+    **dict.fromkeys(("search", "search_operator"), " Searching is switched off."),
+    "html_path": " Only pages/find/ has it.",
+    "type": " Only endpoints with several types have it.",
+}
 
 Root = Literal["root"]
 
@@ -217,13 +227,9 @@ class _QueryParser(Parser[Mapping[str, str]]):
         known = [field.data_key or name for name, field in schema.load_fields.items()]
         unknown = sorted(name for name in wrong if name not in known)
         if unknown:
-            hint = (
-                _declared(schema).hint(unknown[0], "filtered")
-                or suggest(unknown[0], known)
-                or f" Known are {', '.join(sorted(known))}."
-            )
-            names = ", ".join(unknown)
-            raise BadRequest(f"Unknown parameter: {names}.{hint}") from error
+            hint = remarks(unknown, lambda name: _remark(name, schema, known))
+            hint = hint or f" Known are {', '.join(sorted(known))}."
+            raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}") from error
         sentences = [f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items())]
         message = "; ".join(sentences)
         raise BadRequest(message if message.endswith("?") else f"{message}.") from error
@@ -261,6 +267,11 @@ def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Sc
         )
     schema = ma.Schema.from_dict(parameters, name=f"{declared.label} parameters")
     return schema(unknown=ma.RAISE)
+
+
+def _remark(name: str, schema: ma.Schema, known: Iterable[str]) -> str:
+    """What there is to say of an unknown parameter."""
+    return _ELSEWHERE.get(name) or _declared(schema).hint(name, "filtered") or suggest(name, known)
 
 
 def _declared(schema: ma.Schema) -> ObjectType:

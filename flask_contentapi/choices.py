@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, cast
 
 from flask_contentapi.content import Entry
-from flask_contentapi.errors import BadRequest, DeclarationError, suggest
+from flask_contentapi.errors import BadRequest, DeclarationError, remarks, suggest
 from flask_contentapi.fields import Blocks, Related
 from flask_contentapi.registry import Export, ObjectType, Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
@@ -104,7 +104,8 @@ def _check(
 ) -> None:
     unknown = sorted((selection.added.keys() | selection.removed) - available.keys())
     if unknown:
-        hint = _hint(declared, view, available, unknown[0])
+        hint = remarks(unknown, lambda name: _hint(declared, view, available, name))
+        hint = hint or f" There are {', '.join(available)}."
         raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
     for name, inner in selection.added.items():
         if inner is not None and available[name].nested is None:
@@ -112,13 +113,16 @@ def _check(
 
 
 def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unknown: str) -> str:
-    """What would be right in the place of a field that is not there."""
+    """What would be right in the place of a field that is not there, or ""."""
     hint = ""
-    if view == "list":
+    if unknown == "meta":
+        inside = [name for name, export in available.items() if export.in_meta]
+        hint = f" What is in meta is named directly: {', '.join(inside)}."
+    elif view == "list":
         hint = declared.hint(unknown)
     elif view == "nested" and declared.endpoint and (labels := declared.having(unknown)):
         hint = f" It is a field of {', '.join(labels)}; here is only what all objects have."
-    return hint or suggest(unknown, available) or f" There are {', '.join(available)}."
+    return hint or suggest(unknown, available)
 
 
 def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:

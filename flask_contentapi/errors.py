@@ -13,7 +13,7 @@ The errors of the last line are Werkzeug's own, so that a site's views can raise
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import click
@@ -28,6 +28,7 @@ __all__ = [
     "DeclarationError",
     "NotFound",
     "Problem",
+    "remarks",
     "suggest",
 ]
 
@@ -91,6 +92,19 @@ class ContentError(ContentAPIError):
         if len(self.problems) > len(shown):
             shown.append(f"... and {len(self.problems) - len(shown)} more")
         super().__init__("\n".join(shown))
+
+
+#: How many wrong names are looked at: there can be thousands.
+_REMARKED = 3
+
+
+def remarks(wrong: Sequence[str], remark: Callable[[str], str]) -> str:
+    """What there is to say of wrong names: of each after its name, where there are several.
+
+    :param remark: gives sentences about a name, or "".
+    """
+    said = [(name, remark(name)) for name in wrong[:_REMARKED]]
+    return "".join(f" {name}:{text}" if len(wrong) > 1 else text for name, text in said if text)
 
 
 def suggest(wrong: str, known: Iterable[str]) -> str:

@@ -438,6 +438,16 @@ HINTS = {
     "pages/?parent=1": "parent is shown in details only; lists cannot be filtered by it.",
     "pages/?order=parent": "parent is shown in details only; lists cannot be ordered by it.",
     "pages/?titel=x": "Did you mean 'title' or 'site'?",
+    "pages/?child_off=1&titel=x": "child_off: Did you mean 'child_of'? titel: Did you mean 'title'",
+    "pages/?fields=nothing,titel": "titel: Did you mean 'title'?",
+    "pages/?fields=nothing,nobody": "There are type, detail_url,",
+    "pages/?fields=meta": "meta. What is in meta is named directly: type, detail_url, html_url,",
+    "pages/?type=blog.BlogPage,app.Nix": "There is no type 'app.Nix'. There are wagtailcore.Page, ",
+    "pages/?html_path=/": "Unknown parameter: html_path. Only pages/find/ has it.",
+    "pages/?locale=en": "locale. Only pages/ has it, where CMS_I18N_ENABLED is on.",
+    "pages/?translation_of=2": "translation_of. Only pages/ has it, where CMS_I18N_ENABLED is on.",
+    "images/?child_of=2": "Unknown parameter: child_of. Only pages/ has it.",
+    "images/?type=x": "Unknown parameter: type. Only endpoints with several types have it.",
     "pages/?html_url=x": "html_url is no single stored value; lists cannot be filtered by it.",
 }
 
