@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from bench.profiling import profile
 from bench.servers import PRODUCT, SERVERS
 from bench.stores import FOLDER, say
 from bench.workloads import CONDITIONAL, WORKLOADS
+from flask_contentapi.settings import Settings
 
 __all__ = ["main"]
 
@@ -33,6 +35,8 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 def _measure(options: argparse.Namespace) -> None:
+    if options.kept:
+        os.environ["FLASK_CMSAPI_CACHE_SIZE"] = str(Settings.cache_size)
     bench = Bench(options.pages, chosen(options.backends))
     with bench.running():
         if options.check:
@@ -43,6 +47,7 @@ def _measure(options: argparse.Namespace) -> None:
             "when": f"{datetime.now(UTC):%Y-%m-%d}",
             "seconds": options.seconds,
             "rounds": options.rounds,
+            "kept": options.kept,
             "machine": machine(),
             "cells": bench.results(),
         }
@@ -64,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--workloads", type=_among(NAMES), default=NAMES, help=f"of {_listed(NAMES)}")
     add("--seconds", type=float, default=2, help="how long each workload is asked in a round")
     add("--rounds", type=int, default=3, help="how many rounds; the median counts")
+    add("--kept", action="store_true", help="let the extension keep answers, as it usually does")
     add("--check", action="store_true", help="only compare the answers of all servers")
     add(
         "--save",

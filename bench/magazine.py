@@ -89,8 +89,11 @@ def create_app(address: str, folder: str = "") -> Flask:
     :param folder: where the records are, for the backend that keeps them in memory.
     """
     app = Flask(__name__)
-    # So that all that a search finds can be asked for at once, and compared.
+    # Without a limit all that a search finds can be asked for at once, and compared. No answer is
+    # kept, so that making it is what is measured, unless the environment says otherwise.
     app.config.update(CMSAPI_BACKEND=address, CMSAPI_LIMIT_MAX=None, CMS_I18N_ENABLED=True)
+    app.config.update(CMSAPI_CACHE_SIZE=0)
+    app.config.from_prefixed_env()
     backend: Backend | None = None
     if folder:
         backend = MemoryBackend(Records(Path(folder)))

@@ -126,7 +126,10 @@ def with_tables(text: str) -> str:
 def tables_of(results: Results) -> str:
     """All tables of a run, in reStructuredText."""
     sizes = " and ".join(f"{pages:,}" for pages in results.sizes)
-    parts = [_heading(f"{sizes} pages: {', '.join(_label(b) for b in results.backends)}", "-")]
+    kept = ", answers kept" if results.found.get("kept") else ""
+    parts = [
+        _heading(f"{sizes} pages: {', '.join(_label(b) for b in results.backends)}{kept}", "-")
+    ]
     parts.append(_machine(results))
     parts += [_rates(results, pages) for pages in results.sizes]
     parts += [_growths(results, small, large) for small, large in pairwise(results.sizes)]

@@ -55,13 +55,18 @@ class Freshness:
         self._state = state
         self._settings = state.settings
         self._reader = reader
-        self._viewer = viewer
-        self._request = request
+        self.viewer = viewer
+        self.request = request
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the answer is made for all who ask the same."""
+        return self._state.can_view is None and self.request.method == "GET"
 
     @cached_property
     def tag(self) -> str | None:
         """The answer's tag; None where nobody knows whether the content changes."""
-        request, viewer = self._request, self._viewer
+        request, viewer = self.request, self.viewer
         if self._reader.version is None:
             return None
         content = self._reader.version, self._reader.next_change(viewer.moment)
@@ -73,7 +78,7 @@ class Freshness:
     @cached_property
     def _known(self) -> str | None:
         """The tag by which the client has the answer already, as it was given to the client."""
-        given = self._request.if_none_match.as_set(include_weak=True)
+        given = self.request.if_none_match.as_set(include_weak=True)
         # An empty tag is read as None.
         return next((known for known in sorted(filter(None, given)) if self._is_ours(known)), None)
 
@@ -87,7 +92,7 @@ class Freshness:
         own, tag, coding = known.partition(self.tag)
         if own or not tag:
             return False
-        return not coding or self._request.accept_encodings.quality(coding[1:]) > 0
+        return not coding or self.request.accept_encodings.quality(coding[1:]) > 0
 
     def is_known(self) -> bool:
         """Whether the client has the answer already."""
@@ -97,7 +102,7 @@ class Freshness:
         """What tells the client so, with the very tag that it has."""
         response = self.marked(Response(status=304))
         if self._known is not None:
-            is_strong = self._request.if_none_match.is_strong(self._known)
+            is_strong = self.request.if_none_match.is_strong(self._known)
             response.set_etag(self._known, weak=not is_strong)
         return response
 
@@ -110,13 +115,13 @@ class Freshness:
                 response.set_etag(self.tag)
         if self._state.can_view is not None:
             response.headers["Vary"] = _VARY
-        if response.status_code == 200 and self._request.if_none_match.star_tag:
+        if response.status_code == 200 and self.request.if_none_match.star_tag:
             # There is an answer, and the client wants it only if there is none.
             response.status_code = 304
         return response
 
     def _lifetime(self) -> str:
-        private = self._viewer.pages or self._viewer.collections
+        private = self.viewer.pages or self.viewer.collections
         scope = "private" if private else "public"
         age = self._settings.cache_max_age
         if age is None:
@@ -129,5 +134,5 @@ class Freshness:
 
     def _seconds_left(self) -> int | None:
         """How long time itself changes nothing; None: for ever."""
-        change = self._reader.next_change(self._viewer.moment)
-        return None if change is None else int((change - self._viewer.moment).total_seconds())
+        change = self._reader.next_change(self.viewer.moment)
+        return None if change is None else int((change - self.viewer.moment).total_seconds())

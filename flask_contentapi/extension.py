@@ -17,8 +17,9 @@ from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.routing import RequestRedirect, Rule
 
 from flask_contentapi.addresses import PageURLs
+from flask_contentapi.answers import Answers
 from flask_contentapi.arguments import Arguments
-from flask_contentapi.backend import Backend, find_backend
+from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cli import COMMANDS, is_command
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError, NotFound
@@ -53,6 +54,7 @@ class State:
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: how addresses of pages are made.
     :param origins: where requests come to.
+    :param answers: those that are kept.
     :param clock: gives the time.
     :param fingerprint: what all of this adds to the tag of an answer.
     :param config_prefix: what the keys of its settings start with.
@@ -66,6 +68,7 @@ class State:
     can_view: CanView | None
     page_urls: PageURLs
     origins: Origins
+    answers: Answers
     clock: Callable[[], datetime]
     fingerprint: str
     config_prefix: str
@@ -148,10 +151,11 @@ class ContentAPI:
             self._can_view,
             self._page_urls,
             Origins(settings, self._page_urls),
+            Answers(settings.cache_size),
             self._clock,
             fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
             self.config_prefix,
-            given.partition(":")[0] if isinstance(given, str) else type(given).__name__,
+            given.partition(":")[0] if isinstance(given, str) else name_of(given),
         )
         if not is_command():
             self._warn(app.config, instances.values())

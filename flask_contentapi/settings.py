@@ -24,6 +24,7 @@ _NAMES = (
     "SEARCH_ENABLED",
     "I18N_ENABLED",
     "STOP_WORDS",
+    "CACHE_SIZE",
     "CACHE_MAX_AGE",
     "CACHE_STALE_WHILE_REVALIDATE",
     "CACHE_TAG_HEADER",
@@ -43,6 +44,7 @@ class Settings:
     search_enabled: bool = True
     i18n: bool = False
     stop_words: frozenset[str] = STOP_WORDS
+    cache_size: int = 16 << 20
     cache_max_age: int | None = None
     cache_stale: int = 0
     cache_tag_header: str | None = None
@@ -56,8 +58,8 @@ class Settings:
     @property
     def shaping(self) -> dict[str, Any]:
         """Those that answers depend on; how long answers may be kept is said beside them."""
-        times = ("cache_max_age", "cache_stale")
-        return {name: value for name, value in vars(self).items() if name not in times}
+        caching = ("cache_size", "cache_max_age", "cache_stale")
+        return {name: value for name, value in vars(self).items() if name not in caching}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], prefix: str) -> Settings:
@@ -76,6 +78,7 @@ class Settings:
             read(f"{prefix}SEARCH_ENABLED", cls.search_enabled, _boolean),
             read(_i18n_key(config, prefix), cls.i18n, _boolean),
             read(f"{prefix}STOP_WORDS", cls.stop_words, _stop_words),
+            read(f"{prefix}CACHE_SIZE", cls.cache_size, _bytes),
             read(f"{prefix}CACHE_MAX_AGE", cls.cache_max_age, _seconds_or_none),
             read(f"{prefix}CACHE_STALE_WHILE_REVALIDATE", cls.cache_stale, _seconds),
             read(f"{prefix}CACHE_TAG_HEADER", cls.cache_tag_header, _header),
@@ -169,9 +172,17 @@ def _limit_max(value: Any) -> int | None:
     return value
 
 
+def _bytes(value: Any) -> int:
+    return _number(value, "bytes")
+
+
 def _seconds(value: Any) -> int:
+    return _number(value, "seconds")
+
+
+def _number(value: Any, unit: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("a number of seconds from 0 on")
+        raise ValueError(f"a number of {unit} from 0 on")
     return value
 
 

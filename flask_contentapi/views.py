@@ -203,17 +203,24 @@ class EndpointView:
     def _settled(self, asked: Request, **parts: str) -> Response:
         """The answer, from one state of the content."""
         for _ in range(ATTEMPTS):
-            with suppress(ContentChanged), self.state.backend.reader() as reader:
-                return self._answer(asked, reader, **parts)
+            with suppress(ContentChanged):
+                with self.state.backend.reader() as reader:
+                    freshness = Freshness(self.state, reader, look(self.state, reader), asked)
+                    answer = self._answer(freshness, reader, **parts)
+                if freshness.is_shared and answer.status_code in (200, 302):
+                    # Not before: only now it is certain that it is of one state.
+                    self.state.answers.keep(freshness.tag, answer)
+                return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
-    def _answer(self, asked: Request, reader: Reader, **parts: str) -> Response:
+    def _answer(self, freshness: Freshness, reader: Reader, **parts: str) -> Response:
         """The answer, or that the client has it already."""
-        viewer = look(self.state, reader)
-        freshness = Freshness(self.state, reader, viewer, asked)
         if freshness.is_known():
             return freshness.not_modified()
-        return freshness.marked(self.get(asked, reader, viewer, **parts))
+        kept = self.state.answers.find(freshness.tag) if freshness.is_shared else None
+        if kept is not None:
+            return freshness.marked(kept)
+        return freshness.marked(self.get(freshness.request, reader, freshness.viewer, **parts))
 
     def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         """The answer.

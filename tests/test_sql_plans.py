@@ -72,7 +72,8 @@ def translation(number: int) -> Record:
 
 @pytest.fixture(scope="module")
 def api(make_api: MakeAPI) -> API:
-    made = make_api(content(), types=DECLARED, config={"CMS_I18N_ENABLED": True})
+    config = {"CMS_I18N_ENABLED": True, "CMSAPI_CACHE_SIZE": 0}
+    made = make_api(content(), types=DECLARED, config=config)
     made.get("pages/")
     made.get("people/?order=name")
     return made

@@ -56,7 +56,7 @@ def note(number: int, count: int) -> Record:
 @pytest.fixture(scope="module")
 def sites(make_api: MakeAPI) -> list[API]:
     """A site with few pages, and one with many."""
-    config = {"CMSAPI_LIMIT_MAX": None, "CMS_I18N_ENABLED": True}
+    config = {"CMSAPI_LIMIT_MAX": None, "CMS_I18N_ENABLED": True, "CMSAPI_CACHE_SIZE": 0}
     return [make_api(content(count), types=DECLARED, config=config) for count in (FEW, MANY)]
 
 

@@ -1,0 +1,61 @@
+"""Answers that are kept, so that what is asked again need not be made again.
+
+They are kept by their tags, which are other ones whenever the answers are (see
+:mod:`flask_contentapi.caching`). So nothing has to be taken out when the content changes: what is
+not asked for any longer makes room for what is.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import NamedTuple
+
+from cachetools import LRUCache
+from flask import Response
+
+__all__ = ["Answers"]
+
+#: What an answer takes besides its body, in bytes.
+_OVERHEAD = 1024
+
+
+class _Answer(NamedTuple):
+    """What is kept of an answer; how long it may be used depends on when it is given."""
+
+    body: bytes
+    status: int
+    headers: list[tuple[str, str]]
+
+
+def _size(answer: _Answer) -> int:
+    return len(answer.body) + _OVERHEAD
+
+
+class Answers:
+    """The answers of one instance that were given last.
+
+    :param size: how many bytes may be kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: LRUCache[str, _Answer] = LRUCache(size, _size)
+        self._lock = Lock()
+
+    def find(self, tag: str | None) -> Response | None:
+        """The answer with a tag, as it was before it was marked; None if it is not kept."""
+        if tag is None or not self._size:
+            return None
+        with self._lock:
+            answer = self._kept.get(tag)
+        return None if answer is None else Response(*answer)
+
+    def keep(self, tag: str | None, response: Response) -> None:
+        """Keeps an answer, unless it is one that must be made each time."""
+        if tag is None or not self._size or response.headers["Cache-Control"] == "no-store":
+            return
+        headers = [(name, value) for name, value in response.headers if name != "Cache-Control"]
+        answer = _Answer(response.get_data(), response.status_code, headers)
+        if _size(answer) <= self._size:
+            with self._lock:
+                self._kept[tag] = answer
