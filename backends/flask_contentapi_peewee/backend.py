@@ -45,7 +45,7 @@ __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBacken
 _log = logging.getLogger("flask_contentapi")
 
 #: The version of the tables' layout.
-SCHEMA = "1"
+SCHEMA = "2"
 
 
 class PeeweeBackend(Backend):
@@ -442,7 +442,7 @@ def _unknown(schema: str) -> str:
         return ""
     return (
         f"The tables have the layout {schema}, but this version of flask_contentapi knows "
-        f"{SCHEMA}. Update flask_contentapi."
+        f"{SCHEMA}. Update flask_contentapi, or load the content into an empty database."
     )
 
 
