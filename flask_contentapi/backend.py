@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from flask_contentapi.registry import Registry
     from flask_contentapi.sites import Sites
 
-__all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends"]
+__all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends", "name_of"]
 
 #: The entry points that backends are found by.
 ENTRY_POINTS = "flask_contentapi.backends"
@@ -231,6 +231,12 @@ def installed_backends() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
+def name_of(backend: Backend) -> str:
+    """What a backend is called that was not named: as it is installed, or else as its class."""
+    own = type(backend).__name__
+    return next((name for name, point in installed_backends().items() if point.attr == own), own)
+
+
 def find_backend(text: str, root: Path) -> Backend:
     """The backend that a setting or a command names.
 
@@ -241,10 +247,9 @@ def find_backend(text: str, root: Path) -> Backend:
     name, _, address = text.partition(":")
     found = installed_backends()
     if name not in found:
-        known = ", ".join(sorted(found))
-        raise ConfigurationError(
-            f"There is no backend {name!r}.{suggest(name, found)} Installed are {known}."
-        )
+        wrong = f"There is no backend {name!r}.{suggest(name, found)}"
+        wrong = wrong if name else "The name of the backend is empty."
+        raise ConfigurationError(f"{wrong} Installed are {', '.join(sorted(found))}.")
     try:
         backend_class: type[Backend] = found[name].load()
     except ImportError as error:

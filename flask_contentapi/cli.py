@@ -93,9 +93,13 @@ def check(state: State) -> None:
     for line in (*problems, *(f"Note: {note}" for note in state.backend.notes())):
         click.echo(line)
     if problems:
-        click.echo(f"{len(problems)} problem{'s' * (len(problems) > 1)} found.")
+        click.echo(f"{_problems(len(problems))} found.")
         sys.exit(1)
     click.echo("Everything is in order.")
+
+
+def _problems(number: int) -> str:
+    return f"{number} problem{'s' * (number > 1)}"
 
 
 def _misconfigured(state: State) -> Iterator[str]:
@@ -127,7 +131,9 @@ def dump(state: State, target: str, yes: bool) -> None:
     """
     if _is_backend(target):
         with closing(_open(state, target)) as other:
-            _replace(other, _Sections(state.backend.dump), target.partition(":")[0], yes=yes)
+            amounts = _replace(other, _Sections(state.backend.dump), yes=yes)
+        # The address stays unsaid, because there can be a password in it.
+        click.echo(f"{amounts} written to {target.partition(':')[0]}.")
     elif target == "-":
         _write(state.backend.dump(), sys.stdout, lines=False)
     elif target.endswith((".json", ".jsonl")):
@@ -155,18 +161,20 @@ def load(state: State, source: str, yes: bool) -> None:
         )
     if _is_backend(source):
         with closing(_open(state, source)) as other:
-            _replace(state.backend, _Sections(other.dump), state.backend_name, yes=yes)
+            amounts = _replace(state.backend, _Sections(other.dump), yes=yes)
     elif source.endswith(".jsonl"):
-        sections = _Sections(lambda: _read_lines(source))
-        _replace(state.backend, sections, state.backend_name, yes=yes)
+        amounts = _replace(state.backend, _Sections(lambda: _read_lines(source)), yes=yes)
     else:
-        _replace(state.backend, _read_json(source), state.backend_name, yes=yes)
+        amounts = _replace(state.backend, _read_json(source), yes=yes)
+    click.echo(f"{amounts} loaded into {state.backend_name}.")
+    problems = sum(1 for _ in state.backend.check())
+    if problems:
+        click.echo(f"The command flask contentapi check finds {_problems(problems)} in it.")
 
 
-def _replace(backend: Backend, content: Mapping[str, Any], name: str, *, yes: bool) -> None:
-    """Loads content into a backend, and says what it was.
+def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
+    """Loads content into a backend, and gives back how much of each section it was.
 
-    :param name: what the backend is called.
     :param yes: whether things may go that are more than content.
     """
     lost = backend.lost_by_loading()
@@ -175,7 +183,7 @@ def _replace(backend: Backend, content: Mapping[str, Any], name: str, *, yes: bo
     if lost and not yes:
         raise ConfigurationError(f"{lost} If that is meant, say --yes.")
     backend.load(content)
-    click.echo(f"{_amounts(_counts(content))} loaded into {name}.")
+    return _amounts(_counts(content))
 
 
 def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
@@ -302,6 +310,8 @@ def _write_file(backend: Backend, name: str) -> None:
     counts: Counter[str] = Counter()
     # What was there stays until all is written.
     beside = Path(f"{name}.part")
+    if not beside.parent.is_dir():
+        raise click.FileError(name, f"there is no folder {str(beside.parent)!r}")
     with _opened(beside, "w") as stream:
         records = _tallied(_counted(backend.dump()), counts)
         _write(records, stream, lines=name.endswith(".jsonl"))
@@ -341,7 +351,8 @@ def _opened(name: str | Path, mode: str = "r") -> AbstractContextManager[TextIO]
     try:
         return cast("AbstractContextManager[TextIO]", click.open_file(name, mode, encoding="utf-8"))
     except OSError as error:
-        raise click.FileError(str(name), error.strerror) from None
+        folder = f"; a folder of JSON files is jsonfiles:{name}" if Path(name).is_dir() else ""
+        raise click.FileError(str(name), f"{error.strerror}{folder}") from None
 
 
 def _read_json(source: str) -> dict[str, Any]:
@@ -350,9 +361,9 @@ def _read_json(source: str) -> dict[str, Any]:
         with _opened(source) as stream:
             content = _parsed(stream.read())
     except ValueError as error:
-        raise click.FileError(source, f"it is no JSON: {error}") from None
+        raise _unreadable(source, f"cannot be read as JSON: {error}") from None
     if not isinstance(content, dict):
-        raise click.FileError(source, "it must hold an object with a list for each section")
+        raise _unreadable(source, 'must hold a list for each section, as {"pages": [...]}')
     return content
 
 
@@ -367,7 +378,7 @@ def _lines(source: str, stream: TextIO) -> Iterator[str]:
     try:
         yield from stream
     except UnicodeDecodeError as error:
-        raise click.FileError(source, f"it is no UTF-8: {error.reason}") from None
+        raise _unreadable(source, f"is no UTF-8: {error.reason}") from None
 
 
 def _read_line(source: str, number: int, line: str) -> Record:
@@ -375,7 +386,14 @@ def _read_line(source: str, number: int, line: str) -> Record:
         section, record = _parsed(line)
         if isinstance(section, str):
             return section, record
-    raise click.FileError(source, f"line {number} must be a section and a record, in JSON")
+    raise _unreadable(
+        source, f'must have a section and a record in line {number}, as ["pages", {{...}}]'
+    )
+
+
+def _unreadable(source: str, why: str) -> click.ClickException:
+    """A file, or the standard input, whose text is not what it should be."""
+    return click.ClickException(f"{source!r} {why}.")
 
 
 def _parsed(text: str) -> Any:

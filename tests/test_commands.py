@@ -11,6 +11,7 @@ from flask import Flask
 from marshmallow import fields
 
 from flask_contentapi import ConfigurationError, ContentAPI, Page
+from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 from tests.samples import image, plain
 from tests.stores import fresh_address
@@ -136,6 +137,17 @@ def test_dumps_have_names_that_say_what_they_are(name: str, tmp_path: Path) -> N
     assert not target.exists()
 
 
+def test_folders_are_named_as_backends(tmp_path: Path) -> None:
+    shown = run(site_at(fresh_address("sqlite")), "load", str(tmp_path))
+    assert shown.endswith(f"; a folder of JSON files is jsonfiles:{tmp_path}\n1")
+
+
+def test_folders_that_are_missing_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "nowhere"
+    shown = run(site_at(fresh_address("sqlite")), "dump", f"{folder}/x.json")
+    assert shown.endswith(f"/x.json': there is no folder '{folder}'\n1")
+
+
 # What was done.
 
 
@@ -147,9 +159,26 @@ def test_load_and_dump_say_what_they_did(end: str, tmp_path: Path) -> None:
     assert run(source, "dump", path) == f"2 pages, 1 image written to {path}.\n"
     assert run(app, "load", path) == "2 pages, 1 image loaded into sqlite.\n"
     address = fresh_address("jsonfiles")
-    assert run(app, "dump", address) == "2 pages, 1 image loaded into jsonfiles.\n"
+    assert run(app, "dump", address) == "2 pages, 1 image written to jsonfiles.\n"
     assert run(app, "load", address) == "2 pages, 1 image loaded into sqlite.\n"
     assert run(app, "load", "--yes", "-", input="{}") == "Nothing loaded into sqlite.\n"
+
+
+def test_backends_given_in_python_are_called_as_they_are_installed() -> None:
+    app = Flask("site")
+    ContentAPI(app, backend=JSONFilesBackend(fresh_address("jsonfiles").partition(":")[2]))
+    shown = run(app, "load", "-", input=json.dumps(CONTENT))
+    assert shown == "2 pages, 1 image loaded into jsonfiles.\n"
+
+
+@pytest.mark.parametrize("backend", ["jsonfiles", "sqlite"])
+def test_load_says_how_much_check_finds(backend: str) -> None:
+    app = site_at(fresh_address(backend))
+    content = {"pages": [plain(1, type="w.Old"), plain(2, 1, alias_of=9)]}
+    shown = run(app, "load", "-", input=json.dumps(content))
+    said = "The command flask contentapi check finds 2 problems in it."
+    assert shown == f"2 pages loaded into {backend}.\n{said}\n"
+    assert run(app, "check").endswith("2 problems found.\n1")
 
 
 def test_progress_tells_checking_from_writing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,15 +267,17 @@ class Old(Page):
 #: For each file what is in it, and what is said.
 UNREADABLE: dict[str, tuple[str | bytes, str]] = {
     "deep.json": ('{"pages": ' + "[" * 10**5, "nested too deeply"),
-    "cut.json": ('{"pages": [', "it is no JSON"),
+    "cut.json": ('{"pages": [', "cannot be read as JSON"),
     "twice.json": ('{"pages": [], "pages": []}', "the key 'pages' is there twice"),
     "inside.json": ('{"pages": [{"id": 1, "id": 2}]}', "the key 'id' is there twice"),
-    "latin.json": (b'{"pages": ["\xff"]}', "it is no JSON"),
+    "latin.json": (b'{"pages": ["\xff"]}', "cannot be read as JSON"),
+    "list.json": ("[]", """must hold a list for each section, as {"pages": [...]}."""),
+    "app.py": ("app = Flask('site')", "app.py' cannot be read as JSON: Expecting value"),
     "empty.json": ("{}", "There is nothing in it"),
-    "deep.jsonl": ("[" * 10**5, "line 1 must be a section and a record"),
-    "list.jsonl": ('["pages", {}]\n[["pages"], {}]', "line 2 must be a section and a record"),
-    "twice.jsonl": ('["pages", {"id": 1, "id": 2}]', "line 1 must be a section and a record"),
-    "latin.jsonl": (b'["pages", "\xff"]', "it is no UTF-8"),
+    "deep.jsonl": ("[" * 10**5, "must have a section and a record in line 1"),
+    "list.jsonl": ('["pages", {}]\n[["pages"], {}]', "must have a section and a record in line 2"),
+    "twice.jsonl": ('["pages", {"id": 1, "id": 2}]', "must have a section and a record in line 1"),
+    "latin.jsonl": (b'["pages", "\xff"]', "is no UTF-8"),
     "empty.jsonl": ("", "There is nothing in it"),
 }
 

@@ -90,6 +90,7 @@ def test_wrong_settings_are_refused_by_name(key: str, value: Any) -> None:
 def test_addresses_of_no_backend_are_refused(address: str) -> None:
     assert refused(CMSAPI_BACKEND=address).startswith("CMSAPI_BACKEND: ")
     assert "memory" in refused(CMSAPI_BACKEND="nowhere:secret")
+    assert "The name of the backend is empty. Installed are" in refused(CMSAPI_BACKEND="")
     assert "secret" not in refused(CMSAPI_BACKEND="nowhere:secret")
 
 
