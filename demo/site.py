@@ -77,7 +77,7 @@ def tag(tag: str) -> str:
 @pages.get("/search/")
 def search() -> str:
     """The pages and documents that have all the words in ``q``."""
-    words = request.args.get("q", "")
+    words = request.args.get("q", "").strip()
     found = api.items(
         "pages",
         search=words,

@@ -313,6 +313,15 @@ def test_pictures_and_apples_speak_the_language(visitor: FlaskClient) -> None:
     assert 'alt="Egremont Russet, ganz und aufgeschnitten"' in page
 
 
+def test_every_language_says_the_way_and_what_the_site_is(visitor: FlaskClient) -> None:
+    footer = get(visitor, "/de/").partition("<footer")[2]
+    assert re.findall('<a href="http://localhost(/de/.+?)">(.+?)<', footer) == [
+        ("/de/anfahrt/", "Anfahrt"),
+        ("/de/ueber-diese-website/", "Über diese Website"),
+    ]
+    assert 'href="http://localhost/about-this-site/"' in get(visitor, "/de/ueber-diese-website/")
+
+
 def test_dates_speak_the_language(visitor: FlaskClient) -> None:
     assert "28 September 2026" in get(visitor, OWL)
     assert "2. Oktober 2026" in get(visitor, OWL_IN_GERMAN)
@@ -344,8 +353,30 @@ def test_search_has_further_pages(visitor: FlaskClient) -> None:
     assert not set(first[:6]) & set(second[:6])
 
 
-def test_search_says_when_there_is_nothing(visitor: FlaskClient) -> None:
-    assert "Nothing has all of these words" in get(visitor, "/search/?q=pineapple")
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/search/?q=owl", "3 pages with owl"),
+        ("/search/?q=piano", "1 page with piano"),
+        ("/search/?q=+piano+", "1 page with piano"),
+        ("/search/?q=shed+graft", "1 document with shed graft"),
+        ("/search/?q=grafting", "2 pages and 1 document with grafting"),
+        ("/search/?q=pineapple", "Nothing with pineapple"),
+        ("/search/", "What are you looking for?"),
+        ("/de/search/?q=Kauz", "3 Seiten mit Kauz"),
+        ("/de/search/?q=Ananas", "Nichts mit Ananas"),
+    ],
+)
+def test_search_says_what_it_found(visitor: FlaskClient, path: str, said: str) -> None:
+    heading = Answer(visitor.get(path)).tree.find(".//main//h1")
+    assert " ".join("".join(heading.itertext()).split()) == said
+
+
+@pytest.mark.parametrize("path", ["/search/", "/search/?q=pineapple", "/nothing/"])
+def test_who_found_nothing_can_search_at_once(visitor: FlaskClient, path: str) -> None:
+    form = Answer(visitor.get(path)).tree.find(".//main//form")
+    assert form.get("action") == "/search/"
+    assert form.find("input").get("name") == "q"
 
 
 def test_search_shows_words_as_words(visitor: FlaskClient) -> None:
