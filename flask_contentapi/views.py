@@ -360,7 +360,9 @@ class FindView(EndpointView):
         if self.endpoint.tree and "html_path" in given:
             filters = tuple(self._at_path(given, visit, reader))
         else:
-            filters = (Filter("id", "eq", _identity(given.get("id", "").strip(" "))),)
+            ways = "html_path, the path of a page, or " if self.endpoint.tree else ""
+            identity = _identity(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
+            filters = (Filter("id", "eq", identity),)
         return Query(
             self.endpoint.name,
             ("id", "url_path") if self.endpoint.tree else ("id",),
@@ -388,17 +390,20 @@ class UnknownView(EndpointView):
     """Whatever else is asked under the prefix."""
 
     def dispatch(self, **parts: str) -> Response:
-        raise NotFound(NOTHING)
+        prefix = self.state.settings.url_prefix
+        known = ", ".join(f"{prefix}/{name}/" for name in self.state.registry.endpoints)
+        raise NotFound(f"{NOTHING} There are {known}.")
 
 
-def _identity(text: str) -> int:
+def _identity(text: str, needed: str = "An object is named by its id, a number.") -> int:
     """An id in an address.
 
+    :param needed: what is said where it is none.
     :raises NotFound: if it is none.
     """
     identity = kinds.parse_integer(text) if _ID.fullmatch(text) else -1
     if identity < 0 or identity not in kinds.INT64:
-        raise NotFound("An object is named by its id, a number.")
+        raise NotFound(needed)
     return identity
 
 

@@ -403,6 +403,13 @@ def test_find_without_a_match_is_404(reference: API, query: str) -> None:
     assert reference.refusal(f"pages/find/{query}", 404)
 
 
+@pytest.mark.parametrize("query", ["", "?path=/log/", "?id=x"])
+def test_find_says_what_it_needs(reference: API, query: str) -> None:
+    needed = "find/ needs html_path, the path of a page, or id, a number."
+    assert reference.refusal(f"pages/find/{query}", 404) == needed
+    assert reference.refusal(f"images/find/{query}", 404) == "find/ needs id, a number."
+
+
 @pytest.mark.parametrize("path", ["/log/storm/", "log/storm", "//log///storm//", "/log%2Fstorm/"])
 def test_find_drops_empty_parts(reference: API, path: str) -> None:
     assert "/pages/10/" in reference.get(f"pages/find/?html_path={path}").headers["Location"]

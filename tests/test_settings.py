@@ -104,7 +104,8 @@ def test_the_prefix_is_where_the_api_is(make_api: MakeAPI, prefix: str) -> None:
     item = api.items("pages/?limit=1")[0]
     assert api.follow(item["meta"]["detail_url"]).get_json()["id"] == 1
     assert item["meta"]["detail_url"].isascii()
-    assert api.status("nowhere") == 404
+    known = ", ".join(f"{api.prefix}/{name}/" for name in ("pages", "images", "documents"))
+    assert api.refusal("nowhere", 404).endswith(f"at this address. There are {known}.")
     assert app.test_client().get("/api/v2/pages/").mimetype == "text/html"
 
 
