@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _NAMES = (
     "CACHE_TAG_HEADER",
     "RELEASE",
 )
+#: The setting that an instance without one of its own has from the whole site.
+_I18N = "CMS_I18N_ENABLED"
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
 
@@ -101,13 +104,21 @@ def unknown_settings(
         one that is still to come is left out otherwise.
     """
     longer = tuple(other for other in others if len(other) > len(prefix))
-    known = {start + name for start in (prefix, *others) for name in _NAMES}
+    known = {_I18N, *(start + name for start in (prefix, *others) for name in _NAMES)}
     endings = () if all_known else tuple(f"_{name}" for name in _NAMES)
     for key in config if prefix else ():
-        is_own = key.startswith(prefix) and not key.startswith(longer)
-        if is_own and key not in known and not key.endswith(endings):
+        if key in known or key.endswith(endings):
+            continue
+        if key.startswith(prefix) and not key.startswith(longer):
             hint = suggest(key.removeprefix(prefix), _NAMES)
             yield f"There is no setting {key}." + re.sub(r"'(\w+)'", rf"{prefix}\1", hint)
+        elif not key.startswith((prefix, *others)) and _is_like(key, _I18N):
+            yield f"There is no setting {key}. Did you mean {_I18N}?"
+
+
+def _is_like(key: str, setting: str) -> bool:
+    """Whether a key that can be anybody's is all but sure to be meant for a setting."""
+    return bool(difflib.get_close_matches(key, [setting], cutoff=0.92))
 
 
 class _Reader:
@@ -128,7 +139,7 @@ class _Reader:
 def _i18n_key(config: Mapping[str, Any], prefix: str) -> str:
     """The key of a setting of the whole site that an instance may have for itself."""
     own = f"{prefix}I18N_ENABLED"
-    return own if own in config else "CMS_I18N_ENABLED"
+    return own if own in config else _I18N
 
 
 def _url_prefix(value: Any) -> str:

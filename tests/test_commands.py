@@ -80,18 +80,32 @@ def test_check_finds_misspelt_settings() -> None:
     assert run(app, "check") == f"{MISSPELT}\n1 problem found.\n1"
 
 
+@pytest.mark.parametrize("key", ["CMS_I18N_ENABLE", "CMS_I18N_ENALBED", "CMS_L18N_ENABLED"])
+def test_the_setting_of_the_whole_site_may_be_misspelt(
+    key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = configured(**{key: True})
+    ContentAPI(app)
+    said = f"There is no setting {key}. Did you mean CMS_I18N_ENABLED?"
+    assert caplog.messages == [said]
+    assert run(app, "check").startswith(f"{said}\n1 problem")
+
+
 def test_known_settings_and_those_of_others_are_not_misspelt(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    app = configured(CMSAPI_LIMIT_MAX=5, CMS_I18N_ENABLED=False, CMSAPI="x", SITE_LIMITMAX=5)
+    app = configured(
+        CMSAPI_LIMIT_MAX=5, CMS_I18N_ENABLED=False, CMSAPI="x", SITE_LIMITMAX=5, I18N_ENABLED=1
+    )
     ContentAPI(app)
     assert caplog.messages == []
     assert run(app, "check") == "Everything is in order.\n"
 
 
-@pytest.mark.parametrize("prefix", ["CMSAPI_INTRANET_", "CMSAPI_URL_", "CMS_"])
+@pytest.mark.parametrize("prefix", ["CMSAPI_INTRANET_", "CMSAPI_URL_", "CMS_", "CMSX_"])
 def test_prefixes_may_start_with_each_other(prefix: str, caplog: pytest.LogCaptureFixture) -> None:
-    own = {f"{prefix}URL_PREFIX": "/intranet", f"{prefix}BACKEND": "memory"}
+    values = {"URL_PREFIX": "/intranet", "BACKEND": "memory", "I18N_ENABLED": True}
+    own = {f"{prefix}{name}": value for name, value in values.items()}
     app = configured(CMSAPI_URL_PREFIX="/api/v2", **own)
     ContentAPI(app)
     ContentAPI(app, name="intranet", config_prefix=prefix)
