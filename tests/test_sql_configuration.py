@@ -111,7 +111,9 @@ on_sqlite = pytest.mark.skipif("sqlite" not in NAMES, reason="only other backend
 def test_a_file_that_is_not_there_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert_said(f"sqlite:///{tmp_path}/x.db", f"There is no database file x.db. {MAKE}", caplog)
+    way = "Put it there, or make an empty one with the command: flask contentapi init-db."
+    said = f"There is no database file '{tmp_path}/x.db'. {way}"
+    assert_said(f"sqlite:///{tmp_path}/x.db", said, caplog)
     assert [*tmp_path.iterdir()] == []
 
 
@@ -119,11 +121,10 @@ def test_a_file_that_is_not_there_is_named(
 def test_a_folder_that_is_not_there_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    address = f"sqlite:///{tmp_path}/no/x.db"
-    assert_said(address, f"There is no folder no for the database file x.db. {MAKE}", caplog)
-    status, shown = run(api_at(address), "init-db")
-    assert (status, shown.partition(":")[0]) == (1, "Error")
-    assert "x.db cannot be made: No such file or directory." in shown
+    address = f"sqlite:///{tmp_path}/no/such/x.db"
+    said = f"There is no folder '{tmp_path}/no/such' for x.db; create it."
+    assert_said(address, said, caplog)
+    assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
 
 
 @on_sqlite
@@ -263,17 +264,33 @@ class Note(Page):
 def test_tables_of_other_types_are_named(backend: str, caplog: pytest.LogCaptureFixture) -> None:
     address = fresh_address(backend)
     api_at(address, CONTENT)
-    app = Flask("site")
-    app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
     caplog.clear()
-    ContentAPI(app, types=[Note])
+    api = notes_at(address, Note)
     (said,) = caplog.messages
     assert said.startswith("The tables are not those of the declared types. The table contentapi_w")
     assert said.endswith("Change the tables with the command: flask contentapi migrate.")
-    assert API(app).status("pages/") == 503
-    done = app.test_cli_runner().invoke(args=["contentapi", "migrate"])
-    assert done.output.startswith("The table contentapi_w_note is new.\nThe type home.HomePage is")
-    assert API(app).status("pages/") == 200
+    assert api.status("pages/") == 503
+    shown = run(api, "migrate")[1]
+    assert shown.startswith("The table contentapi_w_note is new.\nThe type home.HomePage is")
+    assert api.status("pages/") == 200
+
+
+def notes_at(address: str, declared: type[Page]) -> API:
+    """The API of a site with one type."""
+    app = Flask("site")
+    app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
+    ContentAPI(app, types=[declared])
+    return API(app)
+
+
+@on_databases
+def test_a_type_whose_module_has_another_name_is_noticed(backend: str) -> None:
+    address = fresh_address(backend)
+    run(notes_at(address, Note), "init-db")
+    moved, other = type("Note", (Note,), {"app_label": "v"}), type("Memo", (Note,), {})
+    said = "migrate. If only the module of Note is another, set app_label = 'w' instead."
+    assert said in run(notes_at(address, moved), "check")[1]
+    assert "app_label" not in run(notes_at(address, other), "check")[1]
 
 
 # Commands.

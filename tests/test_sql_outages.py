@@ -265,7 +265,7 @@ def test_what_is_gone_is_not_made_anew(file: Path) -> None:
     assert api.status("pages/") == 200
     file.unlink()
     assert_unavailable(api)
-    with pytest.raises(ConfigurationError, match=r"no database file site\.db.*init-db"):
+    with pytest.raises(ConfigurationError, match=r"no database file .*/site\.db'\. Put it there"):
         api.load(CONTENT)
     assert not file.exists()
 

@@ -6,7 +6,7 @@ import logging
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +26,7 @@ from flask_contentapi_peewee.connections import (
     ConnectionLost,
     complaint,
     connected,
+    file_of,
     is_gone,
 )
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
@@ -143,19 +144,24 @@ class PeeweeBackend(Backend):
 
     def _not_made(self, database: peewee.Database) -> str:
         """Why there are no tables that this version knows."""
-        missing = self.engine.missing()
+        missing = self._missing()
         if missing:
-            return f"{missing} {_MAKE}"
+            return missing
         with connected(database):
             schema = self._read_schema(database)
         return f"The tables are not there. {_MAKE}" if schema is None else _unknown(schema)
+
+    def _missing(self) -> str:
+        """Why there is nothing to connect to, and what helps, in sentences; "" if there may be."""
+        return ""
 
     def _unfit(self, database: peewee.Database) -> str:
         """Why the tables are not those of the declared types."""
         with connected(database):
             steps = list(self._migration(database).steps())
             if steps:
-                return " ".join([_UNFIT, *steps, _CHANGE])
+                before, now = self._layout(database).places, layout_of(self.tables).places
+                return " ".join([_UNFIT, *steps, _CHANGE, *_moved(before, now)])
             return self.statements.tables.missing(database)
 
     def create(self) -> None:
@@ -218,9 +224,11 @@ class PeeweeBackend(Backend):
 
     def _migration(self, database: peewee.Database) -> Migration:
         """What is to be done so that the tables are those of the declared types."""
-        stored = orjson.loads(self._read_state("layout", database) or "{}")
-        layout = Layout.read(stored)
-        return Migration(self.tables, self.registry, layout, database)
+        return Migration(self.tables, self.registry, self._layout(database), database)
+
+    def _layout(self, database: peewee.Database) -> Layout:
+        """What the tables were made for."""
+        return Layout.read(orjson.loads(self._read_state("layout", database) or "{}"))
 
     def _write_state(self, key: str, value: str) -> None:
         state = self.tables.state
@@ -415,6 +423,23 @@ class SQLiteBackend(PeeweeBackend):
 
     engine_class = SQLite
 
+    def create(self) -> None:
+        if no_folder := self._no_folder():
+            raise ConfigurationError(no_folder)
+        super().create()
+
+    def _missing(self) -> str:
+        file = file_of(self.engine.database)
+        if file is None or file.exists():
+            return ""
+        return self._no_folder() or f"There is no database file {str(file)!r}. {_PUT}"
+
+    def _no_folder(self) -> str:
+        file = file_of(self.engine.database)
+        if file is None or file.parent.is_dir():
+            return ""
+        return f"There is no folder {str(file.parent)!r} for {file.name}; create it."
+
 
 class PostgreSQLBackend(PeeweeBackend):
     """The backend for PostgreSQL; its address is as ``postgresql://user@host/name``."""
@@ -446,6 +471,16 @@ def _unknown(schema: str) -> str:
     )
 
 
+def _moved(before: Collection[str], now: Collection[str]) -> Iterator[str]:
+    """What would be right instead where labels are others only because of the classes' modules."""
+    added = {label.rpartition(".")[2] for label in now if label not in before}
+    for label in before:
+        app_label, _, name = label.rpartition(".")
+        if name in added and label not in now:
+            yield f"If only the module of {name} is another, set app_label = {app_label!r} instead."
+
+
+_PUT = "Put it there, or make an empty one with the command: flask contentapi init-db."
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
 _UNFIT = "The tables are not those of the declared types."
 _CHANGE = "Change the tables with the command: flask contentapi migrate."
