@@ -303,6 +303,41 @@ def test_values_that_do_not_fit_are_named_and_stay(
     assert (old.dump(), old.get("pages/1/").data) == known
 
 
+class Kin(ChildObject):
+    app_label = "x"
+    name = fields.String()
+    api_fields = ["name"]
+
+
+OWN, ALIKE = (typed(Page, name, kids=Children(Kid)) for name in ("A", "B"))
+UNLIKE = typed(Page, "B", kids=Children(Kin))
+ROOT, OTHER_ROOT = (typed(Page, "Root", kids=Children(kind)) for kind in (Kid, Kin))
+#: Types before and after a release that puts child objects together which were apart.
+UNITED: dict[str, tuple[Types, Types]] = {
+    "all move": ([UNLIKE, OWN], [ROOT, typed(ROOT, "B"), typed(ROOT, "A")]),
+    "some move": ([UNLIKE, OWN], [ALIKE, typed(ALIKE, "A")]),
+    "some are new": ([ALIKE], [ALIKE, OWN]),
+    "some make room": (
+        [ROOT, typed(ROOT, "B"), typed(Page, "A", kids=Children(Kin))],
+        [OTHER_ROOT, typed(OTHER_ROOT, "A"), ALIKE],
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), UNITED.values(), ids=UNITED)
+def test_child_objects_that_would_have_the_same_id_are_named_and_stay(
+    backend: str, before: Types, after: Types
+) -> None:
+    labels = enumerate(("x.B", "x.A"), 1)
+    pages = [page(id, type=label, kids=[{"id": 7, "name": label}]) for id, label in labels]
+    address = fresh_address(backend)
+    old = stored_at(address, before, {"pages": pages})
+    known = old.dump()
+    with pytest.raises(ContentError, match=r"pages [12], kids.* 7 "):
+        site_at(address, after).backend.migrate()
+    assert old.dump() == known
+
+
 KINDS = [
     (fields.Integer(), fields.Decimal(places=0), 7),
     (fields.Decimal(places=2), fields.Float(), "0.50"),

@@ -12,7 +12,7 @@ from peewee import SQL
 
 from flask_contentapi.errors import Problem
 from flask_contentapi.query import Row
-from flask_contentapi.records import RecordReader
+from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Column, ObjectType, Registry
 from flask_contentapi_peewee.columns import StoredField, stored_field
 from flask_contentapi_peewee.layouts import CHILDREN, Layout, Stand, Stands, kind_named, name_of
@@ -65,9 +65,48 @@ class Mover:
         reader = RecordReader(self._registry, logs=False)
         for tables, label in self._moved(moved):
             for ids in self._batches(tables, label):
-                self._entries(reader, tables, label, ids)
+                entries = self._entries(reader, tables, label, ids)
                 yield from reader.problems
                 reader.problems.clear()
+                yield from self._clashes(tables, label, entries)
+
+    def _clashes(
+        self, tables: EndpointTables, label: str, entries: Sequence[Entry]
+    ) -> Iterator[Problem]:
+        """Child objects that have the id of one that stands in another object."""
+        section, declared = tables.endpoint.name, tables.endpoint.type_of(label)
+        for name, column in declared.columns.items():
+            if column.child is not None:
+                place = declared.places[name]
+                owners = {child[0]: row[0] for row, _ in entries for child in row[place]}
+                for identity in self._taken(tables, column.child, owners):
+                    where = Place(section, -1, f"{section} {owners[identity]}")
+                    yield where.problem(name, f"the id {identity} stands in another object already")
+
+    def _taken(
+        self, tables: EndpointTables, child: ObjectType, owners: Mapping[int, int]
+    ) -> Iterator[int]:
+        """The ids of child objects that those of other objects have.
+
+        :param owners: by id the objects that they belong to.
+        """
+        ids = [*owners]
+        for own, name in self._tables_of(child):
+            raw = self._raw(name)
+            for start in range(0, len(ids), BATCH):
+                among = raw.c.id.in_(ids[start : start + BATCH])
+                for identity, owner in raw.select(raw.c.id, raw.c.owner_).where(among).tuples():
+                    if own is not tables or owner != owners[identity]:
+                        yield identity
+
+    def _tables_of(self, child: ObjectType) -> Iterator[tuple[EndpointTables, str]]:
+        """The tables in which child objects stand that are of a type, with those around them."""
+        used = self._old.used()
+        for tables in self._tables.endpoints.values():
+            for many in (many for table in tables.all for many in table.many.values()):
+                name = name_of(many)
+                if many.child is child and name in used and "owner_" in self._old.columns[name]:
+                    yield tables, name
 
     def move(self, moved: Callable[[EndpointTables, str], bool]) -> None:
         """Writes objects to where they belong, with their words.
