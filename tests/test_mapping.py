@@ -271,6 +271,21 @@ def test_site_has_all_its_rows(twins: tuple[API, API]) -> None:
     assert urls[1003] == f"http://localhost/{quote('über/größe/100%/a b')}/"
 
 
+def test_a_row_can_be_a_translation_of_the_home_page(database: peewee.Database) -> None:
+    values: Record = {"locale": "fr", "translation_key": "home"}
+    stories = [story(1), story(2, 1, **values), story(3, 2), story(4)]
+    fill(database, {"pages": stories, "images": [], "people": []})
+    api = serve(database, mapped(ids_from=SHIFT), {"CMS_I18N_ENABLED": True})
+    home = page(1, type="w.Plain", slug="home", translation_key="home")
+    api.load({**own_content(), "pages": [home, page(UNDER, type="w.Plain"), page(3, 1)]})
+    found = api.items("pages/?fields=_,id,html_url", headers=HEADERS)
+    urls = {page["id"]: page["meta"]["html_url"] for page in found}
+    here = "http://localhost/"
+    assert urls == {1: here, 3: f"{here}p3/", 1002: here, 1003: f"{here}s3/"}
+    assert api.get("pages/1002/", headers=HEADERS).status_code == 200
+    assert api.get("pages/1001/", headers=HEADERS).status_code == 404
+
+
 # Statements.
 
 #: Of a note: alias_of, tags, picture, paper, other, owner, parts and the picture of each part.
@@ -557,6 +572,14 @@ def test_a_page_whose_slug_a_row_has_taken_can_be_changed(site: API, database: A
     assert site.json("pages/9/", headers=HEADERS)["title"] == "Changed"
 
 
+def test_a_collection_in_which_rows_lie_stays(site: API) -> None:
+    with writing(site) as writer:
+        with pytest.raises(ContentError, match="1 objects lie in it"):
+            writer.delete_collection(1)
+        writer.delete_collection(writer.put_collection(name="Empty"))
+    assert site.get("images/2/", headers=HEADERS).status_code == 404
+
+
 # Other mappings.
 
 
@@ -763,7 +786,10 @@ def test_tags_and_child_objects_without_a_text_harm_nothing(
 
 #: What is no date or number, and what is less than all others then.
 LAST = {
-    "sqlite": [("moment", "soon"), ("moment", "2020-13-45 10:00:00"), ("day", "2020-02-30")],
+    "sqlite": [
+        *(("moment", value) for value in ("soon", "2020-02-30 10:00:00", "0000-01-01 10:00:00")),
+        *(("day", value) for value in ("2020-02-30", "0000-01-01")),
+    ],
     "postgresql": [("moment", "0044-03-15 BC"), ("day", "infinity"), ("ratio", "NaN")],
     "mariadb": [("moment", "0000-00-00"), ("day", "0000-00-00"), ("clock", "838:59:59")],
 }
@@ -778,7 +804,35 @@ def test_what_cannot_be_read_is_in_the_order_what_is_not_there_is_in(
         set_raw(database, 5, column, value)
         rising = api.ids(f"pages/?type=w.Note&order={column}", headers=HEADERS)
         falling = api.ids(f"pages/?type=w.Note&order=-{column}", headers=HEADERS)
-        assert (rising[-1], falling[0]) == (1001, 1001), (column, value)
+        others = [3, 1002, 1003, 1005, 1007]
+        assert (rising, falling) == ([*others, 1001], [1001, *others]), (column, value)
+
+
+#: Moments as a database takes them, and what is shown of them.
+MOMENTS = {
+    "sqlite": [
+        ("2026-01-15 08:00:00", "2026-01-15T08:00:00Z"),
+        ("2026-01-15T08:00:00.250000", "2026-01-15T08:00:00.250000Z"),
+        ("2026-01-15 08:00:00.25", "2026-01-15T08:00:00.250000Z"),
+        ("2026-01-15 08:00:00+02:00", "2026-01-15T06:00:00Z"),
+        ("2026-01-15 08:00:00+023000", "2026-01-15T05:30:00Z"),
+        ("2026-01-15 08:00:00.250+02", "2026-01-15T06:00:00.250000Z"),
+        ("2026-01-15", "2026-01-15T00:00:00Z"),
+    ],
+    "postgresql": [("2026-01-15 08:00:00.25", "2026-01-15T08:00:00.250000Z")],
+    "mariadb": [("2026-01-15 08:00:00", "2026-01-15T08:00:00Z")],
+}
+
+
+def test_moments_are_read_however_they_are_written(
+    make: MakeSite, database: Any, backend: str
+) -> None:
+    api = make(version=False)
+    for value, shown in MOMENTS[backend]:
+        set_raw(database, 1, "moment", value)
+        assert api.json("pages/1001/?fields=_,moment", headers=HEADERS) == {"moment": shown}
+        asked = f"pages/?type=w.Note&moment={shown}"
+        assert api.ids(asked, headers=HEADERS) == [1001], value
 
 
 def test_minus_zero_is_zero(make: MakeSite, database: Any) -> None:

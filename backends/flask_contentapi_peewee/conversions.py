@@ -165,15 +165,18 @@ class SQLiteConversion(Conversion):
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
         day = fn.SUBSTR(column, 1, 10)
-        return peewee.Case(None, [(fn.DATE(day) == day, day)])
+        is_day = (fn.DATE(day, _MENDED) == day) & (day >= _FIRST_DAY)
+        return peewee.Case(None, [(is_day, day)])
 
     def _datetime(self, field: StoredField, column: Clause) -> Clause:
         # As peewee writes nearly all; a function of Python takes far longer.
         day, clock = fn.SUBSTR(column, 1, 10), fn.SUBSTR(column, 12)
         plain = day.concat(" ").concat(fn.SUBSTR(clock, 1, 8))
-        start, is_moment = day.concat("T").concat(clock), fn.DATETIME(plain) == plain
+        start, is_moment = day.concat("T").concat(clock), fn.DATETIME(plain, _MENDED) == plain
+        is_moment &= day >= _FIRST_DAY
         whole = ((fn.LENGTH(column) == 19) & is_moment, start.concat(".000000Z"))
-        fraction = ((fn.LENGTH(column) == 26) & is_moment, start.concat("Z"))
+        has_fraction = peewee.Expression(fn.SUBSTR(column, 20), "GLOB", _FRACTION)
+        fraction = (has_fraction & is_moment, start.concat("Z"))
         return peewee.Case(None, [whole, fraction], self._converted(field, column))
 
     def step(self, identity: Clause) -> Clause:
@@ -203,6 +206,10 @@ class SQLiteConversion(Conversion):
         database.register_function(_is_legible, "contentapi_legible", 1)
 
 
+#: The first day that Python has, and microseconds as peewee writes them.
+_FIRST_DAY, _FRACTION = "0001-01-01", "." + "[0-9]" * 6
+#: What makes SQLite put a day that a month does not have into the next one.
+_MENDED = "+0 days"
 _TEXTS = (peewee.CharField, peewee.TextField)
 _NUMBERS = ("integer", "real")
 _INTEGERS = ("integer", "relation")

@@ -89,13 +89,17 @@ class _Objects:
         """Whether a page is in the scope."""
         if shape.scope is None:
             return
-        reach = self.reach(shape, engine)
-        paths = shape.scope
-        if len(paths) > 1:
+        reach, paths = self.reach(shape, engine), shape.scope
+        are_ours = self._tables.reach == "path_"
+        if len(paths) > 1 and are_ours:
             # One range is walked in the default order; several would have to be sorted.
             yield _between(reach, min(paths), max(map(end, paths)))
             reach = engine.unindexed(reach)
-        yield _any_of([_between(reach, path, end(path)) for path in paths])
+        conditions = [_between(reach, path, end(path)) for path in paths]
+        if len(paths) > 1 and not are_ours:
+            # A translation of a home page can itself be one of these rows.
+            conditions.append(self.field("path_").in_([literal(path) for path in paths]))
+        yield _any_of(conditions)
 
 
 def _between(column: Clause, start: str, stop: str) -> Clause:

@@ -411,7 +411,7 @@ class Writer:
         if not self._objects.exists(table, id):
             refuse(_place("collections", id), "", "there is no such collection")
         inside = self._objects.count(table, table.fields["parent"] == id)
-        for endpoint in self._tables.endpoints.values():
+        for endpoint in self._reader.tables.endpoints.values():
             if endpoint.endpoint.collections:
                 base = endpoint.base
                 inside += self._objects.count(base, base.fields["collection"] == id)
