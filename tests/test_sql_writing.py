@@ -173,6 +173,18 @@ def test_an_id_is_never_given_twice(api: API) -> None:
         assert writer.add("pages", unnamed()) > first
 
 
+def test_no_id_of_pages_that_go_along_is_given_again(api: API) -> None:
+    with writing(api) as writer:
+        writer.delete("pages", 3, descendants=True)
+        assert writer.add("pages", unnamed()) == 6
+
+
+def test_a_whole_record_can_be_given_to_an_update(api: API) -> None:
+    with writing(api) as writer:
+        writer.update("pages", 5, **{**writer.record("pages", 5), "title": "Five"})
+    assert api.json("pages/5/")["title"] == "Five"
+
+
 def test_loading_begins_with_new_ids(api: API) -> None:
     with writing(api) as writer:
         writer.delete("pages", 5)
@@ -243,6 +255,18 @@ def test_a_translation_goes_below_that_of_the_parent(api: API) -> None:
         assert writer.record("pages", above)["parent"] == 1
         assert writer.record("pages", below)["parent"] == above
         assert not writer.record("pages", above)["live"]
+
+
+def test_a_translation_goes_below_the_parent_that_has_none(api: API) -> None:
+    with writing(api) as writer:
+        writer.update("pages", 3, translation_key="three")
+        assert writer.record("pages", writer.translate(5, "fr"))["parent"] == 3
+
+
+def test_a_moved_page_is_told_of_with_all_below_it(api: API) -> None:
+    with writing(api) as writer:
+        writer.move(3, 2)
+        assert {"pages-3", "pages-5"} <= writer.tags()
 
 
 def test_there_is_one_translation_in_each_language(api: API) -> None:
