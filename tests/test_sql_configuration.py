@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import peewee
 import pytest
@@ -60,7 +61,9 @@ WRONG = [
     ("postgresql://localhost/x?pool=7", "cannot be used: .*pool"),
     ("mariadb://localhost", "must be as mariadb://user:password@host/name"),
     ("mariadb://localhost/x?pool=7", "cannot be used: .*pool"),
-    ("mariadb://localhost:soon/x", "The port of localhost:soon is none"),
+    ("mariadb://localhost:soon/x", "must be as mariadb://.* a port is a number"),
+    ("postgresql://localhost:soon/x", "must be as postgresql://.* a port is a number"),
+    ("postgresql://a,b:65536/x", "must be as postgresql://.* a port is a number"),
     ("mariadb://localhost/x?ssl_ca=/no/such/file", "cannot be used: No such file"),
 ]
 
@@ -76,6 +79,22 @@ def test_passwords_stay_unsaid(address: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         api_at(address)
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("backend", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("password", [*(f"sec{c}ret" for c in "/?#@%["), "80/ret", "80#ret"])
+def test_passwords_are_percent_encoded(backend: str, password: str) -> None:
+    with pytest.raises(ConfigurationError, match="password is percent-encoded, as %2F") as error:
+        api_at(f"{backend}://u:{password}@localhost/x")
+    assert "ret" not in str(error.value)
+    api_at(f"{backend}://u:{quote(password, safe='')}@127.0.0.1:{free_port()}/x")
+
+
+def test_an_address_without_a_host_is_that_of_a_socket(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    api_at(f"postgresql:///x?host={tmp_path}")
+    assert f"{tmp_path}/.s.PGSQL.5432" in caplog.text
 
 
 @pytest.mark.parametrize(

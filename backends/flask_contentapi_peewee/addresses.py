@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee.connections import (
@@ -25,6 +27,9 @@ WAIT = 10
 CONNECT_TIMEOUT = 5
 #: After how long a connection to a replica is made anew, in s: hosts come back.
 RETURN = 60
+
+#: What is not percent-encoded in a user name and a password although it has to be.
+_UNENCODED = re.compile(r"@|%(?![0-9A-Fa-f]{2})")
 
 _POOL_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
 
@@ -78,7 +83,7 @@ def postgresql(address: str) -> list[PostgreSQLPool]:
 
 def _postgresql(parts: SplitResult, **options: str) -> PostgreSQLPool:
     given = {"connect_timeout": str(CONNECT_TIMEOUT), **_others(parts.query), **options}
-    conninfo = urlunsplit(parts._replace(query=urlencode(given)))
+    conninfo = f"postgresql://{parts.netloc}{parts.path}?{urlencode(given)}"
     try:
         import_module("psycopg.conninfo").conninfo_to_dict(conninfo)
     except import_module("psycopg").Error as error:
@@ -121,12 +126,27 @@ def _mariadb(parts: SplitResult, hosts: list[dict[str, Any]]) -> MariaDBPool:
 
 
 def _parts(scheme: str, address: str) -> SplitResult:
-    parts = urlsplit(f"{scheme}:{address}")
-    named = parts.netloc and parts.path.strip("/")
-    if not address.startswith("//") or (scheme == "mariadb" and not named):
-        # It stays unsaid, because there can be a password in it.
-        raise ConfigurationError(f"The address must be as {scheme}://user:password@host/name.")
-    return parts
+    with suppress(ValueError):
+        parts = urlsplit(f"{scheme}:{address}")
+        named = parts.netloc and parts.path.strip("/")
+        is_whole = address.startswith("//") and (scheme != "mariadb" or named)
+        if is_whole and not _is_torn(parts):
+            return parts
+    # It stays unsaid, because there can be a password in it.
+    raise ConfigurationError(
+        f"The address must be as {scheme}://user:password@host/name; a port is a number, and what "
+        "is neither letter nor digit in the password is percent-encoded, as %2F for a slash."
+    )
+
+
+def _is_torn(parts: SplitResult) -> bool:
+    """Whether a password in an address ends where it should not.
+
+    :raises ValueError: if what should be a port is none.
+    """
+    ports = [urlsplit(f"//{host}").port for host in _hosts(parts).split(",")]
+    account = parts.netloc.rpartition("@")[0]
+    return 0 in ports or "@" in parts.path + parts.fragment or bool(_UNENCODED.search(account))
 
 
 def _driver(module: str, extra: str) -> None:
@@ -145,11 +165,8 @@ def _hosts(parts: SplitResult) -> str:
 def _host(text: str) -> dict[str, Any]:
     """How to reach a host that is given with or without a port; IPv6 has square brackets."""
     parts = urlsplit(f"//{text}")
-    try:
-        port = parts.port
-    except ValueError:
-        raise ConfigurationError(f"The port of {text} is none.") from None
-    return {"host": unquote(parts.hostname or "localhost"), **({"port": port} if port else {})}
+    port = {"port": parts.port} if parts.port else {}
+    return {"host": unquote(parts.hostname or "localhost"), **port}
 
 
 def _pool(query: str, several: bool = False) -> dict[str, Any]:
