@@ -34,6 +34,7 @@ pytest.register_assert_rewrite("tests.workshop")
 
 from tests.workshop import Workshop  # noqa: E402
 
+README = "README.rst"
 TUTORIAL = "docs/tutorial.rst"
 DATABASES = "docs/howto/databases.rst"
 #: The database server that the tutorial shows.
@@ -58,10 +59,15 @@ def demo() -> Flask:
     return create_app({"TESTING": True, "CMSAPI_BACKEND": "jsonfiles:content"})
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in (TUTORIAL, DATABASES)])
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in (README, TUTORIAL, DATABASES)])
 def test_page_can_be_followed(page: str, tmp_path: Path, demo: Flask) -> None:
     sample = demo if ASKS_THE_DEMO in text_of(page) else None
     Workshop(tmp_path, sample).follow(blocks_of(page))
+
+
+def test_readme_can_be_followed(tmp_path: Path) -> None:
+    copy_demo(tmp_path)
+    Workshop(tmp_path).follow(blocks_of(README))
 
 
 def test_tutorial_can_be_followed(tmp_path: Path) -> None:
@@ -264,12 +270,11 @@ ERRORS = "docs/reference/errors.rst"
 
 def test_readme_can_be_shown_everywhere() -> None:
     directives.register_directive("code-block", CodeBlock)
-    publish_doctree(text_of("README.rst"), settings_overrides={"halt_level": 1, "report_level": 1})
+    publish_doctree(text_of(README), settings_overrides={"halt_level": 1, "report_level": 1})
 
 
-@pytest.mark.parametrize("page", ["README.rst"])
-def test_links_to_files_lead_somewhere(page: str) -> None:
-    links = re.findall(r"<(\S+\.rst)>`_", text_of(page))
+def test_links_to_files_lead_somewhere() -> None:
+    links = re.findall(r"<(\S+\.rst)>`_", text_of(README))
     assert len(links) > 10
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
