@@ -389,13 +389,19 @@ def _shelve(
         return [None] * len(table.rows)
     column = table.endpoint.base.places["collection"]
     known = {None, *collections, *reader.refused["collections"]}
-    for row in table.rows:
+    for row in _all_rows(table, reader):
         if row[column] not in known:
             reader.note(_place(table, row), "collection", f"there is no collection {row[column]}")
     if reader.problems:
         return []
     nearest = {identity: _nearest(collections, identity) for identity in collections}
     return [nearest.get(row[column]) for row in table.rows]
+
+
+def _all_rows(table: Table, reader: RecordReader) -> Iterator[Row]:
+    """The objects of an endpoint, with those in which something is wrong already."""
+    yield from table.rows
+    yield from (row for row in reader.refused[table.endpoint.name].values() if row[0] is not None)
 
 
 # The tree of pages.
@@ -435,12 +441,13 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
     columns = table.endpoint.base.places
     parent, slug = columns["parent"], columns["slug"]
     present = {None, *(row[0] for row in table.rows)}
-    known = present | reader.refused[table.endpoint.name]
+    known = present | reader.refused[table.endpoint.name].keys()
+    for row in _all_rows(table, reader):
+        if row[parent] not in known:
+            reader.note(_place(table, row), "parent", f"there is no page {row[parent]}")
     slugs = set()
     children: defaultdict[int | None, list[Row]] = defaultdict(list)
     for row in table.rows:
-        if row[parent] not in known:
-            reader.note(_place(table, row), "parent", f"there is no page {row[parent]}")
         if (row[parent], row[slug]) in slugs:
             reader.note(_place(table, row), "slug", f"a sibling has the slug {row[slug]!r} already")
         slugs.add((row[parent], row[slug]))

@@ -103,8 +103,9 @@ class RecordReader:
         self._child_ids: defaultdict[str, set[int]] = defaultdict(set)
         self._undeclared: set[str] = set()
         self.problems: list[Problem] = []
-        #: What identifies the records with problems, by section; they are there all the same.
-        self.refused: defaultdict[str, set[Any]] = defaultdict(set)
+        #: The records with problems, by section and id: they are there all the same. What could
+        #: not be read of them is None.
+        self.refused: defaultdict[str, dict[Any, Row]] = defaultdict(dict)
 
     def note(self, place: Place, key: str, message: str) -> None:
         """Gathers a problem; the key is "" where the whole record is meant."""
@@ -127,10 +128,11 @@ class RecordReader:
             self._refuse(place, values, endpoint.types[label].columns)
         else:
             values = self._keep(place, endpoint, label, values)
+        row = (read[0], label, *read[1:])
         if len(self.problems) > before:
-            self.refused[section].add(read[0])
+            self.refused[section][read[0]] = row
             return None
-        return (read[0], label, *read[1:]), values
+        return row, values
 
     def _keep(
         self, place: Place, endpoint: Endpoint, label: str, values: dict[str, Any]
@@ -167,7 +169,7 @@ class RecordReader:
         read = self._read(place, columns, values)
         self._refuse(place, values, columns)
         if len(self.problems) > before:
-            self.refused[section].add(read[0])
+            self.refused[section][read[0]] = tuple(read)
             return None
         return dict(zip(columns, read, strict=True))
 

@@ -239,6 +239,20 @@ def test_what_is_refused_is_not_said_to_be_missing(good: API) -> None:
     assert named == [("collections 1", "name"), ("pages 1", "title")]
 
 
+def test_a_problem_of_a_record_hides_no_other(good: API) -> None:
+    pages: list[Record] = [page(1), page(2, 9, slug="a/b"), {**page(3, title=5), "parent": "one"}]
+    pages.append({**page(4, 9), "id": None})
+    with pytest.raises(ContentError) as raised:
+        good.load({"pages": pages, "images": [image(1, collection=9, width="wide")]})
+    named = {(p.where, p.field) for p in raised.value.problems}
+    assert named == {
+        *(("pages 2", "slug"), ("pages 2", "parent")),
+        *(("pages 3", "title"), ("pages 3", "parent")),
+        *(("images 1", "width"), ("images 1", "collection")),
+        ("pages[3]", "id"),
+    }
+
+
 @pytest.mark.parametrize("records", [None, 5, "page", {"id": 1}, True])
 @pytest.mark.parametrize("section", ["pages", "images", "sites", "locales", "collections"])
 def test_sections_are_lists(good: API, section: str, records: Any) -> None:
