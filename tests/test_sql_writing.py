@@ -301,6 +301,13 @@ def test_search_follows_what_is_changed(api: API) -> None:
     assert api.total("pages/?search=storm") == 0
 
 
+def test_a_change_that_is_refused_half_way_leaves_all_to_be_found(api: API) -> None:
+    for _ in range(3):
+        with writing(api) as writer, pytest.raises(ContentError, match="slug"):
+            writer.translate(2, "fr", slug="p3")
+        assert api.ids("pages/?search=page&order=id") == [1, 2, 3, 4, 5]
+
+
 # Places in the tree.
 
 

@@ -14,6 +14,7 @@ from flask_contentapi.kinds import INT64
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import ObjectType, Registry
+from flask_contentapi_peewee.engines import Words
 from flask_contentapi_peewee.loading import of_site
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import BATCH, Branch, Inserter
@@ -50,6 +51,9 @@ class Objects:
         self._tables = tables
         self._registry = registry
         self._reader = reader
+        #: The words that are to be taken away, and those that are to be put, by endpoint and id.
+        self._gone: defaultdict[str, set[int]] = defaultdict(set)
+        self._new: defaultdict[str, dict[int, Words]] = defaultdict(dict)
 
     def exists(self, table: OwnTable, identity: Any) -> bool:
         """Whether a table has a row with an id."""
@@ -203,14 +207,15 @@ class Objects:
     def insert(
         self, endpoint: str, row: Row, extras: Mapping[str, Any], branch: Branch | None
     ) -> None:
-        """Puts an object that is not there.
+        """Puts an object that is not there; its words are written by :meth:`write_words`.
 
         :raises ContentError: if one of its child objects has the id of another one.
         """
         self._check_children(endpoint, row)
         inserter = Inserter(self._tables, self._tables.endpoints[endpoint])
         inserter.add(row, extras, branch)
-        inserter.flush()
+        inserter.flush_rows()
+        self._new[endpoint] |= {words[0]: words for words in inserter.words}
 
     def _check_children(self, endpoint: str, row: Row) -> None:
         declared = self.declared(endpoint, row[1])
@@ -231,7 +236,7 @@ class Objects:
                 yield from (taken for (taken,) in self._reader.all(query))
 
     def remove(self, endpoint: str, doomed: Sequence[tuple[int, str]]) -> None:
-        """Takes objects away with all that belongs to them.
+        """Takes objects away with all that belongs to them; the words by :meth:`write_words`.
 
         :param doomed: of each the id and the type.
         """
@@ -249,7 +254,26 @@ class Objects:
                 owner = many.fields.get("owner_") or many.fields["id"]
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
-        self._tables.engine.delete_words(known.words, ids)
+        self._gone[endpoint].update(ids)
+
+    # Words.
+
+    def write_words(self) -> None:
+        """Writes the words of what was put and taken away."""
+        engine = self._tables.engine
+        for endpoint, gone in self._gone.items():
+            ids = [*gone]
+            for start in range(0, len(ids), BATCH):
+                words = self._tables.endpoints[endpoint].words
+                engine.delete_words(words, ids[start : start + BATCH])
+        for endpoint, new in self._new.items():
+            engine.put_words(self._tables.endpoints[endpoint].words, new.values())
+        self.forget_words()
+
+    def forget_words(self) -> None:
+        """Leaves words as they are."""
+        self._gone.clear()
+        self._new.clear()
 
 
 def _with_id(record: Any, free: Iterator[int]) -> Any:

@@ -102,13 +102,14 @@ class Inserter:
 
     :param tables: all tables.
     :param endpoint: its tables.
+    :ivar words: those that are waiting.
     """
 
     def __init__(self, tables: Tables, endpoint: EndpointTables) -> None:
         self._engine = tables.engine
         self._endpoint = endpoint
         self._waiting: defaultdict[OwnTable, list[Sequence[Any]]] = defaultdict(list)
-        self._words: list[Words] = []
+        self.words: list[Words] = []
         self._texts: dict[OwnTable, str] = {}
 
     def add(self, row: Row, extras: Mapping[str, Any], branch: Branch | None = None) -> None:
@@ -124,8 +125,8 @@ class Inserter:
             self._put(table, values)
             for name, many in table.many.items():
                 self._put_many(many, row[0], values[name])
-        self._words.append(words_of_row(declared, row))
-        if len(self._words) >= BATCH:
+        self.words.append(words_of_row(declared, row))
+        if len(self.words) >= BATCH:
             self.flush()
 
     def _put(self, table: OwnTable, values: Mapping[str, Any]) -> None:
@@ -139,12 +140,16 @@ class Inserter:
 
     def flush(self) -> None:
         """Writes what is waiting."""
+        self.flush_rows()
+        if self.words:
+            self._engine.put_words(self._endpoint.words, self.words)
+        self.words.clear()
+
+    def flush_rows(self) -> None:
+        """Writes what is waiting but for the words."""
         for table, rows in self._waiting.items():
             self._engine.insert(self._text(table), rows)
-        if self._words:
-            self._engine.put_words(self._endpoint.words, self._words)
         self._waiting.clear()
-        self._words.clear()
 
     def _text(self, table: OwnTable) -> str:
         """The statement that inserts a row."""

@@ -35,8 +35,18 @@ def _whole(method: Method) -> Method:
     def change(self: Writer, *args: Any, **options: Any) -> Any:
         if self.is_over:
             raise RuntimeError("The block is over in which the content is changed; begin another.")
-        with self.database.atomic():
+        if self.is_changing:
             return method(self, *args, **options)
+        self.is_changing = True
+        try:
+            with self.database.atomic():
+                made = method(self, *args, **options)
+            # MariaDB loses words of others where some are taken back that were written within.
+            self._objects.write_words()
+            return made
+        finally:
+            self._objects.forget_words()
+            self.is_changing = False
 
     return cast(Method, change)
 
@@ -59,6 +69,8 @@ class Writer:
         self.database = tables.engine.database
         #: Whether the transaction is at its end.
         self.is_over = False
+        #: Whether a change is being made, which can be made of others.
+        self.is_changing = False
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
         self._branches = Branches(tables, reader)
