@@ -21,9 +21,13 @@ from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Column, Export, ObjectType, Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup
+from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup, Stored
 
 __all__ = ["Item", "Plan", "Planner", "block_ids"]
+
+
+#: Makes the function from a row to its answer of what gives each key's value.
+Assembler = Callable[..., Callable[[Row], dict[str, Any]]]
 
 
 class Key(NamedTuple):
@@ -32,11 +36,13 @@ class Key(NamedTuple):
     :param export: what it shows.
     :param value: gives the value as the schema takes it.
     :param written: gives the value as JSON has it.
+    :param place: the place in the row where that stands as it is; None if it has to be made.
     """
 
     export: Export
     value: Bind
     written: Bind
+    place: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,13 @@ class Plan:
 
     :param layout: the columns and lookups needed.
     :param keys: in the order of answers.
+    :param assemble: puts the values of the keys together.
     :param volatile: whether the answers depend on more than the content.
     """
 
     layout: Layout
     keys: tuple[Key, ...]
+    assemble: Assembler
     volatile: bool = False
 
     @property
@@ -59,12 +67,7 @@ class Plan:
 
     def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
         """The function from a row to its answer, for one request."""
-        body = [(k.export.name, k.written(context)) for k in self.keys if not k.export.in_meta]
-        meta = [(k.export.name, k.written(context)) for k in self.keys if k.export.in_meta]
-        if meta:
-            place = 1 if body and body[0][0] == "id" else 0
-            body.insert(place, ("meta", lambda row: {name: get(row) for name, get in meta}))
-        return lambda row: {name: get(row) for name, get in body}
+        return self.assemble(*[key.written(context) for key in self.keys])
 
     def look_up(
         self, rows: Sequence[Row], reader: Reader, viewer: Viewer, scope: Sequence[int] | None
@@ -125,12 +128,16 @@ class Planner:
     # Compiling.
 
     def _plan(self, layout: Layout, chosen: Chosen) -> Plan:
-        return Plan(layout, tuple(self._key(layout, *choice) for choice in chosen))
+        keys = tuple(self._key(layout, *choice) for choice in chosen)
+        return Plan(layout, keys, _assembler(keys))
 
     def _key(self, layout: Layout, export: Export, selection: Selection) -> Key:
-        if export.source is not None:
-            value = export.source.compile(layout)
-            return Key(export, value, _written(export, value, export.source.kind(layout)))
+        if (source := export.source) is not None:
+            value = source.compile(layout)
+            written = _written(export, value, source.kind(layout))
+            if isinstance(source, Stored) and written is value:
+                return Key(export, value, written, layout.column(source.column))
+            return Key(export, value, written)
         column = export.column
         assert column is not None
         if column.target is not None:
@@ -203,6 +210,32 @@ class Planner:
             return lambda value: build(found[value]) if _is_id(value) and value in found else None
 
         return bind
+
+
+def _assembler(keys: Sequence[Key]) -> Assembler:
+    """Compiles the function that puts the values of keys together, as it would be written by hand.
+
+    What it is made of are names that the types declare; nothing of a client's stands in it.
+    """
+    body: dict[str, str] = {}
+    meta: dict[str, str] = {}
+    for number, key in enumerate(keys):
+        part = meta if key.export.in_meta else body
+        part[key.export.name] = f"get{number}(row)" if key.place is None else f"row[{key.place}]"
+    if meta:
+        first = {"id": body.pop("id")} if next(iter(body), None) == "id" else {}
+        body = {**first, "meta": _literal(meta), **body}
+    getters = ", ".join(f"get{number}" for number, _ in enumerate(keys))
+    assembler: Assembler = eval(f"lambda {getters}: lambda row: {_literal(body)}", {})  # noqa: S307
+    return assembler
+
+
+def _literal(entries: Mapping[str, str]) -> str:
+    """A dictionary in Python.
+
+    :param entries: by key what makes the value.
+    """
+    return "{" + ", ".join(f"{key!r}: {value}" for key, value in entries.items()) + "}"
 
 
 def _found(found: Mapping[int, Row], place: int, build: Callable[[Row], Any]) -> Getter:
