@@ -509,10 +509,12 @@ class Registry:
         exports: dict[str, Export] = {}
         for entry, in_meta in listed:
             export = self._export(declared, entry, in_meta)
-            if export.name in exports or not _is_name(export.name) or export.name == "meta":
-                raise _mistake(
-                    declared, "api_fields", f"has {export.name!r}, which the API shows already"
-                )
+            if not _is_name(export.name):
+                what = f"has {export.name!r}; a key of an answer is a name, as Python has them"
+                raise _mistake(declared, "api_fields", what)
+            if export.name in exports or export.name == "meta":
+                what = f"has {export.name!r}, which the API shows already"
+                raise _mistake(declared, "api_fields", what)
             exports[export.name] = export
         self._check_names(declared, exports)
         return exports
