@@ -202,11 +202,13 @@ class Structure:
 
     def counted(self, key: Any, count: Callable[[], Counted]) -> Counted:
         """What was counted before, or is now; how much is kept is bounded."""
-        if key not in self._totals:
+        found = self._totals.get(key)
+        if found is None:
+            found = count()
             if len(self._totals) >= KEPT_TOTALS:
                 self._totals.clear()
-            self._totals[key] = count()
-        return self._totals[key]
+            self._totals[key] = found
+        return found
 
     def _edge(self, edge: Any, condition: Any, none: int) -> int:
         ((found,),) = self._all(self._pages.model.select(edge).where(condition))
