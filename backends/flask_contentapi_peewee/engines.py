@@ -75,10 +75,6 @@ class Engine(ABC):
         :raises ConfigurationError: if the address cannot be used.
         """
 
-    def missing(self) -> str:
-        """Why there is nothing to connect to, in a sentence; "" if there may be."""
-        return ""
-
     def create(self) -> None:  # noqa: B027 - most are made by the people who run the server
         """Makes the database itself, if it can be made here."""
 
@@ -245,14 +241,6 @@ class SQLite(Engine):
     def connect(cls, address: str, root: Path) -> SQLite:
         return cls(addresses.sqlite(address, root))
 
-    def missing(self) -> str:
-        file = file_of(self.database)
-        if file is None or file.exists():
-            return ""
-        if not file.parent.is_dir():
-            return f"There is no folder {file.parent.name} for the database file {file.name}."
-        return f"There is no database file {file.name}."
-
     def create(self) -> None:
         file = file_of(self.database)
         if file is None:
@@ -261,7 +249,7 @@ class SQLite(Engine):
             file.touch()
         except OSError as error:
             raise ConfigurationError(
-                f"The database file {file.name} cannot be made: {error.strerror}."
+                f"The database file {file} cannot be made: {error.strerror}."
             ) from error
 
     @contextmanager
