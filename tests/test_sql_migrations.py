@@ -241,6 +241,7 @@ def test_what_is_changed_while_a_type_is_gone_is_there_when_it_is_back(backend: 
     with writing(api) as writer:
         writer.delete("pages", 1, descendants=True)
         writer.add("pages", page(1, type="x.A", kids=[{"id": 1, "name": "rook"}]))
+        writer.add("pages", page(3, 1, type="x.A"))
     assert api.json("pages/1/?fields=_,txt,tags") == {"txt": "", "tags": []}
 
 
@@ -274,6 +275,29 @@ def test_a_removed_field_comes_back_with_what_it_had(backend: str) -> None:
     api = site_at(address, [A])
     api.backend.migrate()
     assert answers(api) == known
+
+
+LESS_KID = type("Kid", (ChildObject,), {"app_label": "x", "name": fields.String()})
+#: Types without a field of their child objects, and types that have it again.
+LESS: dict[str, tuple[Types, Types]] = {
+    "in another table": ([typed(Page, "A", kids=Children(LESS_KID))], [BASE, DERIVED]),
+    "in rows that are written": (
+        [PARTLY_BASE, typed(PARTLY_BASE, "A", tags=Tags(), kids=Children(LESS_KID))],
+        [A],
+    ),
+}
+
+
+@pytest.mark.parametrize(("less", "after"), LESS.values(), ids=LESS)
+def test_a_removed_field_of_child_objects_comes_back(
+    backend: str, less: Types, after: Types
+) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A], content())
+    site_at(address, less).backend.migrate()
+    api = site_at(address, after)
+    api.backend.migrate()
+    assert api.json("pages/1/?fields=_,kids(_,rank)") == {"kids": [{"rank": 1}, {"rank": None}]}
 
 
 # What does not fit.

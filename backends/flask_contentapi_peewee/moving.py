@@ -320,21 +320,29 @@ class Mover:
             for owner, many in entries.items()
             for values in values_of_many(table, owner, many)
         ]
-        owner = table.fields["owner_" if table.child else "id"]
-        gone = owner.in_(ids)
         if table.child:
-            gone &= table.fields["id"].not_in([row["id"] for row in rows])
-            table.model.delete().where(gone).execute()
-            for start in range(0, len(rows), BATCH):
-                self._put(table, rows[start : start + BATCH])
+            self._put_children(table, ids, rows)
             return
-        table.model.delete().where(gone).execute()
+        table.model.delete().where(table.fields["id"].in_(ids)).execute()
         if rows:
             place = SQL(self._engine.database.param)
             fields = _in_order(table)
             insert = table.model.insert({field: place for _, field in fields})
             values = [[field.db_value(row[name]) for name, field in fields] for row in rows]
             self._engine.insert(insert.sql()[0], values)
+
+    def _put_children(
+        self, table: OwnTable, owners: Sequence[int], rows: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Puts child objects into their table; what else those have that stay is kept."""
+        raw = self._raw(name_of(table))
+        there = raw.select(raw.c.id).where(raw.c.owner_.in_(owners)).tuples()
+        gone = [*{identity for (identity,) in there}.difference(row["id"] for row in rows)]
+        for start in range(0, len(gone), BATCH):
+            some = table.fields["id"].in_(gone[start : start + BATCH])
+            table.model.delete().where(some).execute()
+        for start in range(0, len(rows), BATCH):
+            self._put(table, rows[start : start + BATCH])
 
     def _forget(self, tables: EndpointTables, table: OwnTable) -> None:
         """Takes the rows out of a table that belong to no object which has some there."""
