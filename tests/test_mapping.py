@@ -396,6 +396,12 @@ def test_a_page_that_is_gone_may_have_had_any_below_it(site: API, database: Any)
         assert writer.tags() == {"content"}
 
 
+def test_what_no_row_can_be_is_passed_over(site: API) -> None:
+    with writing(site) as writer:
+        writer.refresh("pages", 2**70, 1002)
+        assert "pages-1002" in writer.tags()
+
+
 def test_all_words_can_be_found_anew(site: API, database: Any) -> None:
     with database:
         Story.insert(id=8, headline="Snow", slug="snow", live=True).execute()

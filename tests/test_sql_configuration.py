@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 from marshmallow import fields
 
-from flask_contentapi import ContentAPI, Page
+from flask_contentapi import ContentAPI, DeclarationError, Entry, Page
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
@@ -327,3 +327,29 @@ def test_a_place_for_a_dump_that_is_not_there_is_named(tmp_path: Path) -> None:
     status, shown = run(api_at(f"jsonfiles:{tmp_path}"), f"dump {tmp_path}/none/all.json")
     assert status == 1
     assert "none/all.json" in shown
+
+
+class Z(Page):
+    app_label = "x_y"
+    text = fields.String()
+
+
+class Y_Z(Page):  # noqa: N801 - with this name their tables have one
+    app_label = "x"
+    tags = fields.String()
+
+
+class State(Entry):
+    app_label = "x"
+    endpoint = "state"
+
+
+SHARED = {"types": ([Z, Y_Z], "contentapi_x_y_z"), "endpoints": ([State], "contentapi_state")}
+
+
+@pytest.mark.parametrize(("types", "table"), SHARED.values(), ids=SHARED)
+def test_two_things_in_one_table_are_refused(types: list[type[Entry]], table: str) -> None:
+    with pytest.raises(DeclarationError, match=f"^{table} would be the table of 2 types"):
+        ContentAPI(
+            Flask("site"), types=types, backend=PeeweeBackend.on(peewee.SqliteDatabase(":memory:"))
+        )

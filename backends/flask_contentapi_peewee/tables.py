@@ -7,6 +7,7 @@ and of every type that it derives from. Tags and child objects have tables of th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -197,6 +198,7 @@ class Tables:
     :param registry: the declared types.
     :param engine: the database.
     :param make: makes the models, if not in the usual way.
+    :raises DeclarationError: if two things would be kept in one table.
     """
 
     def __init__(self, registry: Registry, engine: Engine, make: Maker | None = None) -> None:
@@ -230,6 +232,16 @@ class Tables:
         self.endpoints = {
             name: EndpointTables(endpoint, make) for name, endpoint in registry.endpoints.items()
         }
+        self._refuse_shared()
+
+    def _refuse_shared(self) -> None:
+        """Refuses declarations that would have two things kept in one table."""
+        for name, number in Counter(self.names).items():
+            if number > 1:
+                raise DeclarationError(
+                    f"{name} would be the table of {number} types, endpoints or fields at once. "
+                    "Rename one of them, or give its type another app_label."
+                )
 
     @property
     def foreign(self) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
+from flask_contentapi.kinds import INT64
 from flask_contentapi.library import read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
@@ -292,8 +293,9 @@ class Writer:
         if endpoint is not None:
             self._objects.endpoint(endpoint)
         if endpoint is not None and ids:
-            reindex(self._reader, endpoint, ids)
-            self._note_rows(endpoint, ids)
+            known = [identity for identity in ids if identity in INT64]
+            reindex(self._reader, endpoint, known)
+            self._note_rows(endpoint, known)
             return
         for label in self._reader.tables.foreign:
             served_at, known = ids_of(self._reader, label)
