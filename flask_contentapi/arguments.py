@@ -37,8 +37,9 @@ MAX_QUERY_STRING = 16_384
 MAX_VALUE = 4_096
 #: How many different words a search may have.
 MAX_WORDS = 50
-#: How many query strings, and how many selections, are kept read.
-KEPT = 512
+#: How many query strings, and how many selections, are kept read, and how many brackets those have
+#: at most; plans with many brackets take much room.
+KEPT, KEPT_BRACKETS = 512, 4
 
 #: Parameters whose empty value is as good as none.
 _EMPTY_IS_ABSENT = ("type", "site", "order", "fields", "search_operator")
@@ -133,23 +134,32 @@ class Arguments:
         }
         self._stop_words = settings.stop_words
         self._parser = _QueryParser()
-        self.list = lru_cache(KEPT)(self._list)
-        self.detail_plan = lru_cache(KEPT)(self._detail_plan)
+        self._kept_list = lru_cache(KEPT)(self._list)
+        self._kept_plan = lru_cache(KEPT)(self._plan)
 
-    def _detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
+    def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
         """The plan for one object.
 
         :param label: of its type.
         :param selected: the ``fields`` parameter.
+        :raises BadRequest: saying what is wrong with it.
         """
+        is_small = selected.count("(") <= KEPT_BRACKETS
+        return (self._kept_plan if is_small else self._plan)(endpoint, label, selected)
+
+    def _plan(self, endpoint: str, label: str, selected: str) -> Plan:
         declared = self._registry.endpoints[endpoint].type_of(label)
         return self._planner.plan(declared, "detail", parse_fields(selected))
 
-    def _list(self, name: str, query_string: bytes) -> ListArguments:
+    def list(self, name: str, query_string: bytes) -> ListArguments:
         """What a list of an endpoint is asked for.
 
         :raises BadRequest: naming what is wrong.
         """
+        is_small = query_string.count(b"(") + query_string.count(b"%28") <= KEPT_BRACKETS
+        return (self._kept_list if is_small else self._list)(name, query_string)
+
+    def _list(self, name: str, query_string: bytes) -> ListArguments:
         given = read_query_string(query_string)
         check_values(given)
         absent = [key for key in _EMPTY_IS_ABSENT if given.get(key) == ""]

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from flask_contentapi.errors import BadRequest
 
-#: How deep brackets may be nested.
-MAX_DEPTH = 10
+#: How deep brackets may be nested, and how many pairs of them there may be.
+MAX_DEPTH, MAX_BRACKETS = 10, 50
 
 _TOKEN = re.compile(r"\w+|[*(),-]")
 
@@ -57,6 +57,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._end = 0
+        self._brackets_left = MAX_BRACKETS
         self.ahead = ""
         self._advance()
 
@@ -117,6 +118,8 @@ class _Reader:
         if self.ahead != "(":
             return None
         self._refuse(depth == 0, f"brackets are nested more than {MAX_DEPTH} deep")
+        self._refuse(self._brackets_left == 0, f"there are more than {MAX_BRACKETS} brackets")
+        self._brackets_left -= 1
         self._advance()
         inner = self.level(depth - 1)
         self._refuse(self.ahead != ")", "a bracket is not closed")

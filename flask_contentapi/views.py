@@ -313,6 +313,7 @@ class DetailView(EndpointView):
         plans: dict[str, Plan] = {}
 
         def columns_of(label: str) -> tuple[str, ...]:
+            check_values(given)
             plans[label] = self.state.arguments.detail_plan(self.endpoint.name, label, selected)
             return plans[label].columns
 
@@ -323,7 +324,6 @@ class DetailView(EndpointView):
         found = reader.get(name, identity, columns_of, viewer, visit.scope)
         if found is None:
             raise _nothing(self.endpoint)
-        check_values(given)
         label, row = found
         return visit.respond(plans[label], [row], lambda items: items[0], tag_of(name, identity))
 

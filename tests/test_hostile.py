@@ -173,6 +173,24 @@ def test_no_list_is_longer_than_allowed(app: Flask, limit: int, offset: int, pat
         assert len(response.get_json()["items"]) <= limit
 
 
+def brackets(number: int) -> str:
+    """A selection with so many brackets, none in another."""
+    return ",".join(["authors(name)"] * number)
+
+
+@pytest.mark.parametrize("path", ["", "7/"])
+def test_brackets_are_counted(app: Flask, path: str) -> None:
+    few, many = (API(app).get(f"pages/{path}?fields={brackets(n)}") for n in (50, 51))
+    assert "authors(name)" not in few.text
+    assert many.status_code == 400
+    assert "there are more than 50 brackets" in many.text
+
+
+def test_what_is_too_long_is_not_read(app: Flask) -> None:
+    response = API(app).get(f"pages/7/?fields={'x,' * 2100}")
+    assert response.get_json() == {"message": "fields is longer than 4096 characters."}
+
+
 @given(query=query_strings)
 def test_the_same_request_is_answered_the_same(app: Flask, query: str) -> None:
     if "random" in query:
