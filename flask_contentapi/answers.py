@@ -15,7 +15,7 @@ from flask import Response
 
 __all__ = ["Answers"]
 
-#: What an answer takes besides its body, in bytes.
+#: What an answer takes besides its body and the texts of its headers, in bytes.
 _OVERHEAD = 1024
 
 
@@ -28,7 +28,8 @@ class _Answer(NamedTuple):
 
 
 def _size(answer: _Answer) -> int:
-    return len(answer.body) + _OVERHEAD
+    headers = sum(len(name) + len(value) for name, value in answer.headers)
+    return len(answer.body) + headers + _OVERHEAD
 
 
 class Answers:
@@ -55,7 +56,9 @@ class Answers:
         if tag is None or not self._size or response.headers["Cache-Control"] == "no-store":
             return
         headers = [(name, value) for name, value in response.headers if name != "Cache-Control"]
-        answer = _Answer(response.get_data(), response.status_code, headers)
+        # What orjson makes is a part of something longer, which would be kept as a whole.
+        body = bytes(memoryview(response.get_data()))
+        answer = _Answer(body, response.status_code, headers)
         if _size(answer) <= self._size:
             with self._lock:
                 self._kept[tag] = answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -12,7 +13,9 @@ from marshmallow import fields
 from werkzeug.test import TestResponse
 
 from flask_contentapi import APIField, ConfigurationError, Page
+from flask_contentapi.answers import Answers
 from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.views import json_response
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import NOW, Clock
@@ -80,7 +83,7 @@ def test_without_room_nothing_is_kept(make_api: MakeAPI) -> None:
 
 
 def test_what_is_too_long_is_not_kept(make_api: MakeAPI) -> None:
-    asked = Site(make_api, config={SIZE: 1500})
+    asked = Site(make_api, config={SIZE: 1800})
     long = "pages/?type=x.Counted&fields=seen"
     assert [asked.made(path) for path in (long, long, PAGE, PAGE)] == [5, 5, 1, 0]
 
@@ -89,6 +92,26 @@ def test_what_was_asked_least_recently_makes_room(make_api: MakeAPI) -> None:
     asked = Site(make_api, config={SIZE: 4000})
     paths = [f"pages/{number}/?fields=-now" for number in (1, 2, 1, 3, 1, 2)]
     assert [asked.made(path) for path in paths] == [1, 1, 0, 1, 0, 1]
+
+
+def test_what_stands_in_headers_counts(make_api: MakeAPI) -> None:
+    asked = Site(make_api, config={SIZE: 4000})
+    asked.made(PAGE)
+    asked.api.get(f"pages/find/?html_path=/p2/&a={'x' * 3000}")
+    assert asked.made(PAGE) == 0
+
+
+def test_no_more_is_kept_than_the_answers() -> None:
+    answers, items = Answers(10**6), [{"title": "x" * 20}] * 40
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            response = json_response(items)
+            response.headers["Cache-Control"] = "no-cache"
+            answers.keep(str(number), response)
+        assert tracemalloc.get_traced_memory()[0] < 100 * 3000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_change_is_seen(make_api: MakeAPI) -> None:
