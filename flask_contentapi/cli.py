@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, closing, suppress
 from functools import wraps
 from itertools import groupby
@@ -190,7 +190,8 @@ def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
     """How many records each section has."""
     if isinstance(content, _Sections):
         return content.counts
-    return {section: len(records) for section, records in content.items()}
+    # What is no list is refused when it is read.
+    return {name: len(some) if isinstance(some, Sized) else 1 for name, some in content.items()}
 
 
 def _amounts(counts: Mapping[str, int]) -> str:

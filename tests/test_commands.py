@@ -40,6 +40,14 @@ def run(app: Flask, *command: str, input: str | None = None, name: str = "conten
     return done.output + (f"{done.exit_code}" if done.exit_code else "")
 
 
+@pytest.mark.parametrize("section", [None, 3, "ab", {}, {"id": 1}])
+def test_load_says_what_a_section_has_to_be(tmp_path: Path, section: Any) -> None:
+    app = site_at(fresh_address("sqlite"))
+    (tmp_path / "c.json").write_text(json.dumps({"pages": section}))
+    said = run(app, "load", str(tmp_path / "c.json"), "--yes")
+    assert said == "Error: pages: must be a list of records\n1"
+
+
 # What is missing or misspelt in the configuration.
 
 UNSET = "CMSAPI_BACKEND is not set, and no backend is given in Python; so there is no content."
