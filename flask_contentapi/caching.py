@@ -8,6 +8,7 @@ may be told so before any content is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from hashlib import blake2b
@@ -28,6 +29,8 @@ __all__ = ["Freshness", "tag_header"]
 MOST_TAGS = 100
 #: What decides what a reader may see, where the site has a hook for that.
 _VARY = "Cookie, Authorization"
+#: The tag of an answer in a coding.
+_CODED = re.compile(r"(?P<tag>[0-9a-f]+)[:;-](?P<coding>[a-z0-9-]{1,20})")
 
 
 def tag_header(header: str, tags: Iterable[str]) -> str:
@@ -89,10 +92,12 @@ class Freshness:
         """
         if self.tag is None:
             return False
-        own, tag, coding = known.partition(self.tag)
-        if own or not tag:
+        if known == self.tag:
+            return True
+        coded = _CODED.fullmatch(known)
+        if coded is None or coded["tag"] != self.tag:
             return False
-        return not coding or self.request.accept_encodings.quality(coding[1:]) > 0
+        return self.request.accept_encodings.quality(coded["coding"]) > 0
 
     def is_known(self) -> bool:
         """Whether the client has the answer already."""

@@ -57,7 +57,7 @@ class Origins:
         base = settings.base_url
         if base is None:
             # Where the host is none that could be asked again, addresses have none.
-            base = (f"{scheme}://{host.lower()}" if host else "") + quote(root_path)
+            base = (f"{scheme}://{host.lower()}" if host else "") + _above(root_path)
         else:
             parts = urlsplit(base)
             hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))
@@ -72,6 +72,12 @@ class Origins:
             page_urls=self._page_urls,
         )
         return Origin(site, addresses)
+
+
+def _above(root_path: str) -> str:
+    """Where the application is mounted, as it stands in an address; a proxy may say it anyhow."""
+    path = root_path.strip("/")
+    return quote(f"/{path}") if path else ""
 
 
 def _host_and_port(host: str, scheme: str) -> tuple[str, int]:

@@ -230,6 +230,13 @@ def test_below_a_script_root_addresses_keep_it(make_app: MakeApp, root: str) -> 
     assert path == f"{root.rstrip('/')}/api/v2/pages/1/"
 
 
+def test_a_proxy_may_say_the_script_root_without_a_slash(make_app: MakeApp) -> None:
+    client = make_app(SMALL).test_client()
+    environ = {"SCRIPT_NAME": "cms"}
+    found = client.get("/api/v2/pages/find/?id=2", environ_overrides=environ)
+    assert found.headers["Location"] == "http://localhost/cms/api/v2/pages/2/"
+
+
 def test_a_base_address_with_a_path_is_in_front_of_everything(make_api: MakeAPI) -> None:
     base = "https://www.example:8443/cms"
     api = make_api({**SMALL, "images": [image(1)]}, config={"CMSAPI_BASE_URL": f"{base}/"}).at(

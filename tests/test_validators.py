@@ -609,6 +609,14 @@ def test_tags_of_other_compressors_are_known(open_api: API) -> None:
         assert response.headers["ETag"] == tags
 
 
+@pytest.mark.parametrize("coding", [":", ":*", ":GZIP", ": gzip", ":\x01", f":{'x' * 21}", "gzip"])
+def test_a_coding_is_a_word(open_api: API, coding: str) -> None:
+    tag, _ = open_api.get("pages/").get_etag()
+    response = ask(open_api, "pages/", f'"{tag}{coding}"', headers={"Accept-Encoding": "*"})
+    assert response.status_code == 200
+    assert response.get_etag() == (tag, False)
+
+
 @pytest.mark.parametrize("tags", ['""', 'W/""', '"x", "", "y"', "", ",", '"'])
 def test_tags_that_are_none_are_not_known(open_api: API, tags: str) -> None:
     for path in (*PATHS, "pages/find/?id=3"):
