@@ -86,7 +86,8 @@ class ContentAPI:
     :param app: the application to serve in.
     :param types: the classes that are declared, subclasses of :class:`Page`, :class:`Image`,
         :class:`Document` or :class:`Entry`.
-    :param backend: where the content is; without it the setting ``CMSAPI_BACKEND`` says so.
+    :param backend: where the content is, for this application alone; without it the setting
+        ``CMSAPI_BACKEND`` says so.
     :param can_view: the hook that decides about restrictions. It is given a restriction as the
         record has it and says, in the context of a request, whether that request may pass.
         Without it nothing restricted is shown.
