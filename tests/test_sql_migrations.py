@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,6 +78,8 @@ PARTLY_BASE = PARTLY.__mro__[1]
 GRAND = typed(typed(BASE, "Middle"), "A")
 MORE = typed(Page, "A", **full(), more=fields.String(load_default="m"))
 PICTURE = typed(Image, "Picture", credit=fields.String(), rank=fields.Integer())
+UNSEARCHED = typed(Image, "Picture", credit=fields.String(), rank=fields.Integer())
+UNSEARCHED.search_fields = Image.search_fields
 DRAWING = typed(Image, "Drawing", artist=fields.String())
 
 
@@ -121,6 +124,7 @@ RELEASES: dict[str, tuple[Types, Types]] = {
     "a second type of images": ([PICTURE], [PICTURE, DRAWING]),
     "other types of images": ([DRAWING, PICTURE], [DRAWING]),
     "types of images": ([OTHER], [PICTURE, DRAWING]),
+    "the only type of images": ([UNSEARCHED], []),
     "another field": ([A], [MORE]),
     "another endpoint": ([A], [A, Someone]),
 }
@@ -277,6 +281,20 @@ def test_a_removed_field_comes_back_with_what_it_had(backend: str) -> None:
     assert answers(api) == known
 
 
+def test_the_only_column_of_a_type_comes_back_with_what_it_had(backend: str) -> None:
+    address = fresh_address(backend)
+    first, less, more = (
+        typed(Page, "A", tags=Tags(), **own)
+        for own in ({"n": fields.Integer()}, {}, {"txt": fields.String()})
+    )
+    record = page(1, type="x.A", tags=["a"], n=7)
+    known = meaning(stored_at(address, [first], {"pages": [record]}))
+    for types in ([less, PICTURE], [more], [first]):
+        api = site_at(address, types)
+        api.backend.migrate()
+    assert meaning(api) == known
+
+
 LESS_KID = type("Kid", (ChildObject,), {"app_label": "x", "name": fields.String()})
 #: Types without a field of their child objects, and types that have it again.
 LESS: dict[str, tuple[Types, Types]] = {
@@ -298,6 +316,115 @@ def test_a_removed_field_of_child_objects_comes_back(
     api = site_at(address, after)
     api.backend.migrate()
     assert api.json("pages/1/?fields=_,kids(_,rank)") == {"kids": [{"rank": 1}, {"rank": None}]}
+
+
+class OtherKid(ChildObject):
+    app_label = "x"
+    name = fields.String()
+    other = fields.String()
+    api_fields = ["name", "other"]
+
+
+OtherKid.__name__ = "Kid"
+LESS_PICTURE = typed(Image, "Picture", rank=fields.Integer(), more=fields.String())
+LESS_KIDS = typed(Page, "A", **{**full(), "kids": Children(OtherKid)})
+#: Types, the same with another field instead of some, and what is declared when they are gone.
+LESS_AND_GONE: dict[str, tuple[Types, Types, Types]] = {
+    "pages": ([A], [typed(Page, "A", txt=fields.String(), more=fields.String())], [OTHER]),
+    "the only images": ([PICTURE], [LESS_PICTURE], []),
+    "some images": ([PICTURE, DRAWING], [LESS_PICTURE, DRAWING], [DRAWING]),
+    "child objects": ([A], [LESS_KIDS], [OTHER]),
+}
+
+
+@pytest.mark.parametrize(("all_", "less", "gone"), LESS_AND_GONE.values(), ids=LESS_AND_GONE)
+def test_a_removed_field_comes_back_with_its_type(
+    backend: str, all_: Types, less: Types, gone: Types
+) -> None:
+    address = fresh_address(backend)
+    known = meaning(stored_at(address, all_, content()))
+    for types in (less, gone, all_, less, gone, less, all_, gone, less, gone, all_):
+        site_at(address, types).backend.migrate()
+    assert meaning(site_at(address, all_)) == known
+
+
+def test_fields_that_child_objects_have_lost_meanwhile_do_not_come_back(backend: str) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A], content())
+    site_at(address, [LESS_KIDS]).backend.migrate()
+    gone = site_at(address, [OTHER])
+    gone.backend.migrate()
+    with writing(gone) as writer:
+        writer.update("pages", 1, kids=[{"id": 1, "name": "jay"}])
+        writer.update("pages", 2, kids=[{"id": 3, "name": "owl"}])
+    api = site_at(address, [A])
+    api.backend.migrate()
+    path = "pages/?type=x.A&fields=_,kids(_,name,rank)&order=id"
+    assert [kid for page in api.items(path) for kid in page["kids"]] == [
+        {"name": "jay", "rank": None},
+        {"name": "owl", "rank": None},
+    ]
+
+
+def test_objects_of_undeclared_types_keep_what_their_endpoint_has_no_more(backend: str) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [UNSEARCHED], {"images": [image(1, type="x.Unknown", credit="Cy")]})
+    for types in ([typed(Image, "Picture")], [UNSEARCHED], [typed(Image, "Picture")]):
+        api = site_at(address, types)
+        api.backend.migrate()
+        assert [record["credit"] for record in api.dump()["images"]] == ["Cy"]
+
+
+def random_types(chance: random.Random) -> Types:
+    """Some types with some fields."""
+    kid_fields = [("name", fields.String()), ("rank", fields.Integer())]
+    named = {name: field for name, field in kid_fields if chance.random() < 0.7}
+    kid = type("Kid", (ChildObject,), {"app_label": "x", "api_fields": [*named], **named})
+    known = {**full(), "kids": Children(kid)}
+    return [
+        typed(base, name, **{n: f for n, f in known.items() if n != out and chance.random() < 0.7})
+        for base, name, out in (
+            (Page, "A", ""),
+            (Page, "Other", "kids"),
+            (Image, "Picture", "tags"),
+        )
+        if chance.random() < 0.7
+    ]
+
+
+def filled(types: Sequence[Any]) -> dict[str, list[Any]]:
+    """An object of each of the types and of one that is not declared, with all their fields."""
+    values = {"txt": "five", "n": 7, "tags": ["a"], "rel": 1}
+    found: dict[str, list[Any]] = {"pages": [page(1, type="x.Unknown", txt="six")]}
+    for number, declared in enumerate(types, 2):
+        is_page = issubclass(declared, Page)
+        record = {name: value for name, value in values.items() if name in declared.api_fields}
+        if "kids" in declared.api_fields:
+            child = declared.kids.child
+            kid = {"name": "owl", "rank": 1}
+            record["kids"] = [
+                {"id": number, **{n: v for n, v in kid.items() if n in child.api_fields}}
+            ]
+        made = page(number, 1, slug=f"s{number}", type=declared.type_label()) if is_page else None
+        made = made or image(number, type=declared.type_label())
+        found.setdefault("pages" if is_page else "images", []).append({**made, **record})
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_types_in_between_lose_nothing(backend: str, seed: int) -> None:
+    chance, address = random.Random(seed), fresh_address(backend)
+    first = random_types(chance)
+    known, before = meaning(stored_at(address, first, filled(first))), first
+    for types in (*(random_types(chance) for _ in range(3)), first):
+        dumped = meaning(site_at(address, before))
+        try:
+            site_at(address, types).backend.migrate()
+        except ContentError:
+            assert meaning(site_at(address, before)) == dumped
+        else:
+            before = types
+    assert before is not first or meaning(site_at(address, first)) == known
 
 
 # What does not fit.

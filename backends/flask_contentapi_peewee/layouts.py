@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 #: The entries of a layout that are about types.
-SEARCHED, PLACES, LEFT, ROWS = "searched", "places", "left", "rows"
+SEARCHED, PLACES, LEFT, GONE, ROWS = "searched", "places", "left", "gone", "rows"
 #: The kinds of fields that have tables of their own.
 TAGS, CHILDREN = "tags", "children"
 
@@ -65,6 +65,8 @@ class Layout:
     :ivar places: for each type, and each endpoint, where its fields stand.
     :ivar rows: for each type, and each endpoint, the tables that an object has a row in.
     :ivar left: for each type where fields stand that it has had.
+    :ivar gone: for each type that is not declared any more where its fields stood, which stand in
+        the extras now, and its ``id``.
     """
 
     def __init__(self) -> None:
@@ -73,28 +75,30 @@ class Layout:
         self.places: dict[str, Stands] = {}
         self.rows: dict[str, list[str]] = {}
         self.left: dict[str, Stands] = {}
+        self.gone: dict[str, Stands] = {}
 
     @staticmethod
     def read(stored: Mapping[str, Any]) -> Layout:
         """The layout that the state has."""
         layout = Layout()
-        about = (SEARCHED, PLACES, LEFT, ROWS)
+        about = (SEARCHED, PLACES, LEFT, GONE, ROWS)
         layout.columns = {name: dict(c) for name, c in stored.items() if name not in about}
         layout.searched = dict(stored.get(SEARCHED, {}))
         layout.places = _stands(stored.get(PLACES, {}))
         layout.left = _stands(stored.get(LEFT, {}))
+        layout.gone = _stands(stored.get(GONE, {}))
         layout.rows = dict(stored.get(ROWS, {}))
         return layout
 
     def write(self) -> dict[str, Any]:
         """The layout as the state has it."""
-        places, left = ({n: _lists(s) for n, s in at.items()} for at in (self.places, self.left))
-        about = {SEARCHED: self.searched, PLACES: places, LEFT: left, ROWS: self.rows}
-        return {**self.columns, **about}
+        known = {PLACES: self.places, LEFT: self.left, GONE: self.gone}
+        stands = {name: {n: _lists(s) for n, s in at.items()} for name, at in known.items()}
+        return {**self.columns, SEARCHED: self.searched, ROWS: self.rows, **stands}
 
     def used(self) -> set[str]:
         """The names of the tables in which something stands."""
-        known = (*self.places.values(), *self.left.values())
+        known = (*self.places.values(), *self.left.values(), *self.gone.values())
         rows = {table for tables in self.rows.values() for table in tables}
         return rows | {stand.table for stands in known for stand in stands.values()}
 

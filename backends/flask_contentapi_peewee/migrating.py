@@ -4,7 +4,8 @@ What the tables were made for is kept in the state as the *layout*. The tables g
 and then all objects of types whose fields stand elsewhere, or as something else, are read from
 where the old layout has them and written to where the new one does. What objects of types that
 are not declared have besides the endpoint's fields stands in ``extras_``, so that a type that is
-declared no longer is such a change, too. A column that is declared no longer stays in its table,
+declared no longer is such a change, too; the layout keeps where those fields stood, with what else
+their tables have. A column that is declared no longer stays in its table,
 and one whose kind changes stays beside the new one; so it is with tables.
 
 MariaDB changes tables outside of transactions, so that a migration can be interrupted half-way.
@@ -15,7 +16,7 @@ an earlier attempt.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -161,17 +162,33 @@ class Migration:
             return
         name = endpoint.endpoint.name
         if new is None:
-            if old != self._old.places[name]:
+            served = self._new.places[name]
+            if old != self._old.places[name] or not old.items() <= served.items():
                 yield self._gone(endpoint, label)
         elif old is None:
             created = {name_of(table) for table in self._created}
             searched = self._new.searched
-            if new == self._new.places[name] and searched[label] == searched[name]:
+            plain = new == self._new.places[name] and searched[label] == searched[name]
+            if plain and label not in self._old.gone:
                 return
             if not any(stand.table in created for stand in new.values()):
                 yield f"The type {label} is new."
         else:
+            if label == name:
+                yield from self._lost(endpoint)
             yield from self._moves(label, old, new)
+
+    def _lost(self, endpoint: EndpointTables) -> Iterator[str]:
+        """What objects of types that are not declared keep elsewhere than their endpoint."""
+        name, declared = endpoint.endpoint.name, endpoint.endpoint.types
+        lost = self._old.places[name].keys() - self._new.places[name].keys()
+        if lost:
+            raw = peewee.Table(name_of(endpoint.base)).bind(self._reading)
+            known = [*{*declared, *self._old.places}]
+            others = raw.select(raw.c.id).where(raw.c.type.not_in(known)).limit(1).tuples()
+            if [*others]:
+                kept = ", ".join(sorted(lost))
+                yield f"Objects of {name} whose types are not declared keep {kept} as they are."
 
     def _gone(self, endpoint: EndpointTables, label: str) -> str:
         raw = peewee.Table(name_of(endpoint.base)).bind(self._reading)
@@ -208,6 +225,8 @@ class Migration:
             return True
         if any(self._differs(old[field], new[field]) for field in old.keys() & new.keys()):
             return True
+        if any(self._was_there(field, new[field]) for field in new.keys() - old.keys()):
+            return True
         was, will = {*self._old.rows[label]}, {*self._new.rows[label]}
         fewer = (was - will) & self._new.columns.keys()
         return bool(fewer or will - was)
@@ -217,7 +236,15 @@ class Migration:
         if old[:2] != new[:2]:
             return True
         was, will = self._old.columns[old.table], self._new.columns[new.table]
+        if was.keys() & {*new.fields} - {*old.fields}:
+            return True
         return any(was[field] != will[field] for field in {*old.fields} & {*new.fields})
+
+    def _was_there(self, field: str, stand: Stand) -> bool:
+        """Whether a new field of a type stands where something else has stood."""
+        created = {name_of(table) for table in self._created}
+        known = {} if stand.table in created else self._old.columns.get(stand.table, {})
+        return bool(known) and (stand.fills or field in known)
 
     def left_over(self) -> Iterator[str]:
         """What is in the database that no type declares any longer, each in a sentence."""
@@ -260,15 +287,28 @@ class Migration:
         }
         kept.searched = {**searched, **self._new.searched}
         for label, stands in kept.places.items():
-            left = self._left(label, stands)
-            if left:
-                kept.left[label] = left
+            had = [self._old.left, self._old.gone, self._old.places]
+            _put_some(kept.left, label, self._staying(label, had, stands))
+        for label in {**self._old.gone, **self._old.places}.keys() - kept.places.keys():
+            identity, served = self._served(label)
+            left = self._staying(label, [self._old.left], served)
+            went = self._staying(label, [self._old.gone, self._old.places], served)
+            _put_some(kept.left, label, left)
+            if left or went:
+                kept.gone[label] = {"id": identity, **went}
         return kept
 
-    def _left(self, label: str, stands: Stands) -> Stands:
-        """Where fields stay that a type has had."""
-        had = {**self._old.left.get(label, {}), **self._old.places.get(label, {})}
-        mine = _tables_of(stands.values())
+    def _served(self, label: str) -> tuple[Stand, Stands]:
+        """Where the ids of a type stand that is not declared, and what its endpoint has."""
+        identity = (self._old.places.get(label) or self._old.gone[label])["id"]
+        known = (self._new.places[name] for name in self._tables.endpoints)
+        at_home = (stands for stands in known if _home(stands) == identity.table)
+        return identity, next(at_home, {"id": identity})
+
+    def _staying(self, label: str, known: Iterable[dict[str, Stands]], stands: Stands) -> Stands:
+        """Those of the fields that a type has had whose values stay where they are."""
+        had = {f: stand for at in known for f, stand in at.get(label, {}).items()}
+        mine = _tables_of(stands.values()) | {*self._new.rows.get(label, ())}
         return {
             field: stand
             for field, stand in had.items()
@@ -397,6 +437,11 @@ class Migration:
 
 def _tables_of(stands: Any) -> set[str]:
     return {stand.table for stand in stands}
+
+
+def _put_some(known: dict[str, Stands], label: str, stands: Stands) -> None:
+    if stands:
+        known[label] = stands
 
 
 def _home(stands: Stands) -> str:

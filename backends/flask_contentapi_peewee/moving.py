@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import peewee
@@ -15,7 +16,14 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Column, ObjectType, Registry
 from flask_contentapi_peewee.columns import StoredField, stored_field
-from flask_contentapi_peewee.layouts import CHILDREN, Layout, Stand, Stands, kind_named, name_of
+from flask_contentapi_peewee.layouts import (
+    CHILDREN,
+    Layout,
+    Stand,
+    Stands,
+    kind_named,
+    name_of,
+)
 from flask_contentapi_peewee.rows import (
     BATCH,
     Branch,
@@ -101,11 +109,15 @@ class Mover:
 
     def _tables_of(self, child: ObjectType) -> Iterator[tuple[EndpointTables, str]]:
         """The tables in which child objects stand that are of a type, with those around them."""
-        used = self._old.used()
+        old = self._old
+        left = [stands for label, stands in old.left.items() if label in old.places]
+        known = chain(old.places.values(), left)
+        # What is left of types that are not declared is written anew when they are again.
+        used = {stand.table for stands in known for stand in stands.values()}
         for tables in self._tables.endpoints.values():
             for many in (many for table in tables.all for many in table.many.values()):
                 name = name_of(many)
-                if many.child is child and name in used and "owner_" in self._old.columns[name]:
+                if many.child is child and name in used and "owner_" in old.columns[name]:
                     yield tables, name
 
     def move(self, moved: Callable[[EndpointTables, str], bool]) -> None:
@@ -169,11 +181,15 @@ class Mover:
         query = base.select(base.c.id, base.c.extras_).where(base.c.id.in_(ids))
         decode = tables.base.fields["extras_"].python_value
         besides = {identity: decode(stored) or {} for identity, stored in query.tuples()}
+        self._come_back(tables, label, besides)
         for identity, values in found.items():
             known = {field: values[field] for field in stands if values.get(field) is not None}
-            record = {"id": identity, "type": label, **known, **besides.get(identity, {})}
+            extras = besides.get(identity, {})
+            record = {"id": identity, "type": label, **known, **extras}
             yield {
-                name: self._fitting(value, columns[name], stands.get(name))
+                name: self._fitting(
+                    value, columns[name], None if name in extras else stands.get(name)
+                )
                 if name in columns
                 else value
                 for name, value in record.items()
@@ -182,14 +198,22 @@ class Mover:
 
     def _stands(self, tables: EndpointTables, label: str) -> Stands:
         """Where the fields of a type stand that its objects go on to have."""
+        columns = tables.endpoint.type_of(label).columns
+        left = {
+            field: stand
+            for field, stand in self._old.left.get(label, {}).items()
+            if field in columns
+        }
         known = self._old.places.get(label)
         if known is None:
-            return self._old.places[tables.endpoint.name]
-        declared = tables.endpoint.types.get(label)
-        if declared is None:
-            return known
-        known = {**self._old.left.get(label, {}), **known}
-        return {field: known[field] for field in declared.columns if field in known}
+            return {**left, **self._old.places[tables.endpoint.name]}
+        if label not in tables.endpoint.types:
+            return {**left, **known}
+        # A column that is there already may have values of the field from before.
+        rows = [(table, self._old.columns[table]) for table in self._old.rows[label]]
+        there = {f: Stand(table, kind) for table, kinds in rows for f, kind in kinds.items()}
+        known = {**there, **left, **known}
+        return {field: known[field] for field in columns if field in known}
 
     def _take_columns(self, stands: Stands, found: dict[int, dict[str, Any]]) -> None:
         """Puts the values of columns into records."""
@@ -222,6 +246,37 @@ class Mover:
                 values = {c: v for c, v in zip(known, row, strict=True) if v is not None}
                 values.pop("sort_", None)
                 found[owner][field].append(values if key == "owner_" else values["tag"])
+
+    def _come_back(
+        self, tables: EndpointTables, label: str, besides: dict[int, dict[str, Any]]
+    ) -> None:
+        """Makes extras fit the type that is declared again.
+
+        Fields that it had when it went, but has not now, are left where they stood, if their
+        values are still those; what child objects had before they went is theirs again.
+        """
+        stands = {f: s for f, s in self._old.gone.get(label, {}).items() if self._is_whole(f, s)}
+        if label not in tables.endpoint.types or not stands:
+            return
+        columns = tables.endpoint.types[label].columns
+        stood: dict[int, dict[str, Any]] = {identity: {} for identity in besides}
+        self._take_columns(stands, stood)
+        self._take_many(stands, columns, stood)
+        for identity, extras in besides.items():
+            for field in extras.keys() & stood[identity].keys():
+                was, column = stood[identity][field], columns.get(field)
+                if column is None and extras[field] == was:
+                    del extras[field]
+                elif column is not None and column.child and stands[field].kind == CHILDREN:
+                    rest = column.child.columns.keys() - {*stands[field].fields}
+                    extras[field] = _joined(extras[field], was, column.child, rest)
+
+    def _is_whole(self, field: str, stand: Stand) -> bool:
+        """Whether a field of a type that has gone is still kept where it stood."""
+        columns = self._old.columns.get(stand.table, {})
+        if stand.fills:
+            return columns.keys() >= {*stand.fields}
+        return field != "id" and columns.get(field) == stand.kind
 
     def _select(
         self, table: str, key: str, columns: Mapping[str, str], owners: Iterable[int]
@@ -382,8 +437,27 @@ def _fitting_child(child: Any, declared: ObjectType, kinds: Mapping[str, str]) -
         if name in declared.columns
         else value
         for name, value in child.items()
-        if name in declared.columns or name not in kinds
+        if name in declared.columns or not (name in kinds or _is_nothing(value))
     }
+
+
+def _joined(
+    children: Any, stood: Sequence[dict[str, Any]], declared: ObjectType, rest: Set[str]
+) -> Any:
+    """Child objects as their type has them again.
+
+    :param stood: what stands of them in their table.
+    :param rest: the fields that they had not when their type went.
+    """
+    if not isinstance(children, list) or not all(isinstance(c, Mapping) for c in children):
+        return children
+    known = {child["id"]: child for child in stood}
+    joined = []
+    for child in children:
+        was = known.get(child.get("id"), {})
+        kept = {n: v for n, v in child.items() if n in declared.columns or was.get(n, ...) != v}
+        joined.append({n: v for n, v in was.items() if n in rest} | kept)
+    return joined
 
 
 def _fitting(value: Any, column: Column, kind: str) -> Any:
