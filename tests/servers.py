@@ -238,6 +238,8 @@ def new_mariadb() -> Daemon | None:
         "--bind-address=127.0.0.1",
         f"--socket={folder}/socket",
         f"--pid-file={folder}/pid",
+        # One that starts takes away whatever stands where another one keeps what is passing.
+        f"--tmpdir={folder}",
         "--innodb-flush-log-at-trx-commit=0",
         "--innodb-file-per-table=0",
         "--innodb-doublewrite=0",
