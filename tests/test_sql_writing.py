@@ -263,6 +263,15 @@ def test_a_translation_goes_below_the_parent_that_has_none(api: API) -> None:
         assert writer.record("pages", writer.translate(5, "fr"))["parent"] == 3
 
 
+def test_of_several_translations_of_the_parent_the_first_in_the_tree_counts(api: API) -> None:
+    with writing(api) as writer:
+        writer.update("pages", 3, translation_key="three")
+        for twin in (2, 4):
+            writer.update("pages", twin, translation_key="three", locale="fr")
+        writer.move(4, 1, before=2)
+        assert writer.record("pages", writer.translate(5, "fr"))["parent"] == 4
+
+
 def test_a_moved_page_is_told_of_with_all_below_it(api: API) -> None:
     with writing(api) as writer:
         writer.move(3, 2)

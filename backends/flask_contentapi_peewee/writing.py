@@ -280,7 +280,9 @@ class Writer:
         fields, equals = self._pages.fields, self._tables.engine.equals
         query = self._pages.model.select(fields["id"])
         found = query.where(equals(fields["translation_key"], key) & (fields["locale"] == locale))
-        return next((page for (page,) in self._reader.all(found)), None)
+        # There may be several; the first in the tree counts, as it does for readers.
+        pages = self._reader.all(found.order_by(fields["path_"]).limit(1))
+        return next((page for (page,) in pages), None)
 
     @_whole
     def refresh(self, endpoint: str | None = None, *ids: int) -> None:
