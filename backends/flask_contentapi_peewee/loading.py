@@ -15,7 +15,7 @@ from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import BATCH, Branch, Inserter, words_of_row
+from flask_contentapi_peewee.rows import Branch, Inserter, batches, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
 
@@ -165,8 +165,7 @@ def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[di
     endpoint = tables.endpoint
     order = "path_" if endpoint.tree else "id"
     known = reader.records(tables.base, ["id", "type"], order)
-    for start in range(0, len(known), BATCH):
-        batch = known[start : start + BATCH]
+    for batch in batches(known):
         stored: dict[int, Row] = {}
         for label in {record["type"] for record in batch}:
             ids = [record["id"] for record in batch if record["type"] == label]
@@ -188,8 +187,7 @@ def ids_of(reader: DatabaseReader, label: str) -> tuple[str, list[int]]:
 def reindex(reader: DatabaseReader, endpoint: str, ids: Sequence[int]) -> None:
     """Finds the words of some objects anew, some of which may be gone."""
     tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
-    for start in range(0, len(ids), BATCH):
-        batch = ids[start : start + BATCH]
+    for batch in batches(ids):
         engine.delete_words(tables.words, batch)
         by_label: defaultdict[str, list[int]] = defaultdict(list)
         for identity, label in reader.labels(endpoint, batch).items():

@@ -27,6 +27,7 @@ from flask_contentapi_peewee.layouts import (
 from flask_contentapi_peewee.rows import (
     BATCH,
     Branch,
+    batches,
     stored_values,
     values_of_many,
     words_of_row,
@@ -98,12 +99,11 @@ class Mover:
 
         :param owners: by id the objects that they belong to.
         """
-        ids = [*owners]
         for own, name in self._tables_of(child):
             raw = self._raw(name)
-            for start in range(0, len(ids), BATCH):
-                among = raw.c.id.in_(ids[start : start + BATCH])
-                for identity, owner in raw.select(raw.c.id, raw.c.owner_).where(among).tuples():
+            for some in batches([*owners]):
+                query = raw.select(raw.c.id, raw.c.owner_).where(raw.c.id.in_(some))
+                for identity, owner in query.tuples():
                     if own is not tables or owner != owners[identity]:
                         yield identity
 
@@ -393,11 +393,10 @@ class Mover:
         raw = self._raw(name_of(table))
         there = raw.select(raw.c.id).where(raw.c.owner_.in_(owners)).tuples()
         gone = [*{identity for (identity,) in there}.difference(row["id"] for row in rows)]
-        for start in range(0, len(gone), BATCH):
-            some = table.fields["id"].in_(gone[start : start + BATCH])
-            table.model.delete().where(some).execute()
-        for start in range(0, len(rows), BATCH):
-            self._put(table, rows[start : start + BATCH])
+        for some in batches(gone):
+            table.model.delete().where(table.fields["id"].in_(some)).execute()
+        for batch in batches(rows):
+            self._put(table, batch)
 
     def _forget(self, tables: EndpointTables, table: OwnTable) -> None:
         """Takes the rows out of a table that belong to no object which has some there."""

@@ -17,7 +17,7 @@ from flask_contentapi.registry import ObjectType, Registry
 from flask_contentapi_peewee.engines import Words
 from flask_contentapi_peewee.loading import of_site
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import BATCH, Branch, Inserter
+from flask_contentapi_peewee.rows import Branch, Inserter, batches
 from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
 
 __all__ = ["Objects", "raise_problems", "refuse"]
@@ -230,9 +230,8 @@ class Objects:
         """Those of some ids that child objects of a type have."""
         for table in self._tables.of_child(child):
             identity = table.fields["id"]
-            for start in range(0, len(ids), BATCH):
-                among = identity.in_(ids[start : start + BATCH])
-                query = table.model.select(identity).where(among)
+            for some in batches(ids):
+                query = table.model.select(identity).where(identity.in_(some))
                 yield from (taken for (taken,) in self._reader.all(query))
 
     def remove(self, endpoint: str, doomed: Sequence[tuple[int, str]]) -> None:
@@ -242,8 +241,7 @@ class Objects:
         """
         for identity, label in doomed:
             self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {identity}"), label)
-        for start in range(0, len(doomed), BATCH):
-            some = doomed[start : start + BATCH]
+        for some in batches(doomed):
             self._remove(endpoint, [identity for identity, _ in some], {label for _, label in some})
 
     def _remove(self, endpoint: str, ids: Sequence[int], labels: Iterable[str]) -> None:
@@ -255,6 +253,8 @@ class Objects:
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
         self._gone[endpoint].update(ids)
+        for identity in ids:
+            self._new[endpoint].pop(identity, None)
 
     # Words.
 
@@ -262,10 +262,8 @@ class Objects:
         """Writes the words of what was put and taken away."""
         engine = self._tables.engine
         for endpoint, gone in self._gone.items():
-            ids = [*gone]
-            for start in range(0, len(ids), BATCH):
-                words = self._tables.endpoints[endpoint].words
-                engine.delete_words(words, ids[start : start + BATCH])
+            for some in batches([*gone]):
+                engine.delete_words(self._tables.endpoints[endpoint].words, some)
         for endpoint, new in self._new.items():
             engine.put_words(self._tables.endpoints[endpoint].words, new.values())
         self.forget_words()

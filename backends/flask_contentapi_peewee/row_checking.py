@@ -17,7 +17,7 @@ from flask_contentapi_peewee.binding import Bound
 from flask_contentapi_peewee.columns import ALWAYS, NEVER
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import BATCH
+from flask_contentapi_peewee.rows import batches
 from flask_contentapi_peewee.tables import EndpointTables
 
 __all__ = ["check_rows"]
@@ -168,8 +168,7 @@ class _Rows:
         known = {"collection": {None, *collections}, "locale": {None, *self._reader.locales}}
         hidden = self._never_shown()
         odd = self._odd()
-        for start in range(0, len(ids), BATCH):
-            some = ids[start : start + BATCH]
+        for some in batches(ids):
             stored = self._reader.stored(self._endpoint.name, some, self._label)
             for identity, (*row, _) in sorted(stored.items()):
                 yield from self._unfit_record(tuple(row))

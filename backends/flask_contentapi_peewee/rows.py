@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from peewee import SQL
 
@@ -20,14 +20,23 @@ __all__ = [
     "BATCH",
     "Branch",
     "Inserter",
+    "batches",
     "derived_columns",
     "stored_values",
     "values_of_many",
     "words_of_row",
 ]
 
-#: How many rows are written at a time.
+#: How many rows are read or written at a time.
 BATCH = 500
+
+Entry = TypeVar("Entry")
+
+
+def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """The entries of a sequence, :data:`BATCH` at a time."""
+    for start in range(0, len(entries), BATCH):
+        yield entries[start : start + BATCH]
 
 
 class Branch(NamedTuple):
