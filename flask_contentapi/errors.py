@@ -107,7 +107,10 @@ def remarks(wrong: Sequence[str], remark: Callable[[str], str]) -> str:
     return "".join(f" {name}:{text}" if len(wrong) > 1 else text for name, text in said if text)
 
 
-def suggest(wrong: str, known: Iterable[str]) -> str:
-    """A sentence with names that are close to a wrong one, or ""."""
-    close = difflib.get_close_matches(wrong, list(known), n=3, cutoff=0.6)
+def suggest(wrong: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
+    """A sentence with names that are close to a wrong one, or "".
+
+    :param likeness: how close they have to be, 1 being the same.
+    """
+    close = difflib.get_close_matches(wrong, list(known), n=3, cutoff=likeness)
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

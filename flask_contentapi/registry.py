@@ -6,7 +6,6 @@ Everything is checked once, when the registry is made; a mistake is a
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +39,8 @@ _LISTINGS = (
 )
 #: What types are declared with as lists, and all they are declared with besides their fields.
 _LISTS = ("api_fields", "search_fields", "meta_fields", "body_fields", "api_filters", *_LISTINGS)
+#: How like one of them an attribute is that is all but sure to be meant for it.
+_SURELY = 0.85
 _OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
 
 __all__ = ["Column", "Endpoint", "Export", "ObjectType", "Registry"]
@@ -667,8 +668,8 @@ def _wrong_attribute(name: str, value: Any) -> str:
         module = "fields." if value.__module__ == fields.__name__ else ""
         return f"is a class; write {module}{value.__name__}()."
     if isinstance(value, str | list | tuple) and name not in _OPTIONS:
-        meant = difflib.get_close_matches(name, _OPTIONS, n=1, cutoff=0.85)
-        return f"is nothing that a type has. Did you mean {meant[0]!r}?" if meant else ""
+        hint = suggest(name, _OPTIONS, likeness=_SURELY)
+        return f"is nothing that a type has.{hint}" if hint else ""
     return ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +32,8 @@ _NAMES = (
 )
 #: The setting that an instance without one of its own has from the whole site.
 _I18N = "CMS_I18N_ENABLED"
+#: How like it a key is that can be anybody's and is all but sure to be meant for it.
+_SURELY = 0.92
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
 
@@ -112,13 +113,10 @@ def unknown_settings(
         if key.startswith(prefix) and not key.startswith(longer):
             hint = suggest(key.removeprefix(prefix), _NAMES)
             yield f"There is no setting {key}." + re.sub(r"'(\w+)'", rf"{prefix}\1", hint)
-        elif not key.startswith((prefix, *others)) and _is_like(key, _I18N):
-            yield f"There is no setting {key}. Did you mean {_I18N}?"
-
-
-def _is_like(key: str, setting: str) -> bool:
-    """Whether a key that can be anybody's is all but sure to be meant for a setting."""
-    return bool(difflib.get_close_matches(key, [setting], cutoff=0.92))
+        elif not key.startswith((prefix, *others)):
+            hint = suggest(key, [_I18N], likeness=_SURELY)
+            if hint:
+                yield f"There is no setting {key}.{hint.replace(repr(_I18N), _I18N)}"
 
 
 class _Reader:
