@@ -1,8 +1,8 @@
 """Answers that are kept, so that what is asked again need not be made again.
 
 They are kept by their tags, which are other ones whenever the answers are (see
-:mod:`flask_contentapi.caching`). So nothing has to be taken out when the content changes: what is
-not asked for any longer makes room for what is.
+:class:`flask_contentapi.caching.Freshness`). So nothing has to be taken out when the content
+changes: what is not asked for any longer makes room for what is.
 """
 
 from __future__ import annotations
@@ -43,17 +43,20 @@ class Answers:
         self._kept: LRUCache[str, _Answer] = LRUCache(size, _size)
         self._lock = Lock()
 
-    def find(self, tag: str | None) -> Response | None:
-        """The answer with a tag, as it was before it was marked; None if it is not kept."""
-        if tag is None or not self._size:
+    def find(self, key: str | None) -> Response | None:
+        """The answer with a key, without its lifetime; None if it is not kept."""
+        if key is None or not self._size:
             return None
         with self._lock:
-            answer = self._kept.get(tag)
+            answer = self._kept.get(key)
         return None if answer is None else Response(*answer)
 
-    def keep(self, tag: str | None, response: Response) -> None:
+    def keep(self, key: str | None, response: Response) -> None:
         """Keeps an answer, unless it is one that must be made each time."""
-        if tag is None or not self._size or response.headers["Cache-Control"] == "no-store":
+        if key is None or not self._size or response.headers["Cache-Control"] == "no-store":
+            return
+        if response.status_code == 304:
+            # It says nothing to a client that has no answer yet.
             return
         headers = [(name, value) for name, value in response.headers if name != "Cache-Control"]
         # What orjson makes is a part of something longer, which would be kept as a whole.
@@ -61,4 +64,4 @@ class Answers:
         answer = _Answer(body, response.status_code, headers)
         if _size(answer) <= self._size:
             with self._lock:
-                self._kept[tag] = answer
+                self._kept[key] = answer

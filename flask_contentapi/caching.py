@@ -58,18 +58,22 @@ class Freshness:
         self._state = state
         self._settings = state.settings
         self._reader = reader
-        self.viewer = viewer
-        self.request = request
+        self._viewer = viewer
+        self._request = request
 
     @property
-    def is_shared(self) -> bool:
-        """Whether the answer is made for all who ask the same."""
-        return self._state.can_view is None and self.request.method == "GET"
+    def key(self) -> str | None:
+        """What the answer is kept by; None if it is made for this request alone.
+
+        With a hook the code of computed fields may know the reader as well.
+        """
+        is_shared = self._state.can_view is None and self._request.method == "GET"
+        return self.tag if is_shared else None
 
     @cached_property
     def tag(self) -> str | None:
         """The answer's tag; None where nobody knows whether the content changes."""
-        request, viewer = self.request, self.viewer
+        request, viewer = self._request, self._viewer
         if self._reader.version is None:
             return None
         content = self._reader.version, self._reader.next_change(viewer.moment)
@@ -81,7 +85,7 @@ class Freshness:
     @cached_property
     def _known(self) -> str | None:
         """The tag by which the client has the answer already, as it was given to the client."""
-        given = self.request.if_none_match.as_set(include_weak=True)
+        given = self._request.if_none_match.as_set(include_weak=True)
         # An empty tag is read as None.
         return next((known for known in sorted(filter(None, given)) if self._is_ours(known)), None)
 
@@ -97,7 +101,7 @@ class Freshness:
         coded = _CODED.fullmatch(known)
         if coded is None or coded["tag"] != self.tag:
             return False
-        return self.request.accept_encodings.quality(coded["coding"]) > 0
+        return self._request.accept_encodings.quality(coded["coding"]) > 0
 
     def is_known(self) -> bool:
         """Whether the client has the answer already."""
@@ -107,7 +111,7 @@ class Freshness:
         """What tells the client so, with the very tag that it has."""
         response = self.marked(Response(status=304))
         if self._known is not None:
-            is_strong = self.request.if_none_match.is_strong(self._known)
+            is_strong = self._request.if_none_match.is_strong(self._known)
             response.set_etag(self._known, weak=not is_strong)
         return response
 
@@ -120,13 +124,13 @@ class Freshness:
                 response.set_etag(self.tag)
         if self._state.can_view is not None:
             response.headers["Vary"] = _VARY
-        if response.status_code == 200 and self.request.if_none_match.star_tag:
+        if response.status_code == 200 and self._request.if_none_match.star_tag:
             # There is an answer, and the client wants it only if there is none.
             response.status_code = 304
         return response
 
     def _lifetime(self) -> str:
-        private = self.viewer.pages or self.viewer.collections
+        private = self._viewer.pages or self._viewer.collections
         scope = "private" if private else "public"
         age = self._settings.cache_max_age
         if age is None:
@@ -139,5 +143,5 @@ class Freshness:
 
     def _seconds_left(self) -> int | None:
         """How long time itself changes nothing; None: for ever."""
-        change = self._reader.next_change(self.viewer.moment)
-        return None if change is None else int((change - self.viewer.moment).total_seconds())
+        change = self._reader.next_change(self._viewer.moment)
+        return None if change is None else int((change - self._viewer.moment).total_seconds())

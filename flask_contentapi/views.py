@@ -202,25 +202,22 @@ class EndpointView:
 
     def _settled(self, asked: Request, **parts: str) -> Response:
         """The answer, from one state of the content."""
+        answers = self.state.answers
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged):
                 with self.state.backend.reader() as reader:
-                    freshness = Freshness(self.state, reader, look(self.state, reader), asked)
-                    answer = self._answer(freshness, reader, **parts)
-                if freshness.is_shared and answer.status_code in (200, 302):
+                    viewer = look(self.state, reader)
+                    freshness = Freshness(self.state, reader, viewer, asked)
+                    if freshness.is_known():
+                        return freshness.not_modified()
+                    kept = answers.find(freshness.key)
+                    answer = self.get(asked, reader, viewer, **parts) if kept is None else kept
+                    answer = freshness.marked(answer)
+                if kept is None:
                     # Not before: only now it is certain that it is of one state.
-                    self.state.answers.keep(freshness.tag, answer)
+                    answers.keep(freshness.key, answer)
                 return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
-
-    def _answer(self, freshness: Freshness, reader: Reader, **parts: str) -> Response:
-        """The answer, or that the client has it already."""
-        if freshness.is_known():
-            return freshness.not_modified()
-        kept = self.state.answers.find(freshness.tag) if freshness.is_shared else None
-        if kept is not None:
-            return freshness.marked(kept)
-        return freshness.marked(self.get(freshness.request, reader, freshness.viewer, **parts))
 
     def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         """The answer.
