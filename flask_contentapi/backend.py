@@ -233,8 +233,16 @@ def installed_backends() -> dict[str, EntryPoint]:
 
 def name_of(backend: Backend) -> str:
     """What a backend is called that was not named: as it is installed, or else as its class."""
-    own = type(backend).__name__
-    return next((name for name, point in installed_backends().items() if point.attr == own), own)
+    own = type(backend)
+    installed = installed_backends().items()
+    names = (n for n, point in installed if _stands_for(point, own))
+    return next(names, own.__name__)
+
+
+def _stands_for(point: EntryPoint, backend_class: type[Backend]) -> bool:
+    """Whether an entry point names a class, told without importing what may not be installed."""
+    package = backend_class.__module__.partition(".")[0]
+    return (point.module, point.attr) == (package, backend_class.__name__)
 
 
 def find_backend(text: str, root: Path) -> Backend:
