@@ -14,8 +14,10 @@ from flask_contentapi import ConfigurationError, ContentAPI, Page
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 from tests.samples import image, plain
-from tests.stores import fresh_address
+from tests.stores import BACKENDS, fresh_address
 
+#: For what is loaded by a command; what is kept in memory alone would be gone after it.
+persistent = pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "memory"])
 CONTENT = {"pages": [plain(1), plain(2, 1)], "images": [image(1, type="flask_contentapi.Image")]}
 
 
@@ -40,9 +42,10 @@ def run(app: Flask, *command: str, input: str | None = None, name: str = "conten
     return done.output + (f"{done.exit_code}" if done.exit_code else "")
 
 
+@persistent
 @pytest.mark.parametrize("section", [None, 3, "ab", {}, {"id": 1}])
-def test_load_says_what_a_section_has_to_be(tmp_path: Path, section: Any) -> None:
-    app = site_at(fresh_address("sqlite"))
+def test_load_says_what_a_section_has_to_be(backend: str, tmp_path: Path, section: Any) -> None:
+    app = site_at(fresh_address(backend))
     (tmp_path / "c.json").write_text(json.dumps({"pages": section}))
     said = run(app, "load", str(tmp_path / "c.json"), "--yes")
     assert said == "Error: pages: must be a list of records\n1"
@@ -193,7 +196,7 @@ def test_backends_given_in_python_are_called_as_they_are_installed() -> None:
     assert shown == "2 pages, 1 image loaded into jsonfiles.\n"
 
 
-@pytest.mark.parametrize("backend", ["jsonfiles", "sqlite"])
+@persistent
 def test_load_says_how_much_check_finds(backend: str) -> None:
     app = site_at(fresh_address(backend))
     content = {"pages": [plain(1, type="w.Old"), plain(2, 1, alias_of=9)]}
