@@ -23,7 +23,7 @@ from typing import Any
 import peewee
 
 from flask_contentapi_peewee import MariaDBBackend, PeeweeBackend, PostgreSQLBackend
-from tests.places import new_folder
+from tests.temporary import new_folder
 
 __all__ = [
     "SERVERS",

@@ -28,8 +28,8 @@ from flask_contentapi_peewee import (
 )
 from flask_contentapi_peewee.layouts import layout_of
 from flask_contentapi_peewee.tables import Tables
-from tests.places import new_folder
 from tests.servers import SERVERS, why_missing
+from tests.temporary import new_folder
 
 #: The databases, and what opens each.
 DATABASES: dict[str, type[PeeweeBackend]] = {
