@@ -253,8 +253,6 @@ class Objects:
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
         self._gone[endpoint].update(ids)
-        for identity in ids:
-            self._new[endpoint].pop(identity, None)
 
     # Words.
 
