@@ -91,6 +91,15 @@ def test_check_finds_misspelt_settings() -> None:
     assert run(app, "check") == f"{MISSPELT}\n1 problem found.\n1"
 
 
+def test_a_misspelt_setting_is_named_by_the_instance_that_it_begins_like() -> None:
+    app = configured(CMS_I18N_ENABLE=True, CMS_BACKEND="memory", CMS_URL_PREFIX="/cms")
+    ContentAPI(app)
+    ContentAPI(app, name="cms", config_prefix="CMS_")
+    said = "There is no setting CMS_I18N_ENABLE. Did you mean CMS_I18N_ENABLED?"
+    assert run(app, "check") == "Everything is in order.\n"
+    assert said in run(app, "check", name="cms")
+
+
 @pytest.mark.parametrize("key", ["CMS_I18N_ENABLE", "CMS_I18N_ENALBED", "CMS_L18N_ENABLED"])
 def test_the_setting_of_the_whole_site_may_be_misspelt(
     key: str, caplog: pytest.LogCaptureFixture
