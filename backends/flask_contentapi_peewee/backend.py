@@ -161,7 +161,7 @@ class PeeweeBackend(Backend):
             steps = list(self._migration(database).steps())
             if steps:
                 before, now = self._layout(database).places, layout_of(self.tables).places
-                return " ".join([_UNFIT, *steps, _CHANGE, *_moved(before, now)])
+                return " ".join([_UNFIT, *steps, _CHANGE, *_by_module_alone(before, now)])
             return self.statements.tables.missing(database)
 
     def create(self) -> None:
@@ -471,8 +471,8 @@ def _unknown(schema: str) -> str:
     )
 
 
-def _moved(before: Collection[str], now: Collection[str]) -> Iterator[str]:
-    """What would be right instead where labels are others only because of the classes' modules."""
+def _by_module_alone(before: Collection[str], now: Collection[str]) -> Iterator[str]:
+    """What helps where a type may be another one only because its module has another name."""
     added = {label.rpartition(".")[2] for label in now if label not in before}
     for label in before:
         app_label, _, name = label.rpartition(".")

@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 
 from flask_contentapi import kinds
 from flask_contentapi.registry import ObjectType
-from flask_contentapi_peewee.tables import (
-    OwnTable,
-    Tables,
-)
+from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = [
     "CHILDREN",

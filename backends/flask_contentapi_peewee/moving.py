@@ -16,14 +16,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Column, ObjectType, Registry
 from flask_contentapi_peewee.columns import StoredField, stored_field
-from flask_contentapi_peewee.layouts import (
-    CHILDREN,
-    Layout,
-    Stand,
-    Stands,
-    kind_named,
-    name_of,
-)
+from flask_contentapi_peewee.layouts import CHILDREN, Layout, Stand, Stands, kind_named, name_of
 from flask_contentapi_peewee.rows import (
     BATCH,
     Branch,
