@@ -205,6 +205,14 @@ def test_backends_given_in_python_are_called_as_they_are_installed() -> None:
     assert shown == "2 pages, 1 image loaded into jsonfiles.\n"
 
 
+def test_a_backend_of_the_sites_own_is_called_by_its_class() -> None:
+    own = type("JSONFilesBackend", (JSONFilesBackend,), {})
+    app = Flask("site")
+    ContentAPI(app, backend=own(fresh_address("jsonfiles").partition(":")[2]))
+    shown = run(app, "load", "-", input=json.dumps(CONTENT))
+    assert shown == "2 pages, 1 image loaded into JSONFilesBackend.\n"
+
+
 @persistent
 def test_load_says_how_much_check_finds(backend: str) -> None:
     app = site_at(fresh_address(backend))

@@ -462,3 +462,10 @@ HINTS = {
 @pytest.mark.parametrize("path", HINTS)
 def test_refusals_say_what_would_be_right(reference: API, path: str) -> None:
     assert HINTS[path] in reference.refusal(path)
+
+
+@pytest.mark.parametrize("query", ["{}=1", "fields={}"])
+def test_hints_are_given_for_the_first_few_names_alone(reference: API, query: str) -> None:
+    between = "=1&" if query.startswith("{") else ","
+    names = between.join(f"titl{letter}" for letter in "abcdfghijk")
+    assert reference.refusal(f"pages/?{query.format(names)}").count("Did you mean") == 3
