@@ -183,6 +183,14 @@ def test_a_connection_that_the_site_has_not_opened_is_closed(own: peewee.Databas
     assert own.is_closed()
 
 
+def test_a_database_that_does_not_connect_by_itself_is_connected_to(own: peewee.Database) -> None:
+    own.autoconnect = False
+    api = api_at(PeeweeBackend.on(own))
+    answer = api.get("pages/")
+    assert api.get("pages/", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert own.is_closed()
+
+
 def test_a_change_is_part_of_the_sites_transaction(own: peewee.Database) -> None:
     api = api_at(PeeweeBackend.on(own))
     with own.connection_context():

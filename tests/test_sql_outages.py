@@ -282,6 +282,25 @@ def test_another_file_in_its_place_is_read_at_once(file: Path, tmp_path: Path) -
 
 
 @on_sqlite
+def test_who_has_an_answer_learns_of_another_file_in_its_place(file: Path, tmp_path: Path) -> None:
+    api = at(file)
+    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
+    assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
+    api_at(f"sqlite:///{tmp_path}/other.db", {"pages": [page(7)]}).backend.close()
+    os.replace(tmp_path / "other.db", file)
+    assert api.get("pages/", headers=known).status_code == 200
+
+
+@on_sqlite
+def test_who_has_an_answer_gets_503_while_a_file_is_gone(file: Path) -> None:
+    api = at(file)
+    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
+    assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
+    file.unlink()
+    assert api.get("pages/", headers=known).status_code == 503
+
+
+@on_sqlite
 def test_while_a_file_is_locked_the_answer_is_503(file: Path) -> None:
     api = at(file, "?timeout=0.2")
     api.backend.close()

@@ -16,7 +16,7 @@ from flask_contentapi.errors import BackendUnavailable
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
-from tests.databases import api_at, asked, on_databases, storage, writing
+from tests.databases import api_at, asked, noted, on_databases, storage, writing
 from tests.pages import ROOT
 from tests.samples import image, page, site
 from tests.servers import free_port, start, stop
@@ -105,6 +105,36 @@ def test_each_change_shows_in_the_next_request_to_every_process(
     assert seen == wanted
     assert (set(some), set(more)) == ({200}, {200})
     assert [*api.backend.check()] == []
+
+
+def test_who_has_an_answer_learns_of_each_change_elsewhere(address: str) -> None:
+    here, there = api_at(address), api_at(address)
+    for number in range(3):
+        tag = here.get("pages/2/").headers["ETag"]
+        assert [conditional(here, tag) for _ in range(3)] == [304] * 3
+        with writing(there) as writer:
+            change(writer, number)
+        assert conditional(here, tag) == 200
+
+
+def test_a_change_while_a_client_is_told_that_there_is_none_is_seen_next(address: str) -> None:
+    here, there = api_at(address), api_at(address)
+    tag = here.get("pages/2/").headers["ETag"]
+    changes = iter(range(1))
+
+    def interfere(_: Any) -> None:
+        for number in changes:
+            with writing(there) as writer:
+                change(writer, number)
+
+    with noted(here, interfere):
+        assert conditional(here, tag) == 304
+    assert conditional(here, tag) == 200
+
+
+def conditional(api: API, tag: str) -> int:
+    """What somebody is told who has a page already."""
+    return api.get("pages/2/", headers={"If-None-Match": tag}).status_code
 
 
 def change(writer: Writer, number: int) -> None:

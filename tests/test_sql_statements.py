@@ -67,14 +67,14 @@ LISTS = [
     ("pages/?limit=1", 0),
     ("pages/?limit=500", 0),
     ("pages/?limit=0", 0),
-    ("pages/?limit=20&offset=100", 0),
+    ("pages/?limit=20&offset=2", 0),
     ("pages/?fields=*&limit=500", 1),
     ("pages/?fields=alias_of,seo_title&limit=500", 1),
     ("pages/?type=w.Note&fields=*&limit=500", NOTE),
     ("pages/?type=w.Note&fields=picture(*),paper(tags),other(*),owner(*)&limit=500", 4 + 5),
     ("pages/?type=w.Note&fields=parts(picture(tags))&limit=500", 3),
     ("pages/?type=w.Note&tags=a,b&number=3&order=-number,title&limit=500", 0),
-    ("pages/?type=w.Note&picture=12&order=picture,-alias_of&limit=500", 0),
+    ("pages/?type=w.Note&picture=11&order=picture,-alias_of&limit=500", 0),
     ("pages/?search=storm night page&limit=500", 0),
     ("pages/?search=storm night&search_operator=and&order=-title&offset=1", 0),
     ("pages/?order=random&limit=500", 0),
@@ -105,6 +105,7 @@ FINDS = [
     ("documents/find/?id=99", 0),
 ]
 MISSING = [("pages/9/", 0), ("pages/2/", 0), ("images/9/", 0), ("nothing/", 0)]
+FAR = [("pages/?limit=20&offset=100", 2), ("pages/?order=title&limit=20&offset=190", 2)]
 REFUSED = [("pages/?limit=x", 0), ("pages/?child_of=2", 0), ("pages/?site=none.example", 0)]
 
 WITHIN = [
@@ -128,7 +129,7 @@ def test_statements_are_few_and_as_many_for_few_as_for_many(
     assert made[1] <= most
 
 
-@pytest.mark.parametrize(("path", "most"), WITHIN, ids=[path for path, _ in WITHIN])
+@pytest.mark.parametrize(("path", "most"), [*WITHIN, *FAR])
 def test_totals_that_are_not_known_are_part_of_it(sites: list[API], path: str, most: int) -> None:
     sites[1].get(path)
     forget_totals(sites[1])
@@ -143,12 +144,15 @@ def forget_totals(api: API) -> None:
     structure._totals.clear()
 
 
-def test_a_client_that_has_the_answer_costs_one_statement(sites: list[API]) -> None:
+def test_a_client_that_has_the_answer_costs_one_statement_at_most(
+    sites: list[API], backend: str
+) -> None:
     tag = sites[1].get("pages/?fields=*").headers["ETag"]
-    with noted(sites[1]) as statements:
-        answer = sites[1].get("pages/?fields=*", headers={"If-None-Match": tag})
-    assert answer.status_code == 304
-    assert len(statements) == 1
+    for most in (1, 0 if backend == "sqlite" else 1):
+        with noted(sites[1]) as statements:
+            answer = sites[1].get("pages/?fields=*", headers={"If-None-Match": tag})
+        assert answer.status_code == 304
+        assert len(statements) <= most
 
 
 def test_the_first_request_after_a_change_costs_a_few_more(make_api: MakeAPI) -> None:

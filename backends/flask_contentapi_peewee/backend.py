@@ -28,6 +28,7 @@ from flask_contentapi_peewee.connections import (
     connected,
     file_of,
     is_gone,
+    lent,
 )
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
 from flask_contentapi_peewee.layouts import Layout, layout_of
@@ -254,7 +255,7 @@ class PeeweeBackend(Backend):
         database = self.engine.reading
         self._require_ready()
         try:
-            with connected(database):
+            with lent(database):
                 reader = DatabaseReader(database, self.statements, self._present(database))
                 yield reader
                 reader.settle()

@@ -40,6 +40,7 @@ __all__ = [
     "connected",
     "file_of",
     "is_gone",
+    "lent",
     "pymysql",
     "reason",
 ]
@@ -111,7 +112,20 @@ def connected(database: peewee.Database) -> Iterator[None]:
 
     :raises ConnectionLost: instead of an error that comes from a connection of a pool that broke.
     """
-    opened = database.connect(reuse_if_open=True)
+    with lent(database):
+        database.connect(reuse_if_open=True)
+        yield
+
+
+@contextmanager
+def lent(database: peewee.Database) -> Iterator[None]:
+    """A connection that the first statement opens, if it is not there, and that is given back then.
+
+    :raises ConnectionLost: as :func:`connected`.
+    """
+    opens = database.is_closed()
+    if not database.autoconnect:
+        database.connect(reuse_if_open=True)
     try:
         yield
     except DATABASE_ERRORS as error:
@@ -121,7 +135,7 @@ def connected(database: peewee.Database) -> Iterator[None]:
             raise ConnectionLost(reason(error)) from error
         raise
     finally:
-        if opened and not database.is_closed():
+        if opens and not database.is_closed():
             # One that is broken cannot always be closed.
             with suppress(*DATABASE_ERRORS):
                 database.close()
@@ -153,10 +167,39 @@ class _FileConnection(sqlite3.Connection):
 
 
 class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
-    """Connections to a file."""
+    """Connections to a file, and one more that only tells whether any of the others, of this
+    process or of another one, has changed it."""
 
     def __init__(self, name: str, **options: Any) -> None:
+        self._watching: _FileConnection | None = None
+        self._watch_lock = threading.Lock()
         super().__init__(name, factory=_FileConnection, check_same_thread=False, **options)
+
+    def mark(self) -> object:
+        """What is another one after every change of the file; None if it cannot be known."""
+        with self._watch_lock, suppress(sqlite3.Error):
+            if self._watching is None or self._watching.file != self._identity():
+                self._end_watching()
+                # Past the pool, which would lend it.
+                self._watching = super(PooledDatabase, self)._connect()
+            ((version,),) = self._watching.execute("PRAGMA data_version").fetchall()
+            # Each connection counts by itself.
+            return self._watching, version
+        return None
+
+    def _end_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.close()
+        self._watching = None
+
+    def close_idle(self) -> None:
+        super().close_idle()
+        with self._watch_lock:
+            self._end_watching()
+
+    def begin_anew(self) -> None:
+        super().begin_anew()
+        self._watch_lock = threading.Lock()
 
     def _add_conn_hooks(self, conn: _FileConnection) -> None:
         super()._add_conn_hooks(conn)
@@ -229,3 +272,9 @@ class MariaDBPool(Pool, PooledMySQLDatabase, _Hosts):  # type: ignore[misc]
 
     def _is_closed(self, conn: Any) -> bool:
         return not conn.open
+
+    def _can_reuse(self, conn: Any) -> bool:
+        # The driver does not tell whether a transaction is open, so that one would be ended each
+        # time, by a statement.
+        in_transaction = import_module("pymysql.constants.SERVER_STATUS").SERVER_STATUS_IN_TRANS
+        return not conn.server_status & in_transaction or super()._can_reuse(conn)

@@ -277,8 +277,12 @@ class DatabaseReader(Reader):
             self._prove()
 
     def _prove(self) -> None:
+        mark = self.tables.engine.mark()
+        if mark is not None and mark == self._structure.mark:
+            return
         ((version,),) = self._execute(self._statements.version, Values(_NOBODY))
         self._verify(str(version))
+        self._structure.mark = mark
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
         text, parameters = statement.text, statement.fill(values)

@@ -64,6 +64,8 @@ class Structure:
         self._database = database
         self._turn = Turn(0, 0)
         self.stamp = stamp
+        #: What the engine's mark was when the version was last asked for, just before.
+        self.mark: object = None
         self._totals: dict[Any, Counted] = {}
         self._sizes: dict[str, int] = {}
         self._homes: dict[int, str] = {}
