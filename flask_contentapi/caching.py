@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from flask import Request, Response
+from werkzeug.datastructures import Headers
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Viewer
@@ -29,8 +30,9 @@ __all__ = ["Freshness", "tag_header"]
 MOST_TAGS = 100
 #: What decides what a reader may see, where the site has a hook for that.
 _VARY = "Cookie, Authorization"
-#: The tag of an answer in a coding.
-_CODED = re.compile(r"(?P<tag>[0-9a-f]+)[:;-](?P<coding>[a-z0-9-]{1,20})")
+#: A tag of ours in ``If-None-Match``. What compresses answers appends the name of the coding, as
+#: ``:br`` or ``-gzip``.
+_GIVEN = re.compile(r'(?:W/)?"(?P<tag>[0-9a-f]{32})(?:[:;-](?P<coding>[a-z0-9-]{1,20}))?"')
 
 
 def tag_header(header: str, tags: Iterable[str]) -> str:
@@ -85,23 +87,15 @@ class Freshness:
     @cached_property
     def _known(self) -> str | None:
         """The tag by which the client has the answer already, as it was given to the client."""
-        given = self._request.if_none_match.as_set(include_weak=True)
-        # An empty tag is read as None.
-        return next((known for known in sorted(filter(None, given)) if self._is_ours(known)), None)
+        given = self._request.headers.get("If-None-Match", "")
+        return next((known[0] for known in _GIVEN.finditer(given) if self._is_own(known)), None)
 
-    def _is_ours(self, known: str) -> bool:
-        """Whether a tag is the answer's own, or that of the answer in a coding that is accepted.
-
-        What compresses answers appends the name of the coding, as ``:br`` or ``-gzip``.
-        """
-        if self.tag is None:
+    def _is_own(self, known: re.Match[str]) -> bool:
+        """Whether a tag is the answer's, or that of the answer in a coding that is accepted."""
+        if known["tag"] != self.tag:
             return False
-        if known == self.tag:
-            return True
-        coded = _CODED.fullmatch(known)
-        if coded is None or coded["tag"] != self.tag:
-            return False
-        return self._request.accept_encodings.quality(coded["coding"]) > 0
+        coding = known["coding"]
+        return coding is None or self._request.accept_encodings.quality(coding) > 0
 
     def is_known(self) -> bool:
         """Whether the client has the answer already."""
@@ -109,25 +103,31 @@ class Freshness:
 
     def not_modified(self) -> Response:
         """What tells the client so, with the very tag that it has."""
-        response = self.marked(Response(status=304))
-        if self._known is not None:
-            is_strong = self._request.if_none_match.is_strong(self._known)
-            response.set_etag(self._known, weak=not is_strong)
+        response = Response((), "304 NOT MODIFIED", mimetype="application/json")
+        self._mark(response.headers, is_whole=True)
         return response
 
     def marked(self, response: Response) -> Response:
         """An answer with how long it may be used without asking again and, unless it only leads
         to another address, with its tag."""
-        if "Cache-Control" not in response.headers:
-            response.headers["Cache-Control"] = self._lifetime()
-            if self.tag is not None and response.status_code in (200, 304):
-                response.set_etag(self.tag)
-        if self._state.can_view is not None:
-            response.headers["Vary"] = _VARY
+        headers = response.headers
+        if "Cache-Control" not in headers:
+            self._mark(headers, is_whole=response.status_code == 200)
         if response.status_code == 200 and self._request.if_none_match.star_tag:
             # There is an answer, and the client wants it only if there is none.
             response.status_code = 304
         return response
+
+    def _mark(self, headers: Headers, *, is_whole: bool) -> None:
+        """Adds headers.
+
+        :param is_whole: whether it is the answer itself, and not where to find it.
+        """
+        headers["Cache-Control"] = self._lifetime()
+        if is_whole and self.tag is not None:
+            headers["ETag"] = self._known or f'"{self.tag}"'
+        if self._state.can_view is not None:
+            headers["Vary"] = _VARY
 
     def _lifetime(self) -> str:
         private = self._viewer.pages or self._viewer.collections

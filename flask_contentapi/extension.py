@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NoReturn
@@ -210,7 +209,7 @@ class ContentAPI:
         blueprint.register_error_handler(HTTPException, _http_error)
         blueprint.register_error_handler(BackendUnavailable, _unavailable)
         blueprint.register_error_handler(Exception, _raise)
-        blueprint.before_app_request(partial(_astray, f"{state.settings.url_prefix}/"))
+        blueprint.before_app_request(_astray(f"{state.settings.url_prefix}/"))
         for name, endpoint in state.registry.endpoints.items():
             for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
@@ -240,19 +239,25 @@ def _any_method(
     return add
 
 
-def _astray(prefix: str) -> Response | None:
-    """Answers what Flask finds no view for although it is under the prefix.
+def _astray(prefix: str) -> Callable[[], Response | None]:
+    """What answers where Flask finds no view although the address is under the prefix.
 
     There are few such requests: to a host name that is none, or with a newline in the path.
     """
-    error = request.routing_exception
-    if error is None or isinstance(error, RequestRedirect) or not request.path.startswith(prefix):
-        return None
-    if isinstance(error, BadRequest):
-        error.description = "The host name that the request is sent to cannot be used."
-    if isinstance(error, NotFound):
-        error.description = NOTHING
-    return _http_error(error)
+
+    def answer() -> Response | None:
+        error = request.routing_exception
+        if error is None or isinstance(error, RequestRedirect):
+            return None
+        if not request.path.startswith(prefix):
+            return None
+        if isinstance(error, BadRequest):
+            error.description = "The host name that the request is sent to cannot be used."
+        if isinstance(error, NotFound):
+            error.description = NOTHING
+        return _http_error(error)
+
+    return answer
 
 
 def _http_error(error: HTTPException) -> Response:
