@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flask import Request, Response
 from werkzeug.datastructures import Headers
@@ -28,6 +28,8 @@ __all__ = ["Freshness", "tag_header"]
 
 #: How many tags an answer names at most; beyond that it names endpoints instead of objects.
 MOST_TAGS = 100
+#: How many tags of answers are kept.
+KEPT = 512
 #: What decides what a reader may see, where the site has a hook for that.
 _VARY = "Cookie, Authorization"
 #: A tag of ours in ``If-None-Match``. What compresses answers appends the name of the coding, as
@@ -45,6 +47,13 @@ def tag_header(header: str, tags: Iterable[str]) -> str:
     if len(named) > MOST_TAGS:
         named = dict.fromkeys(tag.partition("-")[0] for tag in named)
     return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
+
+
+@lru_cache(KEPT)
+def _digest(*parts: Any) -> str:
+    """A short text that stands for all that shapes an answer."""
+    words = (sorted(part) if isinstance(part, frozenset) else part for part in parts)
+    return blake2b("\0".join(map(str, words)).encode(), digest_size=16).hexdigest()
 
 
 class Freshness:
@@ -78,11 +87,18 @@ class Freshness:
         request, viewer = self._request, self._viewer
         if self._reader.version is None:
             return None
-        content = self._reader.version, self._reader.next_change(viewer.moment)
-        rights = sorted(viewer.pages), sorted(viewer.collections)
-        address = request.scheme, request.host.lower(), request.root_path, request.path
-        parts = self._state.fingerprint, *content, *rights, *address, request.query_string
-        return blake2b("\0".join(map(str, parts)).encode(), digest_size=16).hexdigest()
+        return _digest(
+            self._state.fingerprint,
+            self._reader.version,
+            self._reader.next_change(viewer.moment),
+            viewer.pages,
+            viewer.collections,
+            request.scheme,
+            request.host.lower(),
+            request.root_path,
+            request.path,
+            request.query_string,
+        )
 
     @cached_property
     def _known(self) -> str | None:
