@@ -281,6 +281,41 @@ def test_a_removed_field_comes_back_with_what_it_had(backend: str) -> None:
     assert answers(api) == known
 
 
+def test_a_type_can_come_back_without_the_fields_it_had(backend: str) -> None:
+    address, plain = fresh_address(backend), typed(Page, "A")
+    record = page(1, type="x.A", txt="five", tags=["a"])
+    known = meaning(stored_at(address, [A], {"pages": [record]}))
+    site_at(address, []).backend.migrate()
+    api = site_at(address, [plain])
+    assert api.backend.migrate() == ["The type x.A is new."]
+    assert meaning(api)["pages"] == [without_nothing(page(1, type="x.A"))]
+    site_at(address, [A]).backend.migrate()
+    assert meaning(site_at(address, [A])) == known
+
+
+def test_objects_of_the_only_type_of_an_endpoint_keep_what_they_have(backend: str) -> None:
+    address, record = fresh_address(backend), image(1, type="x.Picture", credit="Cy")
+    stored_at(address, [UNSEARCHED], {"images": [record]})
+    api = site_at(address, [])
+    api.backend.migrate()
+    assert api.dump() == {"images": [record]}
+
+
+def test_a_field_that_a_base_has_again_is_new_to_types_made_meanwhile(backend: str) -> None:
+    address = fresh_address(backend)
+    less = typed(Page, "Base", n=fields.Integer())
+    more = typed(Page, "Base", n=fields.Integer(), more=fields.String(load_default="m"))
+    stored_at(address, [more], {"pages": [page(1, type="x.Base", more="a")]})
+    between = site_at(address, [less, typed(less, "A")])
+    between.backend.migrate()
+    with writing(between) as writer:
+        writer.add("pages", page(2, 1, type="x.A"))
+    api = site_at(address, [more, typed(more, "A")])
+    api.backend.migrate()
+    found = api.items("pages/?type=x.Base&fields=_,more&order=id")
+    assert found == [{"more": "a"}, {"more": "m"}]
+
+
 def test_the_only_column_of_a_type_comes_back_with_what_it_had(backend: str) -> None:
     address = fresh_address(backend)
     first, less, more = (

@@ -274,8 +274,10 @@ def test_of_several_translations_of_the_parent_the_first_in_the_tree_counts(api:
 
 def test_a_moved_page_is_told_of_with_all_below_it(api: API) -> None:
     with writing(api) as writer:
+        writer.add("pages", page(6, 5))
+    with writing(api) as writer:
         writer.move(3, 2)
-        assert {"pages-3", "pages-5"} <= writer.tags()
+        assert {"pages-3", "pages-5", "pages-6"} <= writer.tags()
 
 
 def test_there_is_one_translation_in_each_language(api: API) -> None:
@@ -571,6 +573,17 @@ def test_child_objects_of_a_type_have_ids_of_their_own_wherever_they_are(make_ap
             writer.add("pages", page(3, 1, type="w.Song", lines=[{"id": 7}]))
         record = writer.record("pages", 2)
     assert [line["id"] for line in record["lines"] + record["refrain"]] == [8, 9, 7, 10]
+
+
+@pytest.mark.parametrize("field", ["lines", "refrain"])
+def test_new_child_objects_get_ids_after_those_of_every_field(
+    make_api: MakeAPI, field: str
+) -> None:
+    known = page(1, type="w.Opera", **{field: [{"id": 4}]})
+    with writing(make_api({"pages": [known]}, types=[Song, Opera])) as writer:
+        writer.add("pages", page(2, 1, type="w.Opera", lines=[{"text": "a"}], refrain=[{}]))
+        record = writer.record("pages", 2)
+    assert [line["id"] for line in record["lines"] + record["refrain"]] == [5, 6]
 
 
 def test_many_child_objects_take_as_many_statements_as_few(api: API) -> None:
