@@ -579,7 +579,7 @@ def test_child_objects_of_a_type_have_ids_of_their_own_wherever_they_are(make_ap
 def test_new_child_objects_get_ids_after_those_of_every_field(
     make_api: MakeAPI, field: str
 ) -> None:
-    known = page(1, type="w.Opera", **{field: [{"id": 4}]})
+    known = {**page(1, type="w.Opera"), field: [{"id": 4}]}
     with writing(make_api({"pages": [known]}, types=[Song, Opera])) as writer:
         writer.add("pages", page(2, 1, type="w.Opera", lines=[{"text": "a"}], refrain=[{}]))
         record = writer.record("pages", 2)
