@@ -380,9 +380,11 @@ class Maker:
         path, *seen = (table.fields[f"{c}_"] for c in ("path", *_SEEN))
         self._index(table, [path, *seen], unique=True)
         self._index(table, [table.fields["url_hash_"]], unique=True)
+        # So the children that are in menus are found without a look at the others.
+        shown = {"parent": [table.fields["show_in_menus"]]}
         for name in ("type", "parent", "locale", "show_in_menus"):
-            field = table.fields[name]
-            self._index(table, [self._engine.indexed(field), path, *seen], name=f"{name}_path")
+            keys = [self._engine.indexed(table.fields[name]), path, *seen, *shown.get(name, ())]
+            self._index(table, keys, name=f"{name}_path")
         for name in ("visible_from_", "visible_until_", "is_restricted_"):
             self._index(table, [table.fields[name]])
 
@@ -442,7 +444,7 @@ class Maker:
         if not isinstance(column.field, RichText):
             for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
                 name = column.name + ("_descending" if number else "")
-                self._index(table, [*keys, table.fields["id"]], name)
+                self._index(table, [*keys, table.fields["id"], *_beside(table, column)], name)
 
     def _index(
         self, table: OwnTable, keys: Sequence[Any], name: str = "", unique: bool = False
@@ -451,6 +453,14 @@ class Maker:
         model = table.model
         index_name = _short(f"{model._meta.table_name}_{name}")
         model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=index_name))
+
+
+def _beside(table: OwnTable, column: Column) -> list[StoredField]:
+    """What an index on a column has besides, so that the newest pages of a branch are found
+    without a look at those of others."""
+    if "path_" not in table.fields or not isinstance(column.kind, kinds.DateTime):
+        return []
+    return [table.fields[f"{name}_"] for name in ("path", *_SEEN)]
 
 
 #: The derived columns that say who sees a page, and when.
