@@ -83,10 +83,10 @@ class DatabaseReader(Reader):
             if unseen or query.offset >= counted.total or query.limit == 0:
                 return Selected((), 0 if unseen else counted.total, unseen)
             shape = shape._replace(counted=True)
-            values = replace(values, named=counted.named)
+            values = values._replace(named=counted.named)
         if query.count:
             near = _from_nearer_end(query, counted.total)
-            values = replace(values, query=near)
+            values = values._replace(query=near)
             shape = shape._replace(
                 deep=self._is_deep(near),
                 walk=self._is_walk(near, counted),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from peewee import SQL
@@ -25,8 +24,7 @@ _PLACE = re.compile(r"[0-9:]*")
 WIDE = frozenset(("show_in_menus", "locale"))
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(NamedTuple):
     """What fills the slots of a statement.
 
     :param viewer: who looks.
