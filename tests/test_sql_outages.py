@@ -301,6 +301,15 @@ def test_who_has_an_answer_gets_503_while_a_file_is_gone(file: Path) -> None:
 
 
 @on_sqlite
+def test_a_backend_that_is_closed_leaves_nothing_beside_the_file(file: Path) -> None:
+    api = at(file)
+    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
+    assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
+    api.backend.close()
+    assert [*file.parent.iterdir()] == [file]
+
+
+@on_sqlite
 def test_while_a_file_is_locked_the_answer_is_503(file: Path) -> None:
     api = at(file, "?timeout=0.2")
     api.backend.close()
