@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,7 @@ class Freshness:
     :param reader: the content.
     :param viewer: who looks, and when.
     :param request: the request.
+    :ivar tag: the answer's tag; None where nobody knows whether the content changes.
     """
 
     def __init__(self, state: State, reader: Reader, viewer: Viewer, request: Request) -> None:
@@ -71,6 +72,8 @@ class Freshness:
         self._reader = reader
         self._viewer = viewer
         self._request = request
+        self.tag = self._tag()
+        self._known = self._find_known()
 
     @property
     def key(self) -> str | None:
@@ -81,9 +84,7 @@ class Freshness:
         is_shared = self._state.can_view is None and self._request.method == "GET"
         return self.tag if is_shared else None
 
-    @cached_property
-    def tag(self) -> str | None:
-        """The answer's tag; None where nobody knows whether the content changes."""
+    def _tag(self) -> str | None:
         request, viewer = self._request, self._viewer
         if self._reader.version is None:
             return None
@@ -100,8 +101,7 @@ class Freshness:
             request.query_string,
         )
 
-    @cached_property
-    def _known(self) -> str | None:
+    def _find_known(self) -> str | None:
         """The tag by which the client has the answer already, as it was given to the client."""
         given = self._request.headers.get("If-None-Match", "")
         return next((known[0] for known in _GIVEN.finditer(given) if self._is_own(known)), None)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import peewee
@@ -16,7 +17,7 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import api_at, on_databases, storage, writing
+from tests.databases import api_at, on_databases, storage, until, writing
 from tests.samples import page, private, site
 from tests.stores import fresh_address
 
@@ -140,6 +141,28 @@ def test_processes_that_were_forked_share_no_connection(address: str) -> None:
     assert [api.status("pages/") for _ in range(5)] == [200] * 5
     assert os.waitpid(child, 0)[1] == 0
     assert api.status("pages/") == 200
+
+
+@pytest.mark.parametrize("known", ["version", "next_change"])
+def test_who_waits_for_a_connection_lets_others_use_theirs(address: str, known: str) -> None:
+    api = api_at(f"{address}?max_connections=1")
+    database: Any = storage(api).engine.database
+    with ThreadPoolExecutor(1) as threads, database.connection_context():
+        with storage(api).reader() as reader:
+            assert known == "version" or reader.next_change(datetime.now(UTC)) is None
+        waiting = threads.submit(api.status, "pages/?order=title")
+        until(lambda: database._pool_available._waiters)
+        assert api.status("pages/") == 200
+    assert waiting.result() == 200
+
+
+def test_what_a_lent_connection_has_not_ended_is_taken_back(address: str) -> None:
+    api = api_at(address)
+    database, pages = storage(api).engine.database, storage(api).tables.endpoints["pages"].base
+    with database.connection_context():
+        database.execute_sql("BEGIN")
+        pages.model.update({pages.fields["title"]: "Undone"}).execute()
+    assert api.json("pages/2/")["title"] == "Page 2"
 
 
 # The site's own.

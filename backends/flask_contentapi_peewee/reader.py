@@ -59,15 +59,27 @@ class DatabaseReader(Reader):
 
     @property
     def sites(self) -> Sites:
+        self._connect("sites")
         return self._structure.sites
 
     @property
     def locales(self) -> Sequence[str]:
+        self._connect("locales")
         return self._structure.locales
 
     @property
     def restrictions(self) -> Restrictions:
+        self._connect("restrictions")
         return self._structure.restrictions
+
+    def _connect(self, part: str = "") -> None:
+        """Connects, unless there is a part of the structure that has been read already.
+
+        Who reads one keeps others waiting who want it, so that it must not be waited for a
+        connection of theirs then.
+        """
+        if part not in vars(self._structure) and self._database.is_closed():
+            self._database.connect()
 
     def next_change(self, moment: datetime) -> datetime | None:
         until = self._structure.turn(moment).until
@@ -216,6 +228,7 @@ class DatabaseReader(Reader):
         query: Query | None = None,
         ids: Sequence[int] = (),
     ) -> Values:
+        self._connect()
         paths = None if scope is None else self._paths(scope)
         closed = self._structure.closed(viewer.collections)
         since = self._structure.turn(viewer.moment).since
