@@ -72,6 +72,7 @@ class Freshness:
         self._reader = reader
         self._viewer = viewer
         self._request = request
+        self._given = request.environ.get("HTTP_IF_NONE_MATCH", "")
         self.tag = self._tag()
         self._known = self._find_known()
 
@@ -103,8 +104,8 @@ class Freshness:
 
     def _find_known(self) -> str | None:
         """The tag by which the client has the answer already, as it was given to the client."""
-        given = self._request.headers.get("If-None-Match", "")
-        return next((known[0] for known in _GIVEN.finditer(given) if self._is_own(known)), None)
+        found = _GIVEN.finditer(self._given)
+        return next((known[0] for known in found if self._is_own(known)), None)
 
     def _is_own(self, known: re.Match[str]) -> bool:
         """Whether a tag is the answer's, or that of the answer in a coding that is accepted."""
@@ -129,7 +130,7 @@ class Freshness:
         headers = response.headers
         if "Cache-Control" not in headers:
             self._mark(headers, is_whole=response.status_code == 200)
-        if response.status_code == 200 and self._request.if_none_match.star_tag:
+        if response.status_code == 200 and self._given.strip() == "*":
             # There is an answer, and the client wants it only if there is none.
             response.status_code = 304
         return response
