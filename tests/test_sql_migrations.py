@@ -353,6 +353,21 @@ def test_a_removed_field_of_child_objects_comes_back(
     assert api.json("pages/1/?fields=_,kids(_,rank)") == {"kids": [{"rank": 1}, {"rank": None}]}
 
 
+def test_a_removed_field_comes_back_in_objects_that_were_changed_meanwhile(backend: str) -> None:
+    address, less = fresh_address(backend), typed(Page, "A", kids=Children(LESS_KID))
+    stored_at(address, [A], content())
+    between = site_at(address, [less])
+    between.backend.migrate()
+    with writing(between) as writer:
+        writer.update("pages", 1, title="New", kids=[{"id": 3, "name": "tit"}, {"name": "rook"}])
+    api = site_at(address, [A])
+    api.backend.migrate()
+    path = "pages/1/?fields=_,title,txt,n,tags,kids(_,name,rank)"
+    kids = [{"name": "tit", "rank": 1}, {"name": "rook", "rank": None}]
+    known = {"txt": "five", "n": 7, "tags": ["a", "b"]}
+    assert api.json(path) == {"title": "New", **known, "kids": kids}
+
+
 class OtherKid(ChildObject):
     app_label = "x"
     name = fields.String()

@@ -12,7 +12,7 @@ from hypothesis import event, given, note
 from hypothesis import strategies as st
 from marshmallow import fields
 
-from flask_contentapi import ChildObject, Children, Page
+from flask_contentapi import ChildObject, Children, Image, Page
 from flask_contentapi.errors import ContentError
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
@@ -20,7 +20,7 @@ from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases, storage, writing
 from tests.generated import contents, requests
 from tests.rewriting import Change, Content, Refused, changes
-from tests.samples import Record, blog, page, private, site
+from tests.samples import Record, blog, image, page, private, site
 from tests.test_model import Pair, ask, everything, make_pair
 
 pytestmark = on_databases
@@ -319,6 +319,17 @@ def test_a_change_that_is_refused_half_way_leaves_all_to_be_found(api: API) -> N
         assert api.ids("pages/?search=page&order=id") == [1, 2, 3, 4, 5]
 
 
+def test_a_refused_change_leaves_no_words_to_the_next(api: API) -> None:
+    with writing(api) as writer:
+        writer.add("pages", page(8, 1, title="Storm"))
+        with pytest.raises(ContentError, match="slug"):
+            writer.translate(8, "fr", slug="p3")
+        writer.delete("pages", 8)
+        writer.add("pages", page(8, 1, title="Calm"))
+    assert api.ids("pages/?search=calm") == [8]
+    assert api.ids("pages/?search=storm") == []
+
+
 # Places in the tree.
 
 
@@ -594,6 +605,44 @@ def test_many_child_objects_take_as_many_statements_as_few(api: API) -> None:
             writer.add("pages", blog(100 + count, 1, authors=authors))
         made.append(len(statements))
     assert made[0] == made[1]
+
+
+def test_child_objects_keep_their_ids_where_they_go_in_an_update(make_api: MakeAPI) -> None:
+    lines = [{"id": number, "text": str(number)} for number in (1, 2, 3)]
+    pages = [page(1, type="w.Opera", lines=lines, refrain=[{"id": 4}]), page(2, type="w.Song")]
+    api = make_api({"pages": pages}, types=[Song, Opera])
+    with writing(api) as writer:
+        writer.update("pages", 1, lines=[{"id": 4}, {"id": 1}], refrain=[{"id": 3}, {}])
+        writer.update("pages", 2, lines=[{"id": 2}])
+        with pytest.raises(ContentError, match="pages 2, lines: the id 4 stands in another object"):
+            writer.update("pages", 2, lines=[{"id": 4}])
+        records = [writer.record("pages", number) for number in (1, 2)]
+    ids = [[line["id"] for line in record["lines"]] for record in records]
+    assert ids == [[4, 1], [2]]
+    assert [line["id"] for line in records[0]["refrain"]] == [3, 5]
+
+
+def test_an_object_becomes_one_of_another_type(make_api: MakeAPI) -> None:
+    known = page(1, type="w.Opera", lines=[{"id": 1}])
+    with writing(make_api({"pages": [known]}, types=[Song, Opera])) as writer:
+        writer.update("pages", 1, type="w.Song", lines=[{"id": 2}])
+        writer.add("pages", page(2, 1, type="w.Song", lines=[{"id": 1}]))
+        writer.update("pages", 1, type="w.Opera", refrain=[{"id": 3}])
+        record = writer.record("pages", 1)
+    assert [[line["id"] for line in record[name]] for name in ("lines", "refrain")] == [[2], [3]]
+
+
+class Sleeve(Image):
+    app_label = "w"
+    lines = Children(Line)
+
+
+def test_a_page_and_an_image_with_one_id_have_other_child_objects(make_api: MakeAPI) -> None:
+    content = {"pages": [page(1, type="w.Song")], "images": [image(1, type="w.Sleeve")]}
+    with writing(make_api(content, types=[Song, Sleeve])) as writer:
+        writer.update("images", 1, lines=[{"id": 4}])
+        with pytest.raises(ContentError, match="pages 1, lines: the id 4 stands in another object"):
+            writer.update("pages", 1, lines=[{"id": 4}])
 
 
 def test_nothing_is_changed_after_the_block(api: API) -> None:

@@ -9,20 +9,19 @@ from itertools import chain
 from typing import Any
 
 import peewee
-from peewee import SQL
 
 from flask_contentapi.errors import Problem
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Column, ObjectType, Registry
-from flask_contentapi_peewee.columns import StoredField, stored_field
+from flask_contentapi_peewee.columns import stored_field
 from flask_contentapi_peewee.layouts import CHILDREN, Layout, Stand, Stands, kind_named, name_of
 from flask_contentapi_peewee.rows import (
     BATCH,
     Branch,
+    Replacer,
     batches,
     stored_values,
-    values_of_many,
     words_of_row,
 )
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
@@ -58,6 +57,7 @@ class Mover:
         self._registry = registry
         self._old = old
         self._aside = aside
+        self._replacer = Replacer(tables.engine)
 
     def problems(self, moved: Callable[[EndpointTables, str], bool]) -> Iterator[Problem]:
         """What is wrong with objects as those of the declared types.
@@ -319,9 +319,7 @@ class Mover:
             for row, extras in entries
         ]
         for table in (tables.base, *tables.lineage(label)):
-            self._put(table, rows)
-            for name, many in table.many.items():
-                self._put_many(many, ids, {row["id"]: row[name] for row in rows})
+            self._replacer.put(table, ids, rows)
         self._engine.delete_words(tables.words, ids)
         words = [
             words_of_row(declared, tuple(row[name] for name in declared.column_names))
@@ -336,60 +334,6 @@ class Mover:
         columns = (raw.c.id, raw.c.path_, raw.c.url_path, raw.c.access_)
         found = raw.select(*columns).where(raw.c.id.in_(ids)).tuples()
         return {identity: Branch(*where) for identity, *where in found}
-
-    def _put(self, table: OwnTable, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Puts rows into a table in which some of them may be already."""
-        key = table.fields["id"]
-        raw = self._raw(name_of(table))
-        query = raw.select(raw.c.id).where(raw.c.id.in_([row["id"] for row in rows]))
-        there = {identity for (identity,) in query.tuples()}
-        place = SQL(self._engine.database.param)
-        fields = _in_order(table)
-        update = table.model.update({f: place for _, f in fields if f is not key})
-        insert = table.model.insert({field: place for _, field in fields})
-        old: list[list[Any]] = []
-        new: list[list[Any]] = []
-        for row in rows:
-            values = {name: field.db_value(row[name]) for name, field in fields}
-            if row["id"] not in there:
-                new.append([*values.values()])
-            elif len(values) > 1:
-                old.append([*(v for n, v in values.items() if n != "id"), row["id"]])
-        if old:
-            self._engine.insert(update.where(key == place).sql()[0], old)
-        if new:
-            self._engine.insert(insert.sql()[0], new)
-
-    def _put_many(
-        self, table: OwnTable, ids: Sequence[int], entries: Mapping[int, Iterable[Any]]
-    ) -> None:
-        rows = [
-            values
-            for owner, many in entries.items()
-            for values in values_of_many(table, owner, many)
-        ]
-        if table.child:
-            self._put_children(table, ids, rows)
-            return
-        table.model.delete().where(table.fields["id"].in_(ids)).execute()
-        if rows:
-            place = SQL(self._engine.database.param)
-            fields = _in_order(table)
-            insert = table.model.insert({field: place for _, field in fields})
-            values = [[field.db_value(row[name]) for name, field in fields] for row in rows]
-            self._engine.insert(insert.sql()[0], values)
-
-    def _put_children(
-        self, table: OwnTable, owners: Sequence[int], rows: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Puts child objects into their table; what else those have that stay is kept."""
-        raw = self._raw(name_of(table))
-        there = raw.select(raw.c.id).where(raw.c.owner_.in_(owners)).tuples()
-        gone = [*{identity for (identity,) in there}.difference(row["id"] for row in rows)]
-        for some in batches(gone):
-            table.model.delete().where(table.fields["id"].in_(some)).execute()
-        for batch in batches(rows):
-            self._put(table, batch)
 
     def _forget(self, tables: EndpointTables, table: OwnTable) -> None:
         """Takes the rows out of a table that belong to no object which has some there."""
@@ -406,12 +350,6 @@ class Mover:
     def _raw(self, table: str) -> peewee.Table:
         """A table as it stands in the database."""
         return peewee.Table(table).bind(self._engine.database)
-
-
-def _in_order(table: OwnTable) -> list[tuple[str, StoredField]]:
-    """The columns of a table in the order in which statements have them."""
-    order = [field.name for field in table.model._meta.sorted_fields]
-    return sorted(table.fields.items(), key=lambda named: order.index(named[1].name))
 
 
 def stored_types(tables: EndpointTables) -> list[str]:

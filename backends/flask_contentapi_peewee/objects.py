@@ -17,7 +17,14 @@ from flask_contentapi.registry import ObjectType, Registry
 from flask_contentapi_peewee.engines import Words
 from flask_contentapi_peewee.loading import of_site
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import Branch, Inserter, batches
+from flask_contentapi_peewee.rows import (
+    Branch,
+    Inserter,
+    Replacer,
+    batches,
+    stored_values,
+    words_of_row,
+)
 from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
 
 __all__ = ["Objects", "raise_problems", "refuse"]
@@ -217,21 +224,60 @@ class Objects:
         inserter.flush_rows()
         self._new[endpoint] |= {words[0]: words for words in inserter.words}
 
+    def replace(
+        self,
+        endpoint: str,
+        label: str,
+        row: Row,
+        extras: Mapping[str, Any],
+        branch: Branch | None,
+    ) -> None:
+        """Puts an object in the place of the one with its id; words as :meth:`insert`.
+
+        What its rows have in columns that no type declares any longer stays.
+
+        :param label: the type of the one that is there.
+        :raises ContentError: if one of its child objects has the id of another one's.
+        """
+        self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {row[0]}"), label)
+        self._check_children(endpoint, row)
+        known, ids = self._tables.endpoints[endpoint], [row[0]]
+        own = known.lineage(row[1])
+        self._clear([table for table in known.lineage(label) if table not in own], ids)
+        declared, replacer = self.declared(endpoint, row[1]), Replacer(self._tables.engine)
+        values = stored_values(declared, row, extras, branch)
+        for table in (known.base, *own):
+            replacer.put(table, ids, [values])
+        self._gone[endpoint].update(ids)
+        self._new[endpoint][row[0]] = words_of_row(declared, row)
+
     def _check_children(self, endpoint: str, row: Row) -> None:
         declared = self.declared(endpoint, row[1])
         for name, column in declared.columns.items():
             if column.child is not None:
                 ids = [child[0] for child in row[declared.places[name]]]
-                for taken in self._taken(column.child, ids):
+                for taken in self._taken(column.child, ids, endpoint, row[0]):
                     place = Place(endpoint, 0, f"{endpoint} {row[0]}")
                     refuse(place, name, f"the id {taken} stands in another object already")
 
-    def _taken(self, child: ObjectType, ids: Sequence[int]) -> Iterator[int]:
-        """Those of some ids that child objects of a type have."""
+    def _taken(
+        self, child: ObjectType, ids: Sequence[int], endpoint: str, owner: int
+    ) -> Iterator[int]:
+        """Those of some ids that child objects of a type have which belong to other objects.
+
+        :param endpoint: where the object is served that they are to belong to.
+        :param owner: its id.
+        """
+        mine = {
+            many for table in self._tables.endpoints[endpoint].all for many in table.many.values()
+        }
         for table in self._tables.of_child(child):
-            identity = table.fields["id"]
+            identity, owners = table.fields["id"], table.fields["owner_"]
             for some in batches(ids):
-                query = table.model.select(identity).where(identity.in_(some))
+                others = identity.in_(some)
+                if table in mine:
+                    others &= owners != owner
+                query = table.model.select(identity).where(others)
                 yield from (taken for (taken,) in self._reader.all(query))
 
     def remove(self, endpoint: str, doomed: Sequence[tuple[int, str]]) -> None:
@@ -247,12 +293,17 @@ class Objects:
     def _remove(self, endpoint: str, ids: Sequence[int], labels: Iterable[str]) -> None:
         known = self._tables.endpoints[endpoint]
         own = dict.fromkeys(table for label in labels for table in known.lineage(label))
-        for table in (known.base, *own):
+        self._clear([known.base, *own], ids)
+        self._gone[endpoint].update(ids)
+
+    @staticmethod
+    def _clear(tables: Iterable[OwnTable], ids: Sequence[int]) -> None:
+        """Takes the rows of objects out of tables, with their tags and child objects."""
+        for table in tables:
             for many in table.many.values():
                 owner = many.fields.get("owner_") or many.fields["id"]
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
-        self._gone[endpoint].update(ids)
 
     # Words.
 

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import peewee
 from peewee import SQL
 
 from flask_contentapi.query import Row
 from flask_contentapi.registry import ObjectType
 from flask_contentapi.search import rest_words, title_words
-from flask_contentapi_peewee.columns import ALWAYS, NEVER, microseconds
-from flask_contentapi_peewee.engines import Words, md5
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, StoredField, microseconds
+from flask_contentapi_peewee.engines import Engine, Words, md5
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 from flask_contentapi_peewee.words import tokens
 
@@ -20,6 +21,7 @@ __all__ = [
     "BATCH",
     "Branch",
     "Inserter",
+    "Replacer",
     "batches",
     "derived_columns",
     "stored_values",
@@ -168,3 +170,85 @@ class Inserter:
                 dict.fromkeys(table.fields.values(), place)
             ).sql()[0]
         return self._texts[table]
+
+
+class Replacer:
+    """Writes objects of which some rows may be there; columns that nothing declares keep theirs.
+
+    :param engine: the database.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def put(self, table: OwnTable, ids: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Puts objects into a table, with their tags and child objects.
+
+        :param ids: all ids of which rows may be there.
+        :param rows: for each object its columns, tags and child objects, as stored.
+        """
+        self._put(table, rows)
+        for name, many in table.many.items():
+            entries = [
+                values for row in rows for values in values_of_many(many, row["id"], row[name])
+            ]
+            if many.child:
+                self._put_children(many, ids, entries)
+            else:
+                self._put_tags(many, ids, entries)
+
+    def _put(self, table: OwnTable, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Puts rows into a table in which some of them may be already."""
+        key = table.fields["id"]
+        raw = self._raw(table)
+        query = raw.select(raw.c.id).where(raw.c.id.in_([row["id"] for row in rows]))
+        there = {identity for (identity,) in query.tuples()}
+        place = SQL(self._engine.database.param)
+        fields = _in_order(table)
+        update = table.model.update({f: place for _, f in fields if f is not key})
+        old: list[list[Any]] = []
+        new: list[Mapping[str, Any]] = []
+        for row in rows:
+            if row["id"] not in there:
+                new.append(row)
+            elif len(fields) > 1:
+                values = [field.db_value(row[name]) for name, field in fields if name != "id"]
+                old.append([*values, row["id"]])
+        if old:
+            self._engine.insert(update.where(key == place).sql()[0], old)
+        self._insert(table, new)
+
+    def _insert(self, table: OwnTable, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            place = SQL(self._engine.database.param)
+            fields = _in_order(table)
+            insert = table.model.insert({field: place for _, field in fields})
+            values = [[field.db_value(row[name]) for name, field in fields] for row in rows]
+            self._engine.insert(insert.sql()[0], values)
+
+    def _put_tags(
+        self, table: OwnTable, ids: Sequence[int], rows: Sequence[Mapping[str, Any]]
+    ) -> None:
+        table.model.delete().where(table.fields["id"].in_(ids)).execute()
+        self._insert(table, rows)
+
+    def _put_children(
+        self, table: OwnTable, owners: Sequence[int], rows: Sequence[Mapping[str, Any]]
+    ) -> None:
+        raw = self._raw(table)
+        there = raw.select(raw.c.id).where(raw.c.owner_.in_(owners)).tuples()
+        gone = [*{identity for (identity,) in there}.difference(row["id"] for row in rows)]
+        for some in batches(gone):
+            table.model.delete().where(table.fields["id"].in_(some)).execute()
+        for batch in batches(rows):
+            self._put(table, batch)
+
+    def _raw(self, table: OwnTable) -> peewee.Table:
+        """A table as it stands in the database."""
+        return peewee.Table(table.model._meta.table_name).bind(self._engine.database)
+
+
+def _in_order(table: OwnTable) -> list[tuple[str, StoredField]]:
+    """The columns of a table in the order in which statements have them."""
+    order = [field.name for field in table.model._meta.sorted_fields]
+    return sorted(table.fields.items(), key=lambda named: order.index(named[1].name))

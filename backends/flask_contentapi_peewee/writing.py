@@ -133,8 +133,7 @@ class Writer:
         row, extras = self._read(endpoint, {**known, **changes})
         tree = self._tables.endpoints[endpoint].endpoint.tree
         branch = self._branches.revise(place, self._values(row)) if tree else None
-        self._objects.remove(endpoint, [(id, known["type"])])
-        self._objects.insert(endpoint, row, extras, branch)
+        self._objects.replace(endpoint, known["type"], row, extras, branch)
         self._note(endpoint, id, changes.keys())
 
     def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
