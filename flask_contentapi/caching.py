@@ -22,6 +22,8 @@ from flask_contentapi.query import Viewer
 from flask_contentapi.signals import EVERYTHING
 
 if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
     from flask_contentapi.extension import State
 
 __all__ = ["Freshness", "tag_header"]
@@ -54,6 +56,16 @@ def _digest(*parts: Any) -> str:
     """A short text that stands for all that shapes an answer."""
     words = (sorted(part) if isinstance(part, frozenset) else part for part in parts)
     return blake2b("\0".join(map(str, words)).encode(), digest_size=16).hexdigest()
+
+
+class NotModified(Response):
+    """What a client gets that has the answer already: no body, and no headers about one."""
+
+    default_status = 304
+    default_mimetype = None
+
+    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
+        return self.headers
 
 
 class Freshness:
@@ -120,7 +132,7 @@ class Freshness:
 
     def not_modified(self) -> Response:
         """What tells the client so, with the very tag that it has."""
-        response = Response((), "304 NOT MODIFIED", mimetype="application/json")
+        response = NotModified(())
         self._mark(response.headers, is_whole=True)
         return response
 
