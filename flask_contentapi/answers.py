@@ -15,6 +15,8 @@ from flask import Response
 
 __all__ = ["Answers"]
 
+#: What an answer has of its own each time that it is given.
+_OWN = ("Cache-Control", "ETag")
 #: What an answer takes besides its body and the texts of its headers, in bytes.
 _OVERHEAD = 1024
 
@@ -44,7 +46,7 @@ class Answers:
         self._lock = Lock()
 
     def find(self, key: str | None) -> Response | None:
-        """The answer with a key, without its lifetime; None if it is not kept."""
+        """The answer with a key, without its lifetime and tag; None if it is not kept."""
         if key is None or not self._size:
             return None
         with self._lock:
@@ -58,7 +60,7 @@ class Answers:
         if response.status_code == 304:
             # It says nothing to a client that has no answer yet.
             return
-        headers = [(name, value) for name, value in response.headers if name != "Cache-Control"]
+        headers = [(name, value) for name, value in response.headers if name not in _OWN]
         # What orjson makes is a part of something longer, which would be kept as a whole.
         body = bytes(memoryview(response.get_data()))
         answer = _Answer(body, response.status_code, headers)

@@ -152,11 +152,11 @@ class Freshness:
 
         :param is_whole: whether it is the answer itself, and not where to find it.
         """
-        headers["Cache-Control"] = self._lifetime()
+        headers.add("Cache-Control", self._lifetime())
         if is_whole and self.tag is not None:
-            headers["ETag"] = self._known or f'"{self.tag}"'
+            headers.add("ETag", self._known or f'"{self.tag}"')
         if self._state.can_view is not None:
-            headers["Vary"] = _VARY
+            headers.add("Vary", _VARY)
 
     def _lifetime(self) -> str:
         private = self._viewer.pages or self._viewer.collections
