@@ -297,7 +297,8 @@ def test_objects_of_the_only_type_of_an_endpoint_keep_what_they_have(backend: st
     address, record = fresh_address(backend), image(1, type="x.Picture", credit="Cy")
     stored_at(address, [UNSEARCHED], {"images": [record]})
     api = site_at(address, [])
-    api.backend.migrate()
+    said = "The type x.Picture is not declared any more; its 1 object keeps what it has."
+    assert api.backend.migrate() == [said]
     assert api.dump() == {"images": [record]}
 
 
@@ -314,6 +315,88 @@ def test_a_field_that_a_base_has_again_is_new_to_types_made_meanwhile(backend: s
     api.backend.migrate()
     found = api.items("pages/?type=x.Base&fields=_,more&order=id")
     assert found == [{"more": "a"}, {"more": "m"}]
+
+
+def test_a_field_that_comes_back_is_new_to_objects_made_meanwhile(backend: str) -> None:
+    address = fresh_address(backend)
+    more, less = (
+        typed(Page, "A", m=fields.Integer(), **own)
+        for own in ({"n": fields.Integer(load_default=4)}, {})
+    )
+    stored_at(address, [more], {"pages": [page(1, type="x.A", n=7)]})
+    between = site_at(address, [less, OTHER])
+    between.backend.migrate()
+    with writing(between) as writer:
+        writer.add("pages", page(2, 1, type="x.A"))
+    api = site_at(address, [more, OTHER])
+    assert api.backend.migrate() == ["x.A.n is declared again."]
+    assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
+
+
+def test_a_type_can_go_below_another_and_back(backend: str) -> None:
+    address, base = fresh_address(backend), typed(Page, "Base", n=fields.Integer(load_default=4))
+    alone, below = (typed(above, "A", m=fields.Integer()) for above in (Page, base))
+    pages = [page(1, type="x.Base", n=1), page(2, 1, type="x.A", m=2)]
+    known = meaning(stored_at(address, [base, alone], {"pages": pages}))
+    api = site_at(address, [base, below])
+    assert api.backend.migrate() == ["The objects of x.A stand in other tables."]
+    assert api.items("pages/?type=x.Base&fields=_,n&order=id") == [{"n": 1}, {"n": 4}]
+    site_at(address, [base, alone]).backend.migrate()
+    assert meaning(site_at(address, [base, alone])) == known
+
+
+def test_a_type_can_go_below_a_new_one(backend: str) -> None:
+    address, base = fresh_address(backend), typed(Page, "Base", n=fields.Integer(load_default=4))
+    alone, below = (typed(above, "A", m=fields.Integer()) for above in (Page, base))
+    stored_at(address, [alone], {"pages": [page(1, type="x.A", m=2)]})
+    api = site_at(address, [base, below])
+    api.backend.migrate()
+    assert api.items("pages/?type=x.Base&fields=_,n") == [{"n": 4}]
+
+
+def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) -> None:
+    address, base = fresh_address(backend), typed(Page, "Base", n=fields.Integer())
+    own = typed(Page, "A", m=fields.Integer(), n=fields.Integer(load_default=4))
+    less, below = (typed(above, "A", m=fields.Integer()) for above in (Page, base))
+    stored_at(address, [own], {"pages": [page(1, type="x.A", n=7)]})
+    for types in ([base, below], [base, less]):
+        between = site_at(address, types)
+        between.backend.migrate()
+    with writing(between) as writer:
+        writer.add("pages", page(2, 1, type="x.A"))
+    api = site_at(address, [base, own])
+    assert api.backend.migrate() == ["x.A.n is declared again."]
+    assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
+
+
+LOW_KID, HIGH_KID = (
+    type("Kid", (ChildObject,), {"app_label": "x", "api_fields": [*own], **own})
+    for own in (
+        {"name": fields.String()},
+        {"name": fields.String(), "rank": fields.Integer(load_default=4)},
+    )
+)
+
+
+def test_a_field_that_child_objects_have_again_is_new_to_those_made_meanwhile(backend: str) -> None:
+    address = fresh_address(backend)
+    low, high = (typed(Page, "A", kids=Children(kid)) for kid in (LOW_KID, HIGH_KID))
+    stored_at(address, [high], {"pages": [page(1, type="x.A", kids=[{"id": 1, "rank": 1}])]})
+    between = site_at(address, [low, OTHER])
+    between.backend.migrate()
+    with writing(between) as writer:
+        writer.update("pages", 1, kids=[{"id": 1}, {"name": "owl"}])
+    api = site_at(address, [high, OTHER, PICTURE])
+    api.backend.migrate()
+    assert api.json("pages/1/?fields=_,kids(_,rank)") == {"kids": [{"rank": 1}, {"rank": 4}]}
+
+
+def test_tables_that_others_fill_as_before_stay_theirs(backend: str) -> None:
+    address, base = fresh_address(backend), typed(Page, "Base", it=Tags())
+    stored_at(address, [base, typed(base, "A")], {"pages": [page(1, type="x.Base", it=["a"])]})
+    api = site_at(address, [base, typed(Page, "A", it=fields.Integer())])
+    api.backend.migrate()
+    assert api.items("pages/?type=x.Base&it=a&fields=_,it") == [{"it": ["a"]}]
 
 
 def test_the_only_column_of_a_type_comes_back_with_what_it_had(backend: str) -> None:
@@ -368,6 +451,21 @@ def test_a_removed_field_comes_back_in_objects_that_were_changed_meanwhile(backe
     assert api.json(path) == {"title": "New", **known, "kids": kids}
 
 
+def test_tags_of_an_object_that_is_gone_are_not_those_of_another_type(backend: str) -> None:
+    address = fresh_address(backend)
+    less, more = (typed(Page, "Base", n=fields.Integer(), **own) for own in ({}, {"tags": Tags()}))
+    pages = [page(1, type="x.Base"), page(2, 1, type="x.Base", tags=["a"])]
+    stored_at(address, [more], {"pages": pages})
+    between = site_at(address, [less, typed(less, "A")])
+    between.backend.migrate()
+    with writing(between) as writer:
+        writer.delete("pages", 2)
+        writer.add("pages", page(2, 1, type="x.A"))
+    api = site_at(address, [more, typed(more, "A")])
+    api.backend.migrate()
+    assert api.json("pages/2/?fields=_,tags") == {"tags": []}
+
+
 class OtherKid(ChildObject):
     app_label = "x"
     name = fields.String()
@@ -414,6 +512,44 @@ def test_fields_that_child_objects_have_lost_meanwhile_do_not_come_back(backend:
         {"name": "jay", "rank": None},
         {"name": "owl", "rank": None},
     ]
+
+
+#: What is changed while a type is gone, and what its type has when it is back.
+UNFIT: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "no field": ({"n": 8}, {}, "pages 1, n: there is no such field"),
+    "no field of child objects": (
+        {"kids": [{"id": 3, "rank": 8}]},
+        {"kids": Children(LESS_KID)},
+        "pages 1, kids[0], rank: there is no such field",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "own", "said"), UNFIT.values(), ids=UNFIT)
+def test_what_was_changed_meanwhile_and_does_not_fit_is_named_and_stays(
+    backend: str, changes: dict[str, Any], own: dict[str, Any], said: str
+) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A], content())
+    for types in ([typed(Page, "A", n=fields.Integer()), OTHER], [OTHER]):
+        gone = site_at(address, types)
+        gone.backend.migrate()
+    with writing(gone) as writer:
+        writer.update("pages", 1, **changes)
+    known = gone.dump()
+    with pytest.raises(ContentError) as caught:
+        site_at(address, [typed(Page, "A", **own), OTHER]).backend.migrate()
+    assert str(caught.value).startswith(said)
+    assert gone.dump() == known
+
+
+def test_objects_of_undeclared_types_are_found_by_what_their_endpoint_has(backend: str) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [PICTURE], {"images": [image(1, type="x.Unknown", credit="Cy")]})
+    for types, found in (([UNSEARCHED], []), ([PICTURE], [1])):
+        api = site_at(address, types)
+        api.backend.migrate()
+        assert api.ids("images/?search=cy") == found
 
 
 def test_objects_of_undeclared_types_keep_what_their_endpoint_has_no_more(backend: str) -> None:
@@ -504,6 +640,21 @@ def test_values_that_do_not_fit_are_named_and_stay(
     assert (old.dump(), old.get("pages/1/").data) == known
 
 
+def test_a_field_of_child_objects_can_store_something_else_and_go_back(backend: str) -> None:
+    address = fresh_address(backend)
+    first, second = (
+        typed(Page, "A", kids=Children(type("Kid", (ChildObject,), {"app_label": "x", **own})))
+        for own in ({"rank": fields.Integer()}, {"rank": fields.Float()})
+    )
+    known = meaning(
+        stored_at(address, [first], {"pages": [page(1, type="x.A", kids=[{"id": 1, "rank": 7}])]})
+    )
+    for types in ([second], [first], [second]):
+        api = site_at(address, types)
+        api.backend.migrate()
+        assert meaning(api) == known
+
+
 class Kin(ChildObject):
     app_label = "x"
     name = fields.String()
@@ -539,6 +690,20 @@ def test_child_objects_that_would_have_the_same_id_are_named_and_stay(
     assert old.dump() == known
 
 
+def test_child_objects_of_pages_and_images_have_other_ids(backend: str) -> None:
+    address, cover = fresh_address(backend), typed(Image, "Cover", kids=Children(Kid))
+    kids = [{"id": 7, "name": "owl"}]
+    content = {
+        "pages": [page(1, type="x.B", kids=kids)],
+        "images": [image(1, type="x.Cover", kids=kids)],
+    }
+    old = stored_at(address, [UNLIKE, cover], content)
+    known = old.dump()
+    with pytest.raises(ContentError, match=r"pages 1, kids.* 7 "):
+        site_at(address, [ROOT, typed(ROOT, "B"), cover]).backend.migrate()
+    assert old.dump() == known
+
+
 KINDS = [
     (fields.Integer(), fields.Decimal(places=0), 7),
     (fields.Decimal(places=2), fields.Float(), "0.50"),
@@ -552,12 +717,13 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("was", "is_now", "value"), KINDS, ids=range(len(KINDS)))
+@pytest.mark.parametrize("name", ["A", "A" * 60], ids=["A", "long"])
 def test_a_field_can_store_something_else_and_go_back(
-    backend: str, was: Any, is_now: Any, value: Any
+    backend: str, was: Any, is_now: Any, value: Any, name: str
 ) -> None:
     address = fresh_address(backend)
-    first, second = (typed(Page, "A", it=field) for field in (was, is_now))
-    old = stored_at(address, [first], {"pages": [page(1, type="x.A", it=value)]})
+    first, second = (typed(Page, name, it=field) for field in (was, is_now))
+    old = stored_at(address, [first], {"pages": [page(1, type=f"x.{name}", it=value)]})
     known = (old.dump(), old.get("pages/1/").data)
     for types in ([second], [first], [second], [first]):
         api = site_at(address, types)

@@ -198,14 +198,15 @@ class Migration:
         return f"The type {label} is not declared any more{kept}."
 
     def _moves(self, label: str, old: Stands, new: Stands) -> Iterator[str]:
-        left = self._old.left.get(label, {})
+        left, rows = self._old.left.get(label, {}), self._old.rows[label]
+        there = {(table, column) for table in rows for column in self._old.columns[table]}
         for field, stand in new.items():
             before = old.get(field) or left.get(field)
             if before is not None and before.table != stand.table:
                 yield f"{label}.{field} moves from {before.table} to {stand.table}."
-            elif field not in old and field in left:
+            elif field not in old and (field in left or (stand.table, field) in there):
                 yield f"{label}.{field} is declared again."
-        was, will = {*self._old.rows[label]}, {*self._new.rows[label]}
+        was, will = {*rows}, {*self._new.rows[label]}
         unused = (_tables_of(old.values()) | was) - self._new.columns.keys()
         moved = {old[field].table for field in old.keys() & new.keys()}
         for table in sorted(unused - moved):
@@ -227,9 +228,7 @@ class Migration:
             return True
         if any(self._was_there(field, new[field]) for field in new.keys() - old.keys()):
             return True
-        was, will = {*self._old.rows[label]}, {*self._new.rows[label]}
-        fewer = (was - will) & self._new.columns.keys()
-        return bool(fewer or will - was)
+        return not {*self._new.rows[label]} <= {*self._old.rows[label]}
 
     def _differs(self, old: Stand, new: Stand) -> bool:
         """Whether a field stands elsewhere, or as something else."""
