@@ -26,7 +26,7 @@ from tests.api import API
 from tests.databases import on_databases, storage, writing
 from tests.samples import image, page
 from tests.stores import fresh_address
-from tests.test_sql_interrupted import Steps, killed, some_of
+from tests.test_sql_interrupted import Steps, indexes, killed, some_of
 
 pytestmark = on_databases
 
@@ -225,6 +225,14 @@ def test_a_killed_move_loses_nothing(backend: str, before: Types, after: Types) 
     assert (api.dump(), answers(api)) == (wanted.dump(), answers(wanted))
 
 
+def test_new_fields_have_the_indexes_of_new_tables(backend: str) -> None:
+    address, less = fresh_address(backend), typed(Page, "A", tags=Tags())
+    stored_at(address, [less], {})
+    api = site_at(address, [MORE])
+    api.backend.migrate()
+    assert indexes(api) == indexes(stored_at(fresh_address(backend), [MORE], {}))
+
+
 # While a type is not declared.
 
 
@@ -247,6 +255,22 @@ def test_what_is_changed_while_a_type_is_gone_is_there_when_it_is_back(backend: 
         writer.add("pages", page(1, type="x.A", kids=[{"id": 1, "name": "rook"}]))
         writer.add("pages", page(3, 1, type="x.A"))
     assert api.json("pages/1/?fields=_,txt,tags") == {"txt": "", "tags": []}
+
+
+def test_child_objects_of_what_is_deleted_while_a_type_is_gone_leave_their_ids(
+    backend: str,
+) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A], content())
+    gone = site_at(address, [OTHER])
+    gone.backend.migrate()
+    with writing(gone) as writer:
+        writer.delete("pages", 1, descendants=True)
+    api = site_at(address, [A])
+    api.backend.migrate()
+    with writing(api) as writer:
+        writer.add("pages", page(9, type="x.A", kids=[{"id": 3, "name": "tit"}]))
+    assert api.json("pages/9/?fields=_,kids(_,id)") == {"kids": [{"id": 3}]}
 
 
 def test_what_is_loaded_while_a_type_is_gone_is_all_that_is_there(backend: str) -> None:
@@ -291,6 +315,15 @@ def test_a_type_can_come_back_without_the_fields_it_had(backend: str) -> None:
     assert meaning(api)["pages"] == [without_nothing(page(1, type="x.A"))]
     site_at(address, [A]).backend.migrate()
     assert meaning(site_at(address, [A])) == known
+
+
+def test_a_type_without_fields_comes_and_goes_without_a_migration(backend: str) -> None:
+    address, plain = fresh_address(backend), typed(Page, "A")
+    stored_at(address, [plain], {"pages": [page(1, type="x.A")]})
+    site_at(address, [OTHER]).backend.migrate()
+    api = site_at(address, [plain, OTHER])
+    assert api.ids("pages/?type=x.A") == [1]
+    assert [*api.backend.migrate()] == []
 
 
 def test_objects_of_the_only_type_of_an_endpoint_keep_what_they_have(backend: str) -> None:
@@ -512,6 +545,23 @@ def test_fields_that_child_objects_have_lost_meanwhile_do_not_come_back(backend:
         {"name": "jay", "rank": None},
         {"name": "owl", "rank": None},
     ]
+
+
+def test_a_field_is_required_of_a_type_that_comes_back_with_values_for_it(backend: str) -> None:
+    address = fresh_address(backend)
+    less, more = (
+        typed(Page, "A", n=fields.Integer(), **own)
+        for own in ({}, {"more": fields.Integer(required=True)})
+    )
+    pages = [page(1, type="x.A", n=7), page(2, 1, type="x.Other", note="wind")]
+    stored_at(address, [less, OTHER], {"pages": pages})
+    gone = site_at(address, [OTHER])
+    gone.backend.migrate()
+    with writing(gone) as writer:
+        writer.update("pages", 1, more=8)
+    api = site_at(address, [more, OTHER])
+    api.backend.migrate()
+    assert api.json("pages/1/?fields=_,n,more") == {"n": 7, "more": 8}
 
 
 #: What is changed while a type is gone, and what its type has when it is back.

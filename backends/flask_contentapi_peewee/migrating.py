@@ -279,12 +279,10 @@ class Migration:
         }
         kept.places = {**gone, **self._new.places}
         kept.rows = {**{label: self._old.rows[label] for label in gone}, **self._new.rows}
-        searched = {
-            label: columns
-            for label, columns in self._old.searched.items()
-            if label in gone or label not in self._old.places
+        kept.searched = {
+            **{label: self._old.searched[label] for label in gone},
+            **self._new.searched,
         }
-        kept.searched = {**searched, **self._new.searched}
         for label, stands in kept.places.items():
             had = [self._old.left, self._old.gone, self._old.places]
             _put_some(kept.left, label, self._staying(label, had, stands))
