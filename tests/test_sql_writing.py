@@ -280,6 +280,13 @@ def test_a_moved_page_is_told_of_with_all_below_it(api: API) -> None:
         assert {"pages-3", "pages-5", "pages-6"} <= writer.tags()
 
 
+def test_the_first_language_is_that_of_all_pages(make_api: MakeAPI) -> None:
+    with writing(make_api({"pages": [page(1)]})) as writer:
+        writer.put_locale("fr")
+        writer.put_locale("en")
+        assert writer.record("pages", 1)["locale"] == "fr"
+
+
 def test_there_is_one_translation_in_each_language(api: API) -> None:
     with writing(api) as writer:
         writer.translate(3, "fr")
