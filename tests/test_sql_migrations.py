@@ -398,8 +398,23 @@ def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) 
     with writing(between) as writer:
         writer.add("pages", page(2, 1, type="x.A"))
     api = site_at(address, [base, own])
-    assert api.backend.migrate() == ["x.A.n is declared again."]
+    assert api.backend.migrate() == ["x.A.n moves from contentapi_x_base to contentapi_x_a."]
     assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
+
+
+def test_a_type_that_leaves_a_base_and_comes_back_has_what_it_had(backend: str) -> None:
+    address = fresh_address(backend)
+    base = typed(Page, "Base", n=fields.Integer(), tags=Tags(), kids=Children(Kid))
+    below, alone = (typed(above, "A", m=fields.Integer()) for above in (base, Page))
+    had: dict[str, Any] = {"n": 7, "m": 8, "tags": ["owl"], "kids": [{"id": 1, "name": "Ann"}]}
+    first = stored_at(address, [base, below], {"pages": [page(1, type="x.A", **had)]})
+    before = first.json("pages/1/?fields=*")
+    between = site_at(address, [base, alone])
+    between.backend.migrate()
+    assert between.json("pages/1/?fields=_,m") == {"m": 8}
+    api = site_at(address, [base, below])
+    api.backend.migrate()
+    assert api.json("pages/1/?fields=*") == before
 
 
 LOW_KID, HIGH_KID = (

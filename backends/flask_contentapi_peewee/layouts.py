@@ -24,6 +24,7 @@ __all__ = [
     "kind_of_column",
     "layout_of",
     "name_of",
+    "tables_of",
 ]
 
 #: The entries of a layout that are about types.
@@ -159,6 +160,11 @@ def all_tables(tables: Tables) -> Iterator[OwnTable]:
 def name_of(table: OwnTable) -> str:
     """What a table is called in the database."""
     return str(table.model._meta.table_name)
+
+
+def tables_of(stands: Iterable[Stand]) -> set[str]:
+    """The tables in which fields stand."""
+    return {stand.table for stand in stands}
 
 
 def kind_of_column(table: OwnTable, column: str) -> str:

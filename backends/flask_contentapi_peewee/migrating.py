@@ -36,6 +36,7 @@ from flask_contentapi_peewee.layouts import (
     kind_of_column,
     layout_of,
     name_of,
+    tables_of,
 )
 from flask_contentapi_peewee.moving import Mover, stored_types
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
@@ -207,13 +208,13 @@ class Migration:
             elif field not in old and (field in left or (stand.table, field) in there):
                 yield f"{label}.{field} is declared again."
         was, will = {*rows}, {*self._new.rows[label]}
-        unused = (_tables_of(old.values()) | was) - self._new.columns.keys()
+        unused = (tables_of(old.values()) | was) - self._new.columns.keys()
         moved = {old[field].table for field in old.keys() & new.keys()}
         for table in sorted(unused - moved):
             yield f"Nothing of {label} is kept in {table} from now on; it stays as it is."
         fewer = (was - will) & self._new.columns.keys()
         more = will - was - {name_of(table) for table in self._created}
-        if (fewer | more) - moved - _tables_of(new[f] for f in old.keys() & new.keys()):
+        if (fewer | more) - moved - tables_of(new[f] for f in old.keys() & new.keys()):
             yield f"The objects of {label} stand in other tables."
 
     def _is_moved(self, endpoint: EndpointTables, label: str) -> bool:
@@ -305,12 +306,7 @@ class Migration:
     def _staying(self, label: str, known: Iterable[dict[str, Stands]], stands: Stands) -> Stands:
         """Those of the fields that a type has had whose values stay where they are."""
         had = {f: stand for at in known for f, stand in at.get(label, {}).items()}
-        mine = _tables_of(stands.values()) | {*self._new.rows.get(label, ())}
-        return {
-            field: stand
-            for field, stand in had.items()
-            if field not in stands and (stand.table in mine or stand.table not in self._new.columns)
-        }
+        return {field: stand for field, stand in had.items() if field not in stands}
 
     @property
     def reindexed(self) -> list[str]:
@@ -347,7 +343,7 @@ class Migration:
 
     def move_objects(self) -> None:
         """Writes the objects to where they belong now."""
-        self._mover.move(self._is_moved)
+        self._mover.move(self._is_moved, self.layout.left)
 
     def _unfilled(self) -> Iterator[Problem]:
         """Looks for required fields that have no value in objects that stay where they are."""
@@ -430,10 +426,6 @@ class Migration:
     @property
     def _migrator(self) -> Any:
         return SchemaMigrator.from_database(self._database)
-
-
-def _tables_of(stands: Any) -> set[str]:
-    return {stand.table for stand in stands}
 
 
 def _put_some(known: dict[str, Stands], label: str, stands: Stands) -> None:

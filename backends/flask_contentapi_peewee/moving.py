@@ -15,7 +15,15 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Column, ObjectType, Registry
 from flask_contentapi_peewee.columns import stored_field
-from flask_contentapi_peewee.layouts import CHILDREN, Layout, Stand, Stands, kind_named, name_of
+from flask_contentapi_peewee.layouts import (
+    CHILDREN,
+    Layout,
+    Stand,
+    Stands,
+    kind_named,
+    name_of,
+    tables_of,
+)
 from flask_contentapi_peewee.rows import (
     BATCH,
     Branch,
@@ -113,10 +121,13 @@ class Mover:
                 if many.child is child and name in used and "owner_" in old.columns[name]:
                     yield tables, name
 
-    def move(self, moved: Callable[[EndpointTables, str], bool]) -> None:
+    def move(
+        self, moved: Callable[[EndpointTables, str], bool], left: Mapping[str, Stands]
+    ) -> None:
         """Writes objects to where they belong, with their words.
 
         :param moved: whether the objects of a type are to be moved.
+        :param left: where the values of removed fields stay, by type.
         """
         reader = RecordReader(self._registry, logs=False)
         for tables, label in self._moved(moved):
@@ -125,7 +136,7 @@ class Mover:
                 self._write(tables, label, ids, entries)
         for tables in self._tables.endpoints.values():
             for table in tables.all:
-                self._forget(tables, table)
+                self._forget(tables, table, left)
 
     def _moved(
         self, moved: Callable[[EndpointTables, str], bool]
@@ -335,17 +346,19 @@ class Mover:
         found = raw.select(*columns).where(raw.c.id.in_(ids)).tuples()
         return {identity: Branch(*where) for identity, *where in found}
 
-    def _forget(self, tables: EndpointTables, table: OwnTable) -> None:
-        """Takes the rows out of a table that belong to no object which has some there."""
+    def _forget(self, tables: EndpointTables, own: OwnTable, left: Mapping[str, Stands]) -> None:
+        """Takes the rows out of a table and of those that belong to it whose objects have none
+        there, nor values of removed fields."""
         base = tables.base
-        there = base.model.select(base.fields["id"])
-        if table is not base:
-            labels = [name for name in tables.endpoint.types if table in tables.lineage(name)]
-            there = there.where(base.fields["type"].in_(labels))
-            table.model.delete().where(table.fields["id"].not_in(there)).execute()
-        for many in table.many.values():
-            owner = many.fields["owner_" if many.child else "id"]
-            many.model.delete().where(owner.not_in(there)).execute()
+        for table in (own, *own.many.values()):
+            there = base.model.select(base.fields["id"])
+            if own is not base:
+                labels = [name for name in tables.endpoint.types if own in tables.lineage(name)]
+                labels += [n for n, at in left.items() if name_of(table) in tables_of(at.values())]
+                there = there.where(base.fields["type"].in_(labels))
+            if table is not base:
+                owner = table.fields["owner_" if table.child else "id"]
+                table.model.delete().where(owner.not_in(there)).execute()
 
     def _raw(self, table: str) -> peewee.Table:
         """A table as it stands in the database."""
