@@ -31,7 +31,8 @@ RETURN = 60
 #: What is not percent-encoded in a user name and a password although it has to be.
 _UNENCODED = re.compile(r"@|%(?![0-9A-Fa-f]{2})")
 
-_POOL_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
+_FILE_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
+_POOL_OPTIONS = {**_FILE_OPTIONS, "recheck": float}
 
 
 def sqlite(address: str, root: Path) -> SQLitePool:
@@ -48,8 +49,10 @@ def sqlite(address: str, root: Path) -> SQLitePool:
             f"sqlite:{address} names no file; use sqlite:///site.db, with a fourth slash for "
             "an absolute path."
         )
-    for option in _others(query):
-        raise ConfigurationError(f"{option} is no option; there are {', '.join(_POOL_OPTIONS)}.")
+    for option, _ in parse_qsl(query):
+        if option not in _FILE_OPTIONS:
+            known = ", ".join(_FILE_OPTIONS)
+            raise ConfigurationError(f"{option} is no option; there are {known}.")
     options = _pool(query)
     # A file that is not there must not come into being by being looked for.
     pool = SQLitePool(

@@ -11,6 +11,7 @@ import os
 import random
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -69,11 +70,20 @@ class ConnectionLost(Exception):
 
 
 class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
-    """Connections that are used again and again."""
+    """Connections that are used again and again.
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    :param recheck: for how long it need not be known that others have changed something, in s.
+    """
+
+    def __init__(self, *args: Any, recheck: float = 0.0, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._recheck = recheck
         _pools.add(self)
+
+    def mark(self) -> object:
+        """What is the same as long as it need not be asked whether others have changed something;
+        None if it is to be asked each time."""
+        return time.monotonic() // self._recheck if self._recheck > 0 else None
 
     def has_lost(self) -> bool:
         """Whether the connection that this thread has open is none any more."""
@@ -176,7 +186,6 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
         super().__init__(name, factory=_FileConnection, check_same_thread=False, **options)
 
     def mark(self) -> object:
-        """What is another one after every change of the file; None if it cannot be known."""
         with self._watch_lock, suppress(sqlite3.Error):
             if self._watching is None or self._watching.file != self._identity():
                 self._end_watching()

@@ -22,7 +22,7 @@ from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.connections import Pool, SQLitePool, file_of
+from flask_contentapi_peewee.connections import Pool, file_of
 from flask_contentapi_peewee.conversions import (
     Conversion,
     MariaDBConversion,
@@ -85,9 +85,12 @@ class Engine(ABC):
                 database.close_all()
 
     def mark(self) -> object:
-        """What is another one after every change of what is read; None if asking for the version
-        is the only way to know."""
-        return None
+        """What is the same as long as what was read last is still good; None if asking for the
+        version is the only way to know."""
+        if not isinstance(self.reading, Pool) or not self.reading.is_closed():
+            # A connection that is open may have changes that nobody else sees yet.
+            return None
+        return self.reading.mark()
 
     def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
         """All rows that a query gives.
@@ -245,12 +248,6 @@ class SQLite(Engine):
     @classmethod
     def connect(cls, address: str, root: Path) -> SQLite:
         return cls(addresses.sqlite(address, root))
-
-    def mark(self) -> object:
-        if not isinstance(self.reading, SQLitePool) or not self.reading.is_closed():
-            # A connection that is open may have changes that nobody else sees yet.
-            return None
-        return self.reading.mark()
 
     def create(self) -> None:
         file = file_of(self.database)
