@@ -402,9 +402,12 @@ def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) 
     assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
 
 
+FULL_BASE = typed(Page, "Base", n=fields.Integer(), tags=Tags(), kids=Children(Kid))
+
+
 def test_a_type_that_leaves_a_base_and_comes_back_has_what_it_had(backend: str) -> None:
     address = fresh_address(backend)
-    base = typed(Page, "Base", n=fields.Integer(), tags=Tags(), kids=Children(Kid))
+    base = FULL_BASE
     below, alone = (typed(above, "A", m=fields.Integer()) for above in (base, Page))
     had: dict[str, Any] = {"n": 7, "m": 8, "tags": ["owl"], "kids": [{"id": 1, "name": "Ann"}]}
     first = stored_at(address, [base, below], {"pages": [page(1, type="x.A", **had)]})
@@ -415,6 +418,35 @@ def test_a_type_that_leaves_a_base_and_comes_back_has_what_it_had(backend: str) 
     api = site_at(address, [base, below])
     api.backend.migrate()
     assert api.json("pages/1/?fields=*") == before
+
+
+@pytest.mark.parametrize(
+    ("types", "between"),
+    [
+        ([FULL_BASE, typed(FULL_BASE, "A")], [FULL_BASE, typed(Page, "A")]),
+        ([typed(Page, "A", **full())], [typed(Page, "A")]),
+    ],
+    ids=["of a base", "of its own"],
+)
+def test_nothing_of_an_object_that_was_deleted_comes_back(
+    backend: str, types: Types, between: Types
+) -> None:
+    address = fresh_address(backend)
+    had: dict[str, Any] = {"n": 7, "tags": ["owl"], "kids": [{"id": 1, "name": "Ann"}]}
+    pages = [page(1), page(2, 1, type="x.A", **had), page(3, 1, type="x.A")]
+    stored_at(address, types, {"pages": pages})
+    less = site_at(address, between)
+    less.backend.migrate()
+    with writing(less) as writer:
+        writer.delete("pages", 2)
+        writer.add("pages", page(2, 1, type="x.A"))
+    api = site_at(address, types)
+    api.backend.migrate()
+    again, new = api.items("pages/?type=x.A&fields=_,n,tags,kids&order=id")
+    assert again == new
+    with writing(api) as writer:
+        writer.update("pages", 3, kids=[{"id": 1, "name": "Bea"}])
+    assert api.json("pages/3/?fields=_,kids(_,name)") == {"kids": [{"name": "Bea"}]}
 
 
 LOW_KID, HIGH_KID = (

@@ -132,6 +132,25 @@ def test_a_change_while_a_client_is_told_that_there_is_none_is_seen_next(address
     assert conditional(here, tag) == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "add"),
+    [
+        ("pages/?site=b.example", lambda w: w.put_site(hostname="b.example", root_page=1)),
+        ("pages/?child_of=100", lambda w: w.add("pages", page(100, 1))),
+        ("pages/100/", lambda w: w.add("pages", page(100, 1))),
+    ],
+    ids=["site", "parent", "page"],
+)
+def test_what_is_missing_is_there_when_somebody_else_has_added_it(
+    address: str, path: str, add: Callable[[Writer], object]
+) -> None:
+    here = api_at(address)
+    assert [here.status(path) for _ in range(2)] in ([404, 404], [400, 400])
+    with writing(api_at(address)) as writer:
+        add(writer)
+    assert here.status(path) == 200
+
+
 def test_it_can_take_a_while_until_changes_elsewhere_are_asked_for(
     address: str, backend: str
 ) -> None:

@@ -102,7 +102,7 @@ FINDS = [
     ("pages/find/?html_path=/p3/none/", 0),
     ("pages/find/?id=10", 0),
     ("images/find/?id=11", 0),
-    ("documents/find/?id=99", 0),
+    ("documents/find/?id=999", 0),
 ]
 MISSING = [("pages/9/", 0), ("pages/2/", 0), ("images/9/", 0), ("nothing/", 0)]
 FAR = [("pages/?limit=20&offset=100", 2), ("pages/?order=title&limit=20&offset=190", 2)]

@@ -668,6 +668,16 @@ def test_nothing_is_changed_after_the_block(api: API) -> None:
     assert api.get("pages/", headers={"If-None-Match": tag}).status_code == 304
 
 
+def test_what_is_seen_within_a_block_is_not_kept(api: API) -> None:
+    with writing(api) as writer:
+        writer.update("pages", 2, title="First")
+        seen = api.get("pages/2/?fields=_,title")
+        writer.update("pages", 2, title="Last")
+        assert api.json("pages/2/?fields=_,title") == {"title": "Last"}
+    assert (seen.json, seen.headers.get("ETag")) == ({"title": "First"}, None)
+    assert api.json("pages/2/?fields=_,title") == {"title": "Last"}
+
+
 def test_nothing_is_dumped_within_a_block(api: API) -> None:
     with writing(api) as writer:
         writer.unpublish(2)

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -256,9 +257,9 @@ class PeeweeBackend(Backend):
         self._require_ready()
         try:
             with lent(database):
-                reader = DatabaseReader(database, self.statements, self._present(database))
-                yield reader
-                reader.settle()
+                reader = self._present(database)
+                with _settled(reader):
+                    yield reader
         except ContentChanged:
             self._structure = None
             raise
@@ -290,13 +291,17 @@ class PeeweeBackend(Backend):
                 raise BackendUnavailable(why)
             self._ready = True
 
-    def _present(self, database: peewee.Database) -> Structure:
-        """The structure of the present version, as far as is known."""
-        if self._structure is not None:
-            return self._structure
-        structure = self._read_structure(database)
-        self._structure = structure if self.statements.tables.versioned else None
-        return structure
+    def _present(self, database: peewee.Database) -> DatabaseReader:
+        """Reads the present version, of whose structure as much is there as is known."""
+        # What a block has changed so far and what it will have changed are one version.
+        within = getattr(self._here, "writing", False)
+        versioned = self.statements.tables.versioned and not within
+        structure = self._structure if versioned else None
+        if structure is None:
+            structure = self._read_structure(database)
+        if versioned:
+            self._structure = structure
+        return DatabaseReader(database, self.statements, structure, versioned)
 
     def _read_structure(self, database: peewee.Database) -> Structure:
         tables = self.statements.tables
@@ -314,7 +319,8 @@ class PeeweeBackend(Backend):
         """
         with self._transaction():
             reader = self._writing_reader()
-            writer = Writer(self.tables, self.registry, reader)
+            layout = partial(self._layout, self.engine.database)
+            writer = Writer(self.tables, self.registry, reader, layout)
             sites = self._sites() if content_changed.receivers else None
             try:
                 yield writer
@@ -379,7 +385,11 @@ class PeeweeBackend(Backend):
             with connected(database), self.engine.transaction():
                 # Whoever writes as well waits here, so that one builds on what the other did.
                 self._write_state("stamp", secrets.token_hex(8))
-                yield
+                within, self._here.writing = getattr(self._here, "writing", False), True
+                try:
+                    yield
+                finally:
+                    self._here.writing = within
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
@@ -417,6 +427,19 @@ class PeeweeBackend(Backend):
         if not self.not_ready():
             with self._snapshot():
                 yield from self._migration(self.engine.reading).left_over()
+
+
+@contextmanager
+def _settled(reader: DatabaseReader) -> Iterator[None]:
+    """Sees to it that what a reader has told is true, and also why something has failed."""
+    try:
+        yield
+    except (*DATABASE_ERRORS, ContentChanged):
+        raise
+    except Exception:
+        reader.settle()
+        raise
+    reader.settle()
 
 
 class SQLiteBackend(PeeweeBackend):

@@ -191,6 +191,8 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
                 self._end_watching()
                 # Past the pool, which would lend it.
                 self._watching = super(PooledDatabase, self)._connect()
+                # Where one would have to wait, it is as good not to know.
+                self._watching.execute("PRAGMA busy_timeout = 0")
             ((version,),) = self._watching.execute("PRAGMA data_version").fetchall()
             # Each connection counts by itself.
             return self._watching, version
@@ -208,7 +210,7 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
 
     def begin_anew(self) -> None:
         super().begin_anew()
-        self._watch_lock = threading.Lock()
+        self._watching, self._watch_lock = None, threading.Lock()
 
     def _add_conn_hooks(self, conn: _FileConnection) -> None:
         super()._add_conn_hooks(conn)

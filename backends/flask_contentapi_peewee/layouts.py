@@ -94,6 +94,11 @@ class Layout:
         stands = {name: {n: _lists(s) for n, s in at.items()} for name, at in known.items()}
         return {**self.columns, SEARCHED: self.searched, ROWS: self.rows, **stands}
 
+    def of_type(self, label: str) -> set[str]:
+        """The names of the tables in which something of objects of a type stands."""
+        known = [at.get(label, {}) for at in (self.places, self.left, self.gone)]
+        return {*self.rows.get(label, ())}.union(*(tables_of(at.values()) for at in known))
+
     def used(self) -> set[str]:
         """The names of the tables in which something stands."""
         known = (*self.places.values(), *self.left.values(), *self.gone.values())

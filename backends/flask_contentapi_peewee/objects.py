@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, NoReturn
 
+import peewee
 from peewee import fn
 
 from flask_contentapi.errors import ContentError
@@ -15,6 +16,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import ObjectType, Registry
 from flask_contentapi_peewee.engines import Words
+from flask_contentapi_peewee.layouts import Layout, name_of
 from flask_contentapi_peewee.loading import of_site
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import (
@@ -52,12 +54,20 @@ class Objects:
     :param tables: the tables.
     :param registry: the declared types.
     :param reader: reads what is there, what the transaction has changed included.
+    :param layout: reads what is known of the tables.
     """
 
-    def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        registry: Registry,
+        reader: DatabaseReader,
+        layout: Callable[[], Layout],
+    ) -> None:
         self._tables = tables
         self._registry = registry
         self._reader = reader
+        self._layout = layout
         #: The words that are to be taken away, and those that are to be put, by endpoint and id.
         self._gone: defaultdict[str, set[int]] = defaultdict(set)
         self._new: defaultdict[str, dict[int, Words]] = defaultdict(dict)
@@ -242,11 +252,14 @@ class Objects:
         self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {row[0]}"), label)
         self._check_children(endpoint, row)
         known, ids = self._tables.endpoints[endpoint], [row[0]]
-        own = known.lineage(row[1])
-        self._clear([table for table in known.lineage(label) if table not in own], ids)
+        own = [known.base, *known.lineage(row[1])]
+        if label != row[1]:
+            others = [table for table in known.lineage(label) if table not in own]
+            self._clear(others, ids)
+            self._clear_left([label], ids, [*own, *others])
         declared, replacer = self.declared(endpoint, row[1]), Replacer(self._tables.engine)
         values = stored_values(declared, row, extras, branch)
-        for table in (known.base, *own):
+        for table in own:
             replacer.put(table, ids, [values])
         self._gone[endpoint].update(ids)
         self._new[endpoint][row[0]] = words_of_row(declared, row)
@@ -292,8 +305,11 @@ class Objects:
 
     def _remove(self, endpoint: str, ids: Sequence[int], labels: Iterable[str]) -> None:
         known = self._tables.endpoints[endpoint]
-        own = dict.fromkeys(table for label in labels for table in known.lineage(label))
-        self._clear([known.base, *own], ids)
+        tables = [known.base]
+        for label in labels:
+            tables += [table for table in known.lineage(label) if table not in tables]
+        self._clear(tables, ids)
+        self._clear_left(labels, ids, tables)
         self._gone[endpoint].update(ids)
 
     @staticmethod
@@ -304,6 +320,23 @@ class Objects:
                 owner = many.fields.get("owner_") or many.fields["id"]
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
+
+    def _clear_left(
+        self, labels: Iterable[str], ids: Sequence[int], cleared: Iterable[OwnTable]
+    ) -> None:
+        """Takes away what objects have of fields that their types are declared without.
+
+        :param labels: their types.
+        :param cleared: the tables where nothing is left.
+        """
+        layout, database = self._layout(), self._tables.engine.database
+        names = {name_of(t) for table in cleared for t in (table, *table.many.values())}
+        for name in sorted(set().union(*map(layout.of_type, labels)) - names):
+            # Who does not want to keep it may have dropped it.
+            if database.table_exists(name):
+                table = peewee.Table(name).bind(database)
+                owner = table.c.owner_ if "owner_" in layout.columns[name] else table.c.id
+                table.delete().where(owner.in_(ids)).execute()
 
     # Words.
 

@@ -33,17 +33,23 @@ class DatabaseReader(Reader):
     :param database: the connections.
     :param statements: the statements.
     :param structure: the structure of the version.
+    :param versioned: whether it can be seen from the version that the content is another one.
     """
 
     def __init__(
-        self, database: peewee.Database, statements: Statements, structure: Structure
+        self,
+        database: peewee.Database,
+        statements: Statements,
+        structure: Structure,
+        versioned: bool = True,
     ) -> None:
         self._database = database
         self._statements = statements
         self._structure = structure
-        # Whether the stamp was seen since something was read, and whether something was told that
-        # does not bring it along: the version itself, or that something is not there.
-        self._proved = self._missed = False
+        self._versioned = versioned
+        # Whether the stamp was seen since something was told that does not bring it along: what is
+        # kept of the structure, or that something is not there.
+        self._proved = False
 
     @property
     def tables(self) -> Tables:
@@ -52,10 +58,7 @@ class DatabaseReader(Reader):
 
     @property
     def version(self) -> str | None:
-        if not self.tables.versioned:
-            return None
-        self._missed = True
-        return self._structure.stamp
+        return self._structure.stamp if self._versioned else None
 
     @property
     def sites(self) -> Sites:
@@ -278,7 +281,7 @@ class DatabaseReader(Reader):
         if found:
             self._verify(found[-1][-1])
         else:
-            self._proved, self._missed = False, True
+            self._proved = False
         return found
 
     def settle(self) -> None:
@@ -286,7 +289,7 @@ class DatabaseReader(Reader):
 
         :raises ContentChanged: if the content has become another one meanwhile.
         """
-        if self._missed and not self._proved:
+        if not self._proved:
             self._prove()
 
     def _prove(self) -> None:
