@@ -313,7 +313,8 @@ class PeeweeBackend(Backend):
     def write(self) -> Iterator[Writer]:
         """Changes the content in one transaction; others that write wait for its end.
 
-        An error that leaves the ``with`` block leaves the content as it was.
+        An error that leaves the ``with`` block leaves the content as it was. Who asks within the
+        block sees what it has changed so far, and that answer has no tag.
 
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
         """
