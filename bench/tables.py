@@ -131,8 +131,9 @@ def tables_of(results: Results) -> str:
         _heading(f"{sizes} pages: {', '.join(_label(b) for b in results.backends)}{kept}", "-")
     ]
     parts.append(_machine(results))
-    parts += [_rates(results, pages) for pages in results.sizes]
-    parts += [_growths(results, small, large) for small, large in pairwise(results.sizes)]
+    if results.workloads:
+        parts += [_rates(results, pages) for pages in results.sizes]
+        parts += [_growths(results, small, large) for small, large in pairwise(results.sizes)]
     parts += [_conditional(results), _starts(results), _statements(results), _targets(results)]
     return "\n\n".join(part for part in parts if part)
 

@@ -310,6 +310,16 @@ def test_conditional_ratio_is_to_a_constant_body() -> None:
     assert results({"304": 150}).ratio("sqlite", 1000, "304") == 0.75
 
 
+def test_what_was_not_measured_has_no_table() -> None:
+    found = results()
+    for cell in found.found["cells"]:
+        cell["rates"] = {"304": cell["rates"]["304"]}
+    shown = tables.tables_of(found)
+    assert "If-None-Match" in shown
+    assert "Answers in a second" not in shown
+    assert "Cost of a request" not in shown
+
+
 def test_backend_stands_after_the_same_by_hand() -> None:
     assert results().columns == ["hand-sqlite", "sqlite"]
 
