@@ -245,6 +245,14 @@ def at(file: Path, options: str = "") -> API:
     return api_at(f"sqlite:///{file}{options}")
 
 
+def asked_again(file: Path) -> tuple[API, dict[str, str]]:
+    """The API of the site in a file, after it was asked for what a client has, and how it was."""
+    api = at(file)
+    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
+    assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
+    return api, known
+
+
 on_sqlite = pytest.mark.skipif("sqlite" not in NAMES, reason="only other backends are tested")
 
 
@@ -283,9 +291,7 @@ def test_another_file_in_its_place_is_read_at_once(file: Path, tmp_path: Path) -
 
 @on_sqlite
 def test_who_has_an_answer_learns_of_another_file_in_its_place(file: Path, tmp_path: Path) -> None:
-    api = at(file)
-    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
-    assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
+    api, known = asked_again(file)
     api_at(f"sqlite:///{tmp_path}/other.db", {"pages": [page(7)]}).backend.close()
     os.replace(tmp_path / "other.db", file)
     assert api.get("pages/", headers=known).status_code == 200
@@ -293,18 +299,14 @@ def test_who_has_an_answer_learns_of_another_file_in_its_place(file: Path, tmp_p
 
 @on_sqlite
 def test_who_has_an_answer_gets_503_while_a_file_is_gone(file: Path) -> None:
-    api = at(file)
-    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
-    assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
+    api, known = asked_again(file)
     file.unlink()
     assert api.get("pages/", headers=known).status_code == 503
 
 
 @on_sqlite
 def test_a_backend_that_is_closed_leaves_nothing_beside_the_file(file: Path) -> None:
-    api = at(file)
-    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
-    assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
+    api, _ = asked_again(file)
     api.backend.close()
     assert [*file.parent.iterdir()] == [file]
 

@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,7 +31,7 @@ from flask_contentapi_peewee.connections import (
     lent,
 )
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
-from flask_contentapi_peewee.layouts import Layout, layout_of
+from flask_contentapi_peewee.layouts import layout_of, stored_layout
 from flask_contentapi_peewee.loading import dump, ids_of, load, reindex
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.mapping import MappedModel
@@ -162,7 +161,10 @@ class PeeweeBackend(Backend):
         with connected(database):
             steps = list(self._migration(database).steps())
             if steps:
-                before, now = self._layout(database).places, layout_of(self.tables).places
+                before, now = (
+                    stored_layout(self.tables, database).places,
+                    layout_of(self.tables).places,
+                )
                 return " ".join([_UNFIT, *steps, _CHANGE, *_by_module_alone(before, now)])
             return self.statements.tables.missing(database)
 
@@ -226,11 +228,7 @@ class PeeweeBackend(Backend):
 
     def _migration(self, database: peewee.Database) -> Migration:
         """What is to be done so that the tables are those of the declared types."""
-        return Migration(self.tables, self.registry, self._layout(database), database)
-
-    def _layout(self, database: peewee.Database) -> Layout:
-        """What the tables were made for."""
-        return Layout.read(orjson.loads(self._read_state("layout", database) or "{}"))
+        return Migration(self.tables, self.registry, stored_layout(self.tables, database), database)
 
     def _write_state(self, key: str, value: str) -> None:
         state = self.tables.state
@@ -241,13 +239,7 @@ class PeeweeBackend(Backend):
         """The version of the tables' layout; None if they are not there."""
         if not database.table_exists(self.tables.state.model._meta.table_name):
             return None
-        return self._read_state("schema", database)
-
-    def _read_state(self, key: str, database: peewee.Database) -> str | None:
-        state = self.tables.state
-        query = state.model.select(state.fields["value"]).where(state.fields["key"] == key)
-        found = query.tuples().execute(database)
-        return next((value for (value,) in found), None)
+        return self.tables.read_state("schema", database)
 
     # Reading.
 
@@ -320,8 +312,7 @@ class PeeweeBackend(Backend):
         """
         with self._transaction():
             reader = self._writing_reader()
-            layout = partial(self._layout, self.engine.database)
-            writer = Writer(self.tables, self.registry, reader, layout)
+            writer = Writer(self.tables, self.registry, reader)
             sites = self._sites() if content_changed.receivers else None
             try:
                 yield writer

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import orjson
+import peewee
+
 from flask_contentapi import kinds
 from flask_contentapi.registry import ObjectType
 from flask_contentapi_peewee.tables import OwnTable, Tables
@@ -24,6 +27,7 @@ __all__ = [
     "kind_of_column",
     "layout_of",
     "name_of",
+    "stored_layout",
     "tables_of",
 ]
 
@@ -118,6 +122,11 @@ def _stands(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Stands]:
         }
         for label, fields in stored.items()
     }
+
+
+def stored_layout(tables: Tables, database: peewee.Database) -> Layout:
+    """What tables were made for, as the state says."""
+    return Layout.read(orjson.loads(tables.read_state("layout", database) or "{}"))
 
 
 def layout_of(tables: Tables) -> Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, NoReturn
 
@@ -16,7 +16,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import ObjectType, Registry
 from flask_contentapi_peewee.engines import Words
-from flask_contentapi_peewee.layouts import Layout, name_of
+from flask_contentapi_peewee.layouts import name_of, stored_layout
 from flask_contentapi_peewee.loading import of_site
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import (
@@ -54,20 +54,12 @@ class Objects:
     :param tables: the tables.
     :param registry: the declared types.
     :param reader: reads what is there, what the transaction has changed included.
-    :param layout: reads what is known of the tables.
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        registry: Registry,
-        reader: DatabaseReader,
-        layout: Callable[[], Layout],
-    ) -> None:
+    def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
         self._tables = tables
         self._registry = registry
         self._reader = reader
-        self._layout = layout
         #: The words that are to be taken away, and those that are to be put, by endpoint and id.
         self._gone: defaultdict[str, set[int]] = defaultdict(set)
         self._new: defaultdict[str, dict[int, Words]] = defaultdict(dict)
@@ -96,10 +88,7 @@ class Objects:
         return int(highest or 0)
 
     def _highest_gone(self, table: OwnTable) -> int:
-        state = self._tables.state
-        query = state.model.select(state.fields["value"])
-        found = self._reader.all(query.where(state.fields["key"] == _gone(table)))
-        return int(found[0][0]) if found else 0
+        return int(self._tables.read_state(_gone(table), self._tables.engine.database) or 0)
 
     def keep_id(self, table: OwnTable, identity: int) -> None:
         """Sees to it that an id is not given to another object, to which old relations led."""
@@ -329,7 +318,8 @@ class Objects:
         :param labels: their types.
         :param cleared: the tables where nothing is left.
         """
-        layout, database = self._layout(), self._tables.engine.database
+        database = self._tables.engine.database
+        layout = stored_layout(self._tables, database)
         names = {name_of(t) for table in cleared for t in (table, *table.many.values())}
         for name in sorted(set().union(*map(layout.of_type, labels)) - names):
             # Who does not want to keep it may have dropped it.

@@ -263,6 +263,12 @@ class Tables:
         state = self.state
         return state.model.select(state.fields["value"]).where(state.fields["key"] == "stamp")
 
+    def read_state(self, key: str, database: peewee.Database) -> str | None:
+        """An entry of the state; None if it is not there."""
+        fields = self.state.fields
+        query = self.state.model.select(fields["value"]).where(fields["key"] == key)
+        return next((value for (value,) in query.tuples().execute(database)), None)
+
     def read_version(self, database: peewee.Database) -> str:
         """The version that the content has now."""
         ((version,),) = self.all(peewee.Select(columns=[self.version()]), database)

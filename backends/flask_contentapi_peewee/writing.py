@@ -15,7 +15,6 @@ from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.branches import Branches
 from flask_contentapi_peewee.changes import Changes
-from flask_contentapi_peewee.layouts import Layout
 from flask_contentapi_peewee.loading import forget_gone, ids_of, reindex
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -62,16 +61,9 @@ class Writer:
     :param tables: the tables.
     :param registry: the declared types.
     :param reader: reads what is there, what the transaction has changed included.
-    :param layout: reads what is known of the tables.
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        registry: Registry,
-        reader: DatabaseReader,
-        layout: Callable[[], Layout],
-    ) -> None:
+    def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
         self._tables = tables
         self._registry = registry
         self._reader = reader
@@ -80,7 +72,7 @@ class Writer:
         self.is_over = False
         #: Whether a change is being made, which can be made of others.
         self.is_changing = False
-        self._objects = Objects(tables, registry, reader, layout)
+        self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
         self._branches = Branches(tables, reader)
         self._changes = Changes(reader)
