@@ -17,7 +17,7 @@ from flask_contentapi import ContentAPI, DeclarationError, Entry, Page
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
-from tests.databases import NAMES, api_at, on_databases, storage
+from tests.databases import NAMES, api_at, noted, on_databases, storage, until, writing
 from tests.samples import page, site
 from tests.servers import SERVERS, Daemon, free_port, new_postgresql, why_missing
 from tests.stores import fresh_address, leave_out
@@ -56,6 +56,7 @@ WRONG = [
     ("postgres://localhost/x", "There is no backend 'postgres'"),
     ("sqlite://x.db", "names no file; use sqlite:///site.db"),
     ("sqlite:///x.db?pool=7", "pool is no option; there are max_connections, timeout"),
+    ("sqlite:///x.db?recheck=1", "recheck is no option; there are max_connections, timeout"),
     ("sqlite:///x.db?timeout=soon", "timeout is 'soon'; it must be a number"),
     ("postgresql:x", "must be as postgresql://user:password@host/name"),
     ("postgresql://localhost/x?pool=7", "cannot be used: .*pool"),
@@ -171,6 +172,24 @@ def test_a_folder_is_no_database(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 on_servers = pytest.mark.parametrize(
     "backend", [name for name in NAMES if name in SERVERS], indirect=True
 )
+
+
+@on_servers
+def test_it_can_take_a_while_until_changes_elsewhere_are_asked_for(backend: str) -> None:
+    address = fresh_address(backend)
+    there = api_at(address, {"pages": [page(1)]})
+    slow, quick = (api_at(f"{address}?recheck={seconds}") for seconds in (10**6, 0.05))
+    known = {"If-None-Match": slow.get("pages/").headers["ETag"]}
+    assert [api.get("pages/", headers=known).status_code for api in (slow, quick)] == [304, 304]
+    with writing(there) as writer:
+        writer.update("pages", 1, title="Another")
+    with noted(slow) as statements:
+        assert slow.get("pages/", headers=known).status_code == 304
+    assert statements == []
+    until(lambda: quick.get("pages/", headers=known).status_code == 200)
+    with writing(slow) as writer:
+        writer.update("pages", 1, title="A third")
+    assert slow.get("pages/", headers=known).status_code == 200
 
 
 @on_servers

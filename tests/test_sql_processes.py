@@ -12,11 +12,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from flask_contentapi.errors import BackendUnavailable, ConfigurationError
+from flask_contentapi.errors import BackendUnavailable
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
-from tests.databases import api_at, asked, noted, on_databases, storage, until, writing
+from tests.databases import api_at, asked, noted, on_databases, storage, writing
 from tests.pages import ROOT
 from tests.samples import image, page, site
 from tests.servers import free_port, start, stop
@@ -149,27 +149,6 @@ def test_what_is_missing_is_there_when_somebody_else_has_added_it(
     with writing(api_at(address)) as writer:
         add(writer)
     assert here.status(path) == 200
-
-
-def test_it_can_take_a_while_until_changes_elsewhere_are_asked_for(
-    address: str, backend: str
-) -> None:
-    if backend == "sqlite":
-        with pytest.raises(ConfigurationError, match="recheck is no option"):
-            api_at(f"{address}?recheck=9")
-        return
-    slow, quick = (api_at(f"{address}?recheck={seconds}") for seconds in (10**6, 0.05))
-    tag = slow.get("pages/2/").headers["ETag"]
-    assert [conditional(api, tag) for api in (slow, quick)] == [304, 304]
-    with writing(api_at(address)) as writer:
-        change(writer, 0)
-    with noted(slow) as statements:
-        assert conditional(slow, tag) == 304
-    assert statements == []
-    until(lambda: conditional(quick, tag) == 200)
-    with writing(slow) as writer:
-        change(writer, 1)
-    assert conditional(slow, tag) == 200
 
 
 def conditional(api: API, tag: str) -> int:
