@@ -17,7 +17,7 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import api_at, on_databases, storage, until, writing
+from tests.databases import api_at, noted, on_databases, storage, until, writing
 from tests.samples import page, private, site
 from tests.stores import fresh_address
 
@@ -111,6 +111,35 @@ def test_who_waits_too_long_for_a_connection_gets_503(address: str) -> None:
     assert answer.status_code == 503
     assert "Retry-After" in answer.headers
     assert api.status("pages/") == 200
+
+
+def test_who_has_the_answer_waits_for_no_connection(address: str) -> None:
+    api = api_at(f"{address}?max_connections=1&timeout=0.2")
+    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
+    assert api.get("pages/", headers=known).status_code == 304
+    with held(storage(api).engine.database):
+        assert api.get("pages/", headers=known).status_code == 304
+
+
+def test_who_has_the_answer_is_lent_a_connection_where_nothing_can_be_watched(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = api_at(address)
+    known = {"If-None-Match": api.get("pages/").headers["ETag"]}
+    pool: Any = storage(api).engine.database
+    tried = []
+
+    def refuse() -> None:
+        tried.append(True)
+        raise pool.driver_error("There are too many already.")
+
+    monkeypatch.setattr(pool, "connect_apart", refuse)
+    pool.close_idle()
+    for _ in range(3):
+        with noted(api) as statements:
+            assert api.get("pages/", headers=known).status_code == 304
+        assert len(statements) == 1
+    assert len(tried) == 1
 
 
 @contextmanager

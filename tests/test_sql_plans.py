@@ -12,11 +12,9 @@ import pytest
 
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import on_databases, storage
+from tests.databases import NAMES, on_databases, storage
 from tests.generated import DECLARED
 from tests.samples import Record, document, image, page, private, site
-
-pytestmark = on_databases
 
 SECTIONS = range(10, 40)
 NOTES = range(1000, 4000)
@@ -243,6 +241,7 @@ FOUND = [
 ]
 
 
+@on_databases
 @pytest.mark.parametrize(("path", "key"), FOUND, ids=[path for path, _ in FOUND])
 def test_what_few_objects_meet_is_found_by_an_index(
     plans_of: Callable[..., list[Plan]], path: str, key: str
@@ -253,6 +252,7 @@ def test_what_few_objects_meet_is_found_by_an_index(
     assert any(re.match(key, read.key) for read in reads), plans
 
 
+@on_databases
 def test_what_is_kept_between_requests_is_found_by_indexes(
     plans_of: Callable[..., list[Plan]],
 ) -> None:
@@ -282,6 +282,7 @@ WALKED = [
 ]
 
 
+@on_databases
 @pytest.mark.parametrize(("path", "key"), WALKED, ids=[path for path, _ in WALKED])
 def test_the_first_ones_of_all_are_met_in_the_order_of_an_index(
     plans_of: Callable[..., list[Plan]], path: str, key: str
@@ -303,6 +304,7 @@ DEEP = [
 ]
 
 
+@on_databases
 @pytest.mark.parametrize(("path", "key"), DEEP, ids=[path for path, _ in DEEP])
 def test_what_is_skipped_is_skipped_in_an_index(
     plans_of: Callable[..., list[Plan]], path: str, key: str
@@ -310,3 +312,29 @@ def test_what_is_skipped_is_skipped_in_an_index(
     plan = [plan for plan in plans_of(path, walks=True) if not is_filling(plan)][-1]
     assert any(re.match(key, read.key) for read in plan.reads), plan
     assert all(read.key for read in plan.reads if not is_small(read.table))
+
+
+PLANNED_ONCE = [
+    "pages/",
+    "pages/?order=-first_published_at",
+    "pages/{}/",
+    "pages/{}/?fields=other(*)",
+    "pages/?slug=p{}",
+    "pages/?child_of=12&title=Page {}",
+    "images/{}/",
+    "people/{}/?fields=boss(boss(name))",
+]
+
+
+@pytest.mark.parametrize("backend", [n for n in NAMES if n == "postgresql"], indirect=True)
+@pytest.mark.parametrize("path", PLANNED_ONCE)
+def test_a_server_plans_what_is_asked_often_once(api: API, path: str, backend: str) -> None:
+    database = storage(api).engine.database
+    plans = "SELECT statement, custom_plans FROM pg_prepared_statements"
+    with database.connection_context():
+        made: list[dict[str, int]] = []
+        for first in (2000, 2020, 2040):
+            assert all(api.status(path.format(n)) == 200 for n in range(first, first + 20))
+            made.append(dict(database.execute_sql(plans).fetchall()))
+        asked = {*made[1]} - {plans}
+        assert {sql: made[2][sql] - made[1][sql] for sql in asked} == dict.fromkeys(asked, 0)

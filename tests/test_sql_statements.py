@@ -144,11 +144,9 @@ def forget_totals(api: API) -> None:
     structure._totals.clear()
 
 
-def test_a_client_that_has_the_answer_costs_one_statement_at_most(
-    sites: list[API], backend: str
-) -> None:
+def test_a_client_that_has_the_answer_costs_the_pool_no_statement(sites: list[API]) -> None:
     tag = sites[1].get("pages/?fields=*").headers["ETag"]
-    for most in (1, 0 if backend == "sqlite" else 1):
+    for most in (1, 0):
         with noted(sites[1]) as statements:
             answer = sites[1].get("pages/?fields=*", headers={"If-None-Match": tag})
         assert answer.status_code == 304
@@ -167,7 +165,11 @@ def test_the_first_request_after_a_change_costs_a_few_more(make_api: MakeAPI) ->
 
 def test_statements_of_one_shape_share_their_text(sites: list[API]) -> None:
     texts = set()
-    for path in ("pages/?slug=p10&limit=1", "pages/?slug=p11&limit=5", "pages/?slug=x' OR 1=1"):
+    for path in (
+        "pages/?slug=p10&limit=5",
+        "pages/?slug=p11&limit=5",
+        "pages/?slug=x' OR 1=1&limit=5",
+    ):
         forget_totals(sites[1])
         with noted(sites[1]) as statements:
             sites[1].get(path)
@@ -183,7 +185,8 @@ def test_rows_are_skipped_from_the_nearer_end(sites: list[API], path: str, offse
     many = sites[1]
     path = f"{path}&limit=20"
     whole = [*many.items(f"{path}&limit={MANY}")]
-    with noted(many, lambda event: event.params[-1]) as skipped:
+    skip = lambda event: event.params[-1] if "OFFSET" in event.sql else 0  # noqa: E731
+    with noted(many, skip) as skipped:
         found = many.items(f"{path}&offset={offset}")
     assert found == whole[offset : offset + 20]
     assert skipped[0] == min(offset, max(MANY - offset - 20, 0))

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
@@ -63,6 +63,8 @@ _GONE = (
     MaxConnectionsExceeded,
 )
 _BROKEN = (peewee.DatabaseError, sqlite3.DatabaseError)
+#: How long nothing is watched after that has failed, in s.
+PAUSE = 1
 
 
 class ConnectionLost(Exception):
@@ -76,18 +78,63 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
     """
 
     def __init__(self, *args: Any, recheck: float = 0.0, **options: Any) -> None:
+        self._watch = _Watch(self)
         super().__init__(*args, **options)
         self._recheck = recheck
         _pools.add(self)
 
-    def mark(self) -> object:
-        """What is the same as long as it need not be asked whether others have changed something;
-        None if it is to be asked each time."""
-        return time.monotonic() // self._recheck if self._recheck > 0 else None
+    def mark(self, question: str, parameters: Sequence[Any]) -> object:
+        """What is the same as long as nobody has changed anything, or it need not be known; None
+        if that cannot be told now.
+
+        :param question: the statement for the version of the content.
+        :param parameters: its parameters.
+        """
+        if self._recheck > 0:
+            return time.monotonic() // self._recheck
+        return self._watch.ask(question, parameters)
+
+    @property
+    def driver_error(self) -> type[Exception]:
+        """What a connection raises that is not asked by way of peewee."""
+        raise NotImplementedError
+
+    def connect_apart(self) -> Any:
+        """A connection that is none of the pool's."""
+        return super(PooledDatabase, self)._connect()
+
+    def asking(
+        self, connection: Any, question: str, parameters: Sequence[Any]
+    ) -> Callable[[], object]:
+        """What asks a connection the same each time.
+
+        :param connection: one that is used for nothing else.
+        :param question: a statement.
+        :param parameters: its parameters.
+        """
+        cursor = connection.cursor()
+
+        def ask() -> object:
+            cursor.execute(question, parameters)
+            return cursor.fetchall()
+
+        return ask
+
+    def is_good(self, connection: Any, since: float) -> bool:
+        """Whether a connection is open, and not too old.
+
+        :param since: when it was made, in s as :func:`time.time` has them.
+        """
+        stale = self._stale_timeout and self._is_stale(since)
+        return not stale and not self._is_closed(connection)
 
     def has_lost(self) -> bool:
         """Whether the connection that this thread has open is none any more."""
         return not self.is_closed() and self._is_closed(self.connection())
+
+    def close_idle(self) -> None:
+        super().close_idle()
+        self._watch.end()
 
     def begin_anew(self) -> None:
         """Forgets, in a process that has just been forked, what belongs to the other one."""
@@ -95,6 +142,61 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._pool_lock = threading.RLock()
         self._pool_available = threading.Condition(self._pool_lock)
         self._in_use: dict[Any, Any] = {}
+        self._watch = _Watch(self)
+
+
+class _Watch:
+    """One connection past the pool, by which alone is asked whether something has changed.
+
+    Who has nothing else to ask need not be lent one.
+
+    :param pool: what makes it.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._connection: Any = None
+        self._asked: Callable[[], object] | None = None
+        self._since = 0.0
+        self._not_before = 0.0
+
+    def ask(self, question: str, parameters: Sequence[Any]) -> object:
+        """What is said, and to whom; None if it cannot be asked now."""
+        # Who would have to wait for another one's answer can as well be lent a connection.
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._ask(question, parameters)
+        except self._pool.driver_error:
+            self._close()
+            self._not_before = time.time() + PAUSE
+            return None
+        finally:
+            self._lock.release()
+
+    def _ask(self, question: str, parameters: Sequence[Any]) -> object:
+        if self._connection is None or not self._pool.is_good(self._connection, self._since):
+            self._close()
+            if time.time() < self._not_before:
+                return None
+            self._since = time.time()
+            self._connection = self._pool.connect_apart()
+            self._asked = self._pool.asking(self._connection, question, parameters)
+        assert self._asked is not None
+        return self._asked, self._asked()
+
+    def end(self) -> None:
+        """Closes the connection, unless the answer is waited for too long."""
+        if self._lock.acquire(timeout=PAUSE):
+            self._close()
+            self._lock.release()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            with suppress(self._pool.driver_error):
+                self._connection.close()
+        self._connection = self._asked = None
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
@@ -177,40 +279,24 @@ class _FileConnection(sqlite3.Connection):
 
 
 class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
-    """Connections to a file, and one more that only tells whether any of the others, of this
-    process or of another one, has changed it."""
+    """Connections to a file, which says by itself whether it was changed."""
 
     def __init__(self, name: str, **options: Any) -> None:
-        self._watching: _FileConnection | None = None
-        self._watch_lock = threading.Lock()
         super().__init__(name, factory=_FileConnection, check_same_thread=False, **options)
 
-    def mark(self) -> object:
-        with self._watch_lock, suppress(sqlite3.Error):
-            if self._watching is None or self._watching.file != self._identity():
-                self._end_watching()
-                # Past the pool, which would lend it.
-                self._watching = super(PooledDatabase, self)._connect()
-                # Where one would have to wait, it is as good not to know.
-                self._watching.execute("PRAGMA busy_timeout = 0")
-            ((version,),) = self._watching.execute("PRAGMA data_version").fetchall()
-            # Each connection counts by itself.
-            return self._watching, version
-        return None
+    @property
+    def driver_error(self) -> type[Exception]:
+        return sqlite3.Error
 
-    def _end_watching(self) -> None:
-        if self._watching is not None:
-            self._watching.close()
-        self._watching = None
+    def mark(self, question: str, parameters: Sequence[Any]) -> object:
+        # It counts what others than the connection itself have changed.
+        return super().mark("PRAGMA data_version", ())
 
-    def close_idle(self) -> None:
-        super().close_idle()
-        with self._watch_lock:
-            self._end_watching()
-
-    def begin_anew(self) -> None:
-        super().begin_anew()
-        self._watching, self._watch_lock = None, threading.Lock()
+    def connect_apart(self) -> _FileConnection:
+        connection: _FileConnection = super().connect_apart()
+        # Where one would have to wait, it is as good not to know.
+        connection.execute("PRAGMA busy_timeout = 0")
+        return connection
 
     def _add_conn_hooks(self, conn: _FileConnection) -> None:
         super()._add_conn_hooks(conn)
@@ -246,6 +332,28 @@ def _file_named(name: str) -> Path | None:
 class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
     """Connections to PostgreSQL; its library knows about several hosts."""
 
+    @property
+    def driver_error(self) -> type[Exception]:
+        error: type[Exception] = import_module("psycopg").Error
+        return error
+
+    def asking(
+        self, connection: Any, question: str, parameters: Sequence[Any]
+    ) -> Callable[[], object]:
+        # The driver's cursor would cost more than the server.
+        psycopg = import_module("psycopg")
+        text = psycopg.ClientCursor(connection).mogrify(question, parameters)
+        server, name = connection.pgconn, b"contentapi_version"
+        server.prepare(name, text.encode())
+
+        def ask() -> object:
+            result = server.exec_prepared(name, [])
+            if result.status != psycopg.pq.ExecStatus.TUPLES_OK:
+                raise psycopg.OperationalError(result.get_error_message())
+            return result.get_value(0, 0)
+
+        return ask
+
     def _is_closed(self, conn: Any) -> bool:
         return bool(conn.closed)
 
@@ -280,6 +388,11 @@ def pymysql() -> Any:
 
 class MariaDBPool(Pool, PooledMySQLDatabase, _Hosts):  # type: ignore[misc]
     """Connections to MariaDB or MySQL."""
+
+    @property
+    def driver_error(self) -> type[Exception]:
+        error: type[Exception] = pymysql().Error
+        return error
 
     def _is_closed(self, conn: Any) -> bool:
         return not conn.open

@@ -84,13 +84,17 @@ class Engine(ABC):
             if isinstance(database, Pool):
                 database.close_all()
 
-    def mark(self) -> object:
+    def mark(self, question: str, parameters: Sequence[Any]) -> object:
         """What is the same as long as what was read last is still good; None if asking for the
-        version is the only way to know."""
+        version by a connection of this thread's is the only way to know.
+
+        :param question: the statement for the version.
+        :param parameters: its parameters.
+        """
         if not isinstance(self.reading, Pool) or not self.reading.is_closed():
             # A connection that is open may have changes that nobody else sees yet.
             return None
-        return self.reading.mark()
+        return self.reading.mark(question, parameters)
 
     def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
         """All rows that a query gives.
@@ -390,7 +394,7 @@ class PostgreSQL(Engine):
         yield from (f"SELECT gin_clean_pending_list('{table}_words')" for table in words)
 
     def integers(self, values: Iterable[int]) -> Any:
-        return list(values)
+        return f"{{{','.join(map(str, values))}}}"
 
     def indexed(self, field: Clause) -> Clause:
         # Longer values do not fit the pages of an index.

@@ -91,7 +91,7 @@ class DatabaseReader(Reader):
     def select(self, query: Query) -> Selected:
         values = self._values(query.viewer, query.scope, query=query)
         shape = shape_of(query, values)
-        counted = Counted((), 0)
+        counted, near = Counted((), 0), query
         if query.count or query.tree:
             counted = self._counted(query, shape, values)
             unseen = _unseen(query, counted)
@@ -101,13 +101,13 @@ class DatabaseReader(Reader):
             values = values._replace(named=counted.named)
         if query.count:
             near = _from_nearer_end(query, counted.total)
-            values = values._replace(query=near)
             shape = shape._replace(
                 deep=self._is_deep(near),
                 walk=self._is_walk(near, counted),
                 backward=near is not query,
             )
-        statement, projection = self._statements.page(shape)
+            values = values._replace(query=near)
+        statement, projection = self._statements.page(shape.of_part(near))
         found = self._run(statement, values)
         if query.count and not found:
             raise ContentChanged
@@ -252,6 +252,7 @@ class DatabaseReader(Reader):
             since=values.since,
             opened=bool(values.viewer.pages),
             closed=bool(values.closed),
+            one=len(values.ids) == 1,
             **parts,
         )
 
@@ -266,7 +267,7 @@ class DatabaseReader(Reader):
         """The tags or child objects of some objects, by the objects' ids."""
         if not values.ids:
             return {}
-        statement, projection = self._statements.many(table)
+        statement, projection = self._statements.many(table, len(values.ids) == 1)
         found = self._run(statement, values)
         filled: defaultdict[int, list[Any]] = defaultdict(list)
         for (owner, *_), row in zip(found, projection.rows(found, ()), strict=True):
@@ -293,11 +294,12 @@ class DatabaseReader(Reader):
             self._prove()
 
     def _prove(self) -> None:
-        mark = self.tables.engine.mark()
+        version = self._statements.version
+        mark = self.tables.engine.mark(version.text, version.fill(_UNKNOWN))
         if mark is not None and mark == self._structure.mark:
             return
-        ((version,),) = self._execute(self._statements.version, Values(_NOBODY))
-        self._verify(str(version))
+        ((stamp,),) = self._execute(version, _UNKNOWN)
+        self._verify(str(stamp))
         self._structure.mark = mark
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
@@ -313,6 +315,7 @@ class DatabaseReader(Reader):
 
 
 _NOBODY = Viewer(EPOCH)
+_UNKNOWN = Values(_NOBODY)
 
 
 def _from_nearer_end(query: Query, total: int) -> Query:

@@ -177,13 +177,10 @@ class Select:
     def wanted(self) -> Clause:
         """Whether an object is one of those that are asked for by their ids."""
         engine, shift = self._engine, self.part.shift
+        if self._shape.one:
+            return self.part.key == self.slot(lambda values: values.ids[0] - shift)
         ids = self.slot(lambda values: engine.integers(i - shift for i in values.ids))
         return engine.among(self.part.key, ids)
-
-    def is_wanted(self) -> Clause:
-        """Whether an object is the only one that is asked for by its id."""
-        shift = self.part.shift
-        return self.part.key == self.slot(lambda values: values.ids[0] - shift)
 
     def named_by(self, ids: Any, *columns: Clause) -> Any:
         """A query for something of the objects that another query gives, in the same order."""

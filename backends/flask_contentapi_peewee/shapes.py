@@ -2,7 +2,8 @@
 
 Where what they have in common comes from the structure of the content, as places in the tree and
 the turn of time do, it stands in the text of the statement: from that a planner knows how much is
-to be expected, and it is seldom another one.
+to be expected, and it is seldom another one. So does how many rows are wanted, where it is few:
+a server that does not know it plans anew each time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ __all__ = ["Shape", "Slot", "Values", "literal", "shape_of", "slot"]
 
 _PLACE = re.compile(r"[0-9:]*")
 
+#: Up to how many rows are few.
+SHORT = 100
 #: Columns that many objects have the same value of.
 WIDE = frozenset(("show_in_menus", "locale"))
 
@@ -91,6 +94,9 @@ class Shape(NamedTuple):
     :param deep: whether many rows come before those that are wanted.
     :param walk: whether so many match that going through all in order finds the wanted ones soon.
     :param backward: whether the order is turned round, so that the last ones come first.
+    :param limit: how many rows are wanted, if they are few; None for more.
+    :param offset: whether some rows are to be skipped.
+    :param one: whether a single object is asked for by its id.
     """
 
     endpoint: str
@@ -110,6 +116,14 @@ class Shape(NamedTuple):
     deep: bool = False
     walk: bool = False
     backward: bool = False
+    limit: int | None = None
+    offset: bool = False
+    one: bool = False
+
+    def of_part(self, query: Query) -> Shape:
+        """The same for the part of the rows that a query wants."""
+        few = query.limit is not None and query.limit <= SHORT
+        return self._replace(limit=query.limit if few else None, offset=query.offset > 0)
 
     @property
     def is_narrow(self) -> bool:

@@ -17,7 +17,7 @@ from peewee import SQL, fn
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.projections import Detail, Projection, project
 from flask_contentapi_peewee.selects import Select
-from flask_contentapi_peewee.shapes import Shape, Slot, Values, slot
+from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal, slot
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["Statement", "Statements"]
@@ -96,9 +96,10 @@ class Statements:
         if shape.deep:
             # The rows before are skipped in an index, and only those wanted are looked up.
             (narrow,) = self._selects(shape._replace(columns=()))
-            wanted = _window(narrow.query(narrow.identity).order_by(*narrow.order()), narrow)
+            found = narrow.query(narrow.identity).order_by(*narrow.order())
+            wanted = _window(found, narrow, shape)
             return self._statement(select.named_by(wanted, *columns), narrow), projection
-        query = _window(select.query(*columns).order_by(*select.order()), select)
+        query = _window(select.query(*columns).order_by(*select.order()), select, shape)
         return self._statement(query, select), projection
 
     def _merged(self, selects: Sequence[Select], shape: Shape) -> Any:
@@ -116,7 +117,7 @@ class Statements:
             peewee.Ordering(getattr(rows.c, f"k{number}"), key.direction, nulls=key.nulls)
             for number, key in enumerate(keys)
         ]
-        return _window(query.order_by(*order), selects[0])
+        return _window(query.order_by(*order), selects[0], shape)
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
         """The rows of objects that are named: the id, the columns, the stamp."""
@@ -129,9 +130,12 @@ class Statements:
         projection = project(selects[0].tables, shape.columns)
         return self._statement(reduce(add, queries), *selects), projection
 
-    def _many(self, table: OwnTable) -> tuple[Statement, Projection]:
+    def _many(self, table: OwnTable, one: bool) -> tuple[Statement, Projection]:
         """The tags or child objects of the objects that are named: the owner, the columns, the
-        stamp."""
+        stamp.
+
+        :param one: as :attr:`Shape.one`.
+        """
         if "tag" in table.fields and not table.columns:
             owner, columns, order = table.fields["id"], ["tag"], [table.fields["tag"]]
         else:
@@ -141,7 +145,7 @@ class Statements:
         projection = project([table], columns)
         query = (
             table.model.select(owner, *projection.nodes, self.tables.version())
-            .where(self._named(owner))
+            .where(self._named(owner, one))
             .order_by(owner, *order)
         )
         return self._statement(query), projection
@@ -155,11 +159,13 @@ class Statements:
             wanted = select.slot(lambda values: values.ids[0])
             nodes = detail.nodes(select.part, self.tables.engine, wanted)
             query = select.query(select.identity, *nodes, self.tables.version())
-            queries.append(query.where(select.is_wanted()))
+            queries.append(query.where(select.wanted()))
         return self._statement(reduce(add, queries), *selects), detail
 
-    def _named(self, identity: StoredField) -> Clause:
+    def _named(self, identity: StoredField, one: bool) -> Clause:
         engine = self.tables.engine
+        if one:
+            return identity == slot(engine, lambda v: v.ids[0])
         return engine.among(identity, slot(engine, lambda v: engine.integers(v.ids)))
 
     def columns(self, endpoint: str, label: str) -> tuple[str, ...]:
@@ -200,9 +206,10 @@ def _reach(values: Values) -> int:
     return min(_limit(values) + (query.offset if query else 0), ALL)
 
 
-def _window(query: Any, select: Select) -> Any:
+def _window(query: Any, select: Select, shape: Shape) -> Any:
     """A query for the part of its rows that is wanted."""
-    return query.limit(select.slot(_limit)).offset(select.slot(lambda v: v.query.offset))
+    query = query.limit(select.slot(_limit) if shape.limit is None else literal(shape.limit))
+    return query.offset(select.slot(lambda v: v.query.offset)) if shape.offset else query
 
 
 def _limit(values: Values) -> int:

@@ -261,7 +261,9 @@ class Tables:
     def version(self) -> Clause:
         """The version of the content."""
         state = self.state
-        return state.model.select(state.fields["value"]).where(state.fields["key"] == "stamp")
+        return state.model.select(state.fields["value"]).where(
+            state.fields["key"] == SQL("'stamp'")
+        )
 
     def read_state(self, key: str, database: peewee.Database) -> str | None:
         """An entry of the state; None if it is not there."""
