@@ -18,7 +18,10 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from itertools import chain, islice
 from operator import itemgetter
+from threading import Lock
 from typing import Any, NamedTuple
+
+from cachetools import LRUCache
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.library import Library, Restrictions, Table
@@ -31,6 +34,12 @@ __all__ = ["Shelf", "Snapshot"]
 
 #: How many views are kept: one for each set of rights that visitors have.
 KEPT_VIEWS = 16
+#: How many places are kept of what was found last, for each view.
+KEPT_PLACES = 500_000
+#: From how many places on it is sooner to look for the first ones of an order than to sort all.
+MANY = 5_000
+#: What keeping something takes besides its places, in places.
+ROOM = 100
 #: How many ways to read columns out of rows are kept.
 KEPT_GETTERS = 256
 
@@ -141,7 +150,7 @@ class Visible:
         self.shelf = shelf
         self.flags = flags
         self.places = [place for place, seen in enumerate(flags) if seen]
-        self._view = view
+        self.view = view
         self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
         self._rankings: dict[tuple[Order, Labels], Ranking] = {}
 
@@ -218,7 +227,7 @@ class Visible:
         stored = self.shelf.endpoint.type_of(label).columns.get(column)
         if stored is None or stored.target is None:
             return read
-        sees = self._view.of(stored.target.served_at.name).sees
+        sees = self.view.of(stored.target.served_at.name).sees
         return lambda row: value if (value := read(row)) is not None and sees(value) else None
 
 
@@ -229,6 +238,19 @@ class View:
         self._shelves = shelves
         self._viewer = viewer
         self._visible: dict[str, Visible] = {}
+        self._found: LRUCache[Any, Matches] = LRUCache(KEPT_PLACES, lambda found: found.room)
+        self._lock = Lock()
+
+    def found(self, key: Any) -> Matches | None:
+        """What was kept under a key; None if nothing is."""
+        with self._lock:
+            return self._found.get(key)
+
+    def keep(self, key: Any, found: Matches) -> None:
+        """Keeps what was found, unless there is too much of it."""
+        if found.room <= KEPT_PLACES:
+            with self._lock:
+                self._found[key] = found
 
     def of(self, endpoint: str) -> Visible:
         """What they may see of an endpoint."""
@@ -381,16 +403,18 @@ class Condition(NamedTuple):
 
 
 class Matches:
-    """Places in ascending order, as windows of a longer list, which is not copied.
+    """Places, as windows of a list, which is not copied.
 
     :param places: the list.
-    :param windows: the parts of it that count.
+    :param windows: the parts of it that count; None: all of a list that nothing else has.
     """
 
-    def __init__(self, places: Sequence[int], windows: Sequence[Range]) -> None:
+    def __init__(self, places: Sequence[int], windows: Sequence[Range] | None = None) -> None:
         self._places = places
-        self._windows = windows
-        self._size = sum(high - low for low, high in windows)
+        self._windows = [(0, len(places))] if windows is None else windows
+        self._size = sum(high - low for low, high in self._windows)
+        #: What keeping it takes, in places.
+        self.room = ROOM + (len(places) if windows is None else 0)
 
     def __len__(self) -> int:
         return self._size
@@ -426,9 +450,9 @@ class _Selection:
         unseen = tuple(tree.page for tree in query.tree if not self._is_seen(tree.page))
         if unseen:
             return Selected((), 0, unseen)
-        matches = self._matches()
+        places, total = self._page()
         project = self._shelf.project(query.columns, query.types)
-        return Selected([project(rows[place]) for place in self._page(matches)], len(matches))
+        return Selected([project(rows[place]) for place in places], total)
 
     def _is_seen(self, page: int) -> bool:
         return self._visible.sees(page) and _within(self._shelf.ids[page], self._scope)
@@ -454,7 +478,7 @@ class _Selection:
         places = list(matches)
         for test in tests:
             places = [place for place in places if test(place)]
-        return Matches(places, [(0, len(places))])
+        return Matches(places)
 
     def _ranges(self) -> list[Range] | None:
         """The ranges of places that the tree leaves."""
@@ -545,16 +569,39 @@ class _Selection:
 
     # The page of it that is wanted.
 
-    def _page(self, matches: Matches) -> list[int]:
-        query, total = self._query, len(matches)
+    def _page(self) -> tuple[list[int], int]:
+        """The places that are wanted, and how many match."""
+        query, view = self._query, self._visible.view
+        key = (
+            query.endpoint,
+            query.types,
+            query.filters,
+            query.tree,
+            query.search,
+            query.scope,
+            query.order,
+            query.random,
+        )
+        found = view.found(key)
+        if found is None:
+            matches = self._matches()
+            if self._is_walk(matches):
+                return self._walked(matches), len(matches)
+            found = self._in_order(matches)
+            view.keep(key, found)
+        total = len(found)
         size = total if query.limit is None else min(query.limit, total)
+        places = random.sample([*found], size) if query.random else found.slice(query.offset, size)
+        return places, total
+
+    def _in_order(self, matches: Matches) -> Matches:
+        """All that match in the order that is wanted."""
+        query = self._query
         if query.random:
-            return random.sample(list(matches), size)
+            return matches
         if query.order:
-            return self._ordered(matches, query.offset, size)
-        if query.search is not None:
-            return self._ranked(matches)[query.offset : query.offset + size]
-        return matches.slice(query.offset, size)
+            return self._ordered(matches)
+        return matches if query.search is None else Matches(self._ranked(matches))
 
     def _ranked(self, matches: Matches) -> list[int]:
         rows, identity = self._shelf.rows, self._shelf.getter("id", None)
@@ -562,21 +609,34 @@ class _Selection:
         # What fits equally well stays in default order.
         return [ids[i] for i in sorted(ids, key=self._scores.__getitem__, reverse=True)]
 
-    def _ordered(self, matches: Matches, offset: int, size: int) -> list[int]:
-        order, stop, total = self._query.order, offset + size, len(matches)
-        if offset >= total:
-            return []
+    def _ordered(self, matches: Matches) -> Matches:
+        order = self._query.order
         if len(order) > 1:
             labels = next(filter(None, (self._labels(key.column) for key in order)), None)
-            return self._visible.sort(matches, order, labels)[offset:stop]
-        places, ranks = self._visible.ranking(order[0], self._labels(order[0].column))
-        if total == len(places):
-            return list(places[offset:stop])
-        if stop * len(places) > total * total:
-            return sorted(matches, key=ranks.__getitem__)[offset:stop]
-        # Few are wanted of many that match, so the order is walked until they are found.
-        belongs = self._membership(matches)
-        return list(islice(filter(belongs, places), offset, stop))
+            return Matches(self._visible.sort(matches, order, labels))
+        places, ranks = self._ranking()
+        if len(matches) == len(places):
+            return Matches(places, [(0, len(places))])
+        return Matches(sorted(matches, key=ranks.__getitem__))
+
+    def _ranking(self) -> Ranking:
+        (order,) = self._query.order
+        return self._visible.ranking(order, self._labels(order.column))
+
+    def _is_walk(self, matches: Matches) -> bool:
+        """Whether few are wanted of many that match, so that going through all in order finds
+        them soon."""
+        query, total = self._query, len(matches)
+        if total < MANY or query.random or query.limit is None or len(query.order) != 1:
+            return False
+        everything = len(self._ranking().places)
+        return total < everything and (query.offset + query.limit) * everything <= total * total
+
+    def _walked(self, matches: Matches) -> list[int]:
+        query, belongs = self._query, self._membership(matches)
+        assert query.limit is not None
+        found = filter(belongs, self._ranking().places)
+        return list(islice(found, query.offset, query.offset + query.limit))
 
     def _membership(self, matches: Matches) -> Callable[[int], bool]:
         ranges = self._ranges()
