@@ -155,7 +155,7 @@ def _base_url(value: Any) -> str | None:
 
 
 def _is_path(text: str) -> bool:
-    return text.startswith("/") and not re.search(r"[\s?#]", text)
+    return bool(re.fullmatch(r"/(?!/)[^\s?#]*", text))
 
 
 def _is_address(text: str) -> bool:

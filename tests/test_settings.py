@@ -68,6 +68,7 @@ WRONG: dict[str, list[Any]] = {
         "/m?x=",
         "/m#",
         "/a b",
+        "//cdn.example",
     ],
     "CMSAPI_LIMIT_MAX": [0, -1, "20", 2.5, True, []],
     "CMSAPI_SEARCH_ENABLED": [None, 1, 0, "yes", "False"],

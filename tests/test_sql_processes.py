@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +12,10 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+from flask import Flask
+from marshmallow import fields
 
+from flask_contentapi import ContentAPI, Page, Tags
 from flask_contentapi.errors import BackendUnavailable
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API, PREFIX
@@ -298,3 +302,56 @@ def test_what_is_being_dumped_is_not_changed_by_who_dumps_it(api: API) -> None:
     assert [*records]
     with writing(api) as writer:
         writer.update("pages", 2, title="Afterwards")
+
+
+# Tables.
+
+
+def test_tables_that_several_make_at_once_are_made_once(backend: str) -> None:
+    address = fresh_address(backend)
+    apis = [api_at(address) for _ in range(WRITERS)]
+    assert at_once(apis, lambda api: api.backend.create()) == [None] * WRITERS
+    apis[0].load(CONTENT)
+    assert [api.status("pages/10/") for api in apis] == [200] * WRITERS
+
+
+def test_tables_that_several_migrate_at_once_are_changed_once(backend: str) -> None:
+    class Before(Page):
+        app_label = "x"
+
+    class After(Page):
+        app_label = "x"
+        note = fields.String(load_default="none")
+        tags = Tags()
+        api_fields = ["note"]
+
+    After.__name__ = "Before"
+    address = fresh_address(backend)
+    make_site(address, [Before]).load({"pages": [page(1, type="x.Before")]})
+    apis = [make_site(address, [After]) for _ in range(WRITERS)]
+    done = at_once(apis, lambda api: [*api.backend.migrate()])
+    assert sorted(map(bool, done)) == [False] * (WRITERS - 1) + [True]
+    assert [api.json("pages/1/")["note"] for api in apis] == ["none"] * WRITERS
+
+
+def make_site(address: str, types: list[type[Page]]) -> API:
+    """A site with some types at a database, whose tables are made if they are not there."""
+    app = Flask("site")
+    app.config.update(TESTING=True, CMSAPI_BACKEND=address)
+    ContentAPI(app, types=types)
+    api = API(app)
+    api.backend.create()
+    return api
+
+
+def at_once(apis: list[API], do: Callable[[API], Any]) -> list[Any]:
+    """What each of some applications gives when all of them do something at the same time."""
+    ready = threading.Barrier(len(apis))
+
+    def wait_and_do(api: API) -> Any:
+        with api.app.app_context():
+            ready.wait()
+            return do(api)
+
+    with ThreadPoolExecutor(len(apis)) as threads:
+        return [*threads.map(wait_and_do, apis)]

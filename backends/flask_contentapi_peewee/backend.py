@@ -172,7 +172,7 @@ class PeeweeBackend(Backend):
         self.engine.create()
         database = self.engine.database
         try:
-            with self._answering(), connected(database), database.atomic():
+            with self._answering(), connected(database):
                 schema = self._read_schema(database)
                 if schema is None:
                     self._create_tables()
@@ -182,6 +182,12 @@ class PeeweeBackend(Backend):
             raise ConfigurationError(_unknown(schema))
 
     def _create_tables(self) -> None:
+        """Makes all tables, unless somebody else does so just now."""
+        with self.engine.alone(), self.engine.transaction():
+            if self._read_schema(self.engine.database) is None:
+                self._make_tables()
+
+    def _make_tables(self) -> None:
         """Makes all tables; the state is the first of them, and is filled when all are there."""
         # Where tables are not part of a transaction there may be some from an attempt that was
         # interrupted, with nothing in them.
@@ -205,10 +211,16 @@ class PeeweeBackend(Backend):
             if why:
                 raise ConfigurationError(why)
             with connected(database):
-                migration = self._migration(database)
-        steps = list(migration.steps())
-        if steps:
-            self._run(migration)
+                steps = list(self._migration(database).steps())
+                return self._migrate() if steps else []
+
+    def _migrate(self) -> list[str]:
+        """Changes the tables, unless somebody else has done so meanwhile."""
+        with self.engine.alone():
+            migration = self._migration(self.engine.database)
+            steps = list(migration.steps())
+            if steps:
+                self._run(migration)
         return steps
 
     def _run(self, migration: Migration) -> None:

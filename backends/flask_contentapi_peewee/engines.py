@@ -34,6 +34,8 @@ __all__ = ["Engine", "MariaDB", "PostgreSQL", "SQLite", "md5"]
 
 #: How long somebody who writes waits for others that do, in s, where that is up to us.
 WAIT_TO_WRITE = 60
+#: The same of who changes the tables, where one has to say it.
+WAIT_FOR_TABLES = 86_400
 #: How many characters of a text an index has where it cannot have all.
 INDEXED = 190
 
@@ -193,6 +195,15 @@ class Engine(ABC):
     def transaction(self) -> Any:
         """A transaction for writing; others that write wait for its end."""
         return self.database.atomic()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A time in which tables are made or changed; others that do so wait for its end.
+
+        Where tables are part of transactions it is one.
+        """
+        with self.transaction():
+            yield
 
     def begin_again(self) -> None:  # noqa: B027 - tables are part of most transactions
         """Begins a transaction anew, where a change of tables has ended it."""
@@ -379,6 +390,12 @@ class PostgreSQL(Engine):
         return cls(*addresses.postgresql(address))
 
     @contextmanager
+    def alone(self) -> Iterator[None]:
+        with super().alone():
+            self.database.execute_sql("SELECT pg_advisory_xact_lock(hashtext('contentapi'))")
+            yield
+
+    @contextmanager
     def snapshot(self) -> Iterator[None]:
         with super().snapshot():
             self.reading.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -470,6 +487,18 @@ class MariaDB(Engine):
     @classmethod
     def connect(cls, address: str, root: Path) -> MariaDB:
         return cls(*addresses.mariadb(address))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        # The names of locks are those of the whole server.
+        name = "CONCAT(DATABASE(), '.contentapi')"
+        taken = self.database.execute_sql(f"SELECT GET_LOCK({name}, {WAIT_FOR_TABLES})")
+        if taken.fetchall() != ((1,),):
+            raise peewee.OperationalError("Others have changed the tables for too long")
+        try:
+            yield
+        finally:
+            self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
 
     def among(self, column: Clause, values: SQL) -> Clause:
         table = fn.JSON_TABLE(
