@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import api_at, noted, on_databases, storage, until, writing
+from tests.databases import api_at, asked, noted, on_databases, storage, until, writing
 from tests.samples import page, private, site
 from tests.stores import fresh_address
 
@@ -170,6 +171,31 @@ def test_processes_that_were_forked_share_no_connection(address: str) -> None:
     assert [api.status("pages/") for _ in range(5)] == [200] * 5
     assert os.waitpid(child, 0)[1] == 0
     assert api.status("pages/") == 200
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_who_is_forked_while_others_ask_can_ask_as_well(address: str) -> None:
+    api = api_at(f"{address}?max_connections=4")
+    with asked(api, "pages/?fields=*") as statuses:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                os._exit(0 if api.status("pages/2/") == 200 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    assert {*statuses} <= {200}
+
+
+def test_what_is_closed_while_others_ask_is_opened_again(address: str) -> None:
+    api = api_at(address)
+    known = {"If-None-Match": api.get("pages/2/").headers["ETag"]}
+    with asked(api, "pages/?fields=*") as statuses:
+        for _ in range(50):
+            api.backend.close()
+            assert api.get("pages/2/", headers=known).status_code == 304
+    assert {*statuses} <= {200}
+    api.backend.close()
+    assert lent(api) == 0
 
 
 @pytest.mark.parametrize("known", ["version", "next_change"])

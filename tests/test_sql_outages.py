@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import peewee
 import pytest
@@ -295,6 +296,26 @@ def test_who_has_an_answer_learns_of_another_file_in_its_place(file: Path, tmp_p
     api_at(f"sqlite:///{tmp_path}/other.db", {"pages": [page(7)]}).backend.close()
     os.replace(tmp_path / "other.db", file)
     assert api.get("pages/", headers=known).status_code == 200
+
+
+@on_sqlite
+def test_another_file_is_told_from_one_that_has_just_been_opened(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, other = at(file), tmp_path / "other.db"
+    api_at(f"sqlite:///{other}", {"pages": [page(7), page(8)]}).backend.close()
+    pool: Any = storage(api).engine.database
+    finish = pool._add_conn_hooks
+
+    def finish_late(connection: sqlite3.Connection) -> None:
+        if other.exists():
+            os.replace(other, file)
+        finish(connection)
+
+    monkeypatch.setattr(pool, "_add_conn_hooks", finish_late)
+    pool.close_idle()
+    api.status("pages/")
+    assert api.ids("pages/") == [7, 8]
 
 
 @on_sqlite

@@ -79,6 +79,7 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
 
     def __init__(self, *args: Any, recheck: float = 0.0, **options: Any) -> None:
         self._watch = _Watch(self)
+        self._ending: set[Any] = set()
         super().__init__(*args, **options)
         self._recheck = recheck
         _pools.add(self)
@@ -136,12 +137,41 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         super().close_idle()
         self._watch.end()
 
+    def close_all(self) -> None:
+        """Closes what this thread and nobody has; what others have is closed when they give it
+        back, because drivers do not bear to be interrupted."""
+        self.close()
+        with self._pool_lock:
+            self.close_idle()
+            self._ending |= self._in_use.keys()
+
+    def _close(self, conn: Any, close_conn: bool = False) -> None:
+        key = self.conn_key(conn)
+        super()._close(conn, close_conn or key in self._ending)
+        self._ending.discard(key)
+
+    def hold(self) -> None:
+        """Closes what nobody has, and keeps others from connecting until :meth:`go_on`.
+
+        A process that is forked while another thread connects may wait for that for ever.
+        """
+        self._pool_lock.acquire()
+        self._is_held = self._watch.lock.acquire(timeout=PAUSE)
+        self.close_idle()
+
+    def go_on(self) -> None:
+        """Lets others connect again."""
+        if self._is_held:
+            self._watch.lock.release()
+        self._pool_lock.release()
+
     def begin_anew(self) -> None:
         """Forgets, in a process that has just been forked, what belongs to the other one."""
         self._lock = threading.Lock()
         self._pool_lock = threading.RLock()
         self._pool_available = threading.Condition(self._pool_lock)
         self._in_use: dict[Any, Any] = {}
+        self._ending = set()
         self._watch = _Watch(self)
 
 
@@ -155,7 +185,7 @@ class _Watch:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
         self._connection: Any = None
         self._asked: Callable[[], object] | None = None
         self._since = 0.0
@@ -164,7 +194,7 @@ class _Watch:
     def ask(self, question: str, parameters: Sequence[Any]) -> object:
         """What is said, and to whom; None if it cannot be asked now."""
         # Who would have to wait for another one's answer can as well be lent a connection.
-        if not self._lock.acquire(blocking=False):
+        if not self.lock.acquire(blocking=False):
             return None
         try:
             return self._ask(question, parameters)
@@ -173,7 +203,7 @@ class _Watch:
             self._not_before = time.time() + PAUSE
             return None
         finally:
-            self._lock.release()
+            self.lock.release()
 
     def _ask(self, question: str, parameters: Sequence[Any]) -> object:
         if self._connection is None or not self._pool.is_good(self._connection, self._since):
@@ -188,9 +218,9 @@ class _Watch:
 
     def end(self) -> None:
         """Closes the connection, unless the answer is waited for too long."""
-        if self._lock.acquire(timeout=PAUSE):
+        if self.lock.acquire(timeout=PAUSE):
             self._close()
-            self._lock.release()
+            self.lock.release()
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -200,22 +230,34 @@ class _Watch:
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+#: Those that are held while a process is forked, by one thread at a time.
+_held: list[Pool] = []
+_forking = threading.RLock()
 
 
-def _close_idle() -> None:
-    for pool in list(_pools):
-        pool.close_idle()
+def _hold() -> None:
+    _forking.acquire()
+    _held.extend(_pools)
+    for pool in _held:
+        pool.hold()
+
+
+def _go_on() -> None:
+    while _held:
+        _held.pop().go_on()
+    _forking.release()
 
 
 def _begin_anew() -> None:
-    for pool in list(_pools):
-        pool.begin_anew()
+    while _held:
+        _held.pop().begin_anew()
+    _forking.release()
 
 
 if hasattr(os, "register_at_fork"):
     # Two processes cannot share a connection, as the workers of a server would that loads the
     # site before it forks.
-    os.register_at_fork(before=_close_idle, after_in_child=_begin_anew)
+    os.register_at_fork(before=_hold, after_in_parent=_go_on, after_in_child=_begin_anew)
 
 
 @contextmanager
@@ -258,9 +300,12 @@ def is_gone(error: BaseException) -> bool:
     return isinstance(error, _GONE) or type(error) in _BROKEN
 
 
-def complaint(error: BaseException) -> str:
-    """What a database says, as a sentence."""
-    return f"The database cannot be used: {reason(error)}."
+def complaint(error: BaseException, name: str) -> str:
+    """What a database says, as a sentence.
+
+    :param name: what the database is called.
+    """
+    return f"{name} cannot be used: {reason(error)}."
 
 
 def reason(error: BaseException) -> str:
@@ -275,7 +320,10 @@ def reason(error: BaseException) -> str:
 class _FileConnection(sqlite3.Connection):
     """A connection that knows which file it is to; there can be another one under its name."""
 
-    file: tuple[int, int] | None = None
+    def __init__(self, database: str, *args: Any, **options: Any) -> None:
+        # Before it is opened, so that a file that takes its place meanwhile is not taken for it.
+        self.file = _identity(database)
+        super().__init__(database, *args, **options)
 
 
 class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
@@ -298,23 +346,21 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
         connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
-    def _add_conn_hooks(self, conn: _FileConnection) -> None:
-        super()._add_conn_hooks(conn)
-        conn.file = self._identity()
-
     def _is_closed(self, conn: _FileConnection) -> bool:
-        if conn.file == self._identity():
+        if conn.file == _identity(str(self.database)):
             return False
         self._close_raw(conn)
         return True
 
-    def _identity(self) -> tuple[int, int] | None:
-        file = file_of(self)
-        try:
-            status = os.stat(file) if file else None
-        except OSError:
-            return None
-        return status and (status.st_dev, status.st_ino)
+
+def _identity(name: str) -> tuple[int, int] | None:
+    """What tells the file of a database from others that have its name before or after."""
+    file = _file_named(name)
+    try:
+        status = os.stat(file) if file else None
+    except OSError:
+        return None
+    return status and (status.st_dev, status.st_ino)
 
 
 def file_of(database: peewee.Database) -> Path | None:
