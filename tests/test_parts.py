@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -129,3 +130,26 @@ def test_what_is_kept_of_lists_is_bounded(
         kept: Any = cast(snapshot.Snapshot, reader).view(Viewer(datetime.now(UTC)))._found
     assert 0 < kept.currsize <= most
     assert len(kept) <= most / snapshot.ROOM
+
+
+ALONE = [
+    "type=blog.BlogPage,standard.StandardPage&descendant_of={}",
+    "type=blog.BlogPage&tags=all,t1&descendant_of={}",
+    "type=blog.BlogPage&tags=all&order=title,-id&descendant_of={}",
+    "search=storm&descendant_of={}",
+    "ancestor_of={}",
+    "slug=p11&child_of={}",
+]
+
+
+@pytest.mark.parametrize("backend", ["memory"], indirect=True, scope="session")
+@pytest.mark.parametrize("query", ALONE)
+def test_lists_that_are_kept_by_nothing_else_count(make_api: MakeAPI, query: str) -> None:
+    api = make_api(content())
+    for above in (1, 2):
+        api.total(f"pages/?{query.format(above)}")
+    with api.backend.reader() as reader:
+        view: Any = cast(snapshot.Snapshot, reader).view(Viewer(datetime.now(UTC)))
+    for found in [*view._found.values()]:
+        is_shared = sys.getrefcount(found._places) > 2
+        assert is_shared or found.room == snapshot.ROOM + len(found._places)

@@ -394,27 +394,36 @@ class Condition(NamedTuple):
     :param test: whether the object at a place meets it.
     :param hidden: whether there may be hidden objects among the places.
     :param typed: whether there are only objects of the query's types among them.
+    :param shared: whether the list of the places is one that is there anyway.
     """
 
     places: Sequence[int] | None
     test: Callable[[int], Any]
     hidden: bool = False
     typed: bool = False
+    shared: bool = False
 
 
 class Matches:
     """Places, as windows of a list, which is not copied.
 
     :param places: the list.
-    :param windows: the parts of it that count; None: all of a list that nothing else has.
+    :param windows: the parts of it that count; None: all.
+    :param shared: whether the list is there anyway, so that keeping it takes nothing.
     """
 
-    def __init__(self, places: Sequence[int], windows: Sequence[Range] | None = None) -> None:
+    def __init__(
+        self,
+        places: Sequence[int],
+        windows: Sequence[Range] | None = None,
+        *,
+        shared: bool = False,
+    ) -> None:
         self._places = places
         self._windows = [(0, len(places))] if windows is None else windows
         self._size = sum(high - low for low, high in self._windows)
         #: What keeping it takes, in places.
-        self.room = ROOM + (len(places) if windows is None else 0)
+        self.room = ROOM + (0 if shared else len(places))
 
     def __len__(self) -> int:
         return self._size
@@ -464,7 +473,7 @@ class _Selection:
         typed = None if types is None else self._typed(types)
         conditions = [*filter(None, [typed]), *self._conditions()]
         indexed = [(len(c.places), c) for c in conditions if c.places is not None]
-        everything = Condition(self._visible.places, bool)
+        everything = Condition(self._visible.places, bool, shared=True)
         # The shortest list is gone through; all other conditions are tested on it.
         best = min(indexed, key=itemgetter(0))[1] if indexed else everything
         implied = typed if best.typed else best
@@ -472,7 +481,8 @@ class _Selection:
         if best.hidden:
             tests.append(self._visible.flags.__getitem__)
         assert best.places is not None
-        matches = Matches(best.places, _windows(best.places, self._ranges()))
+        windows = _windows(best.places, self._ranges())
+        matches = Matches(best.places, windows, shared=best.shared)
         if not tests:
             return matches
         places = list(matches)
@@ -503,14 +513,18 @@ class _Selection:
     def _typed(self, labels: frozenset[str]) -> Condition:
         rows, of_type = self._shelf.rows, self._shelf.type_place
         places = self._visible.of_types(labels)
-        return Condition(places, lambda place: rows[place][of_type] in labels)
+        return Condition(
+            places, lambda place: rows[place][of_type] in labels, shared=len(labels) == 1
+        )
 
     def _relatives(self, tree: Tree) -> Condition:
         rows, place = self._shelf.rows, self._shelf.ids[tree.page]
         if tree.relation == "child_of":
             parent = self._shelf.getter("parent", None)
             places = self._shelf.children.get(tree.page, ())
-            return Condition(places, lambda other: parent(rows[other]) == tree.page, hidden=True)
+            return Condition(
+                places, lambda other: parent(rows[other]) == tree.page, hidden=True, shared=True
+            )
         if tree.relation == "ancestor_of":
             return _listed(self._ancestors(place))
         key = self._shelf.getter("translation_key", None)(rows[place])
@@ -555,7 +569,7 @@ class _Selection:
             value = read(rows[place])
             return wanted in value if isinstance(value, tuple) else bool(value == wanted)
 
-        return Condition(places, test, typed=labels is not None)
+        return Condition(places, test, typed=labels is not None, shared=True)
 
     def _labels(self, column: str) -> Labels:
         """The types that have a column; None where all have it."""
@@ -616,7 +630,7 @@ class _Selection:
             return Matches(self._visible.sort(matches, order, labels))
         places, ranks = self._ranking()
         if len(matches) == len(places):
-            return Matches(places, [(0, len(places))])
+            return Matches(places, shared=True)
         return Matches(sorted(matches, key=ranks.__getitem__))
 
     def _ranking(self) -> Ranking:
