@@ -340,6 +340,8 @@ class _Order(fields.Field[Any]):
         keys: dict[str, Order] = {}
         for part in value.split(","):
             name = part.removeprefix("-")
+            if name == "random":
+                raise ma.ValidationError("random stands alone, without a direction")
             if name not in self._columns:
                 raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
             # Once a field has been ordered by, ordering by it again changes nothing.

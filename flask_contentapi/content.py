@@ -37,7 +37,14 @@ def check_slug(slug: str) -> None:
         raise ValidationError("must be one part of an address, without a slash")
 
 
-def check_restriction(rule: Mapping[str, Any]) -> None:
+def restriction_field() -> fields.Dict:
+    """The field for a restriction."""
+    return fields.Dict(
+        validate=_check_restriction, error_messages={"invalid": 'must be as {{"type": "login"}}'}
+    )
+
+
+def _check_restriction(rule: Mapping[str, Any]) -> None:
     """Refuses restrictions without a type."""
     if not isinstance(rule.get("type"), str):
         raise ValidationError('must have a type, as {"type": "login"}')
@@ -238,7 +245,7 @@ class Page(Entry):
     locale = fields.String(load_default=None)
     translation_key = fields.String(load_default=None)
     alias_of = Related("pages", shown=_SUMMARY)
-    restriction = fields.Dict(validate=check_restriction)
+    restriction = restriction_field()
 
 
 class Media(Entry):

@@ -107,7 +107,7 @@ def remarks(wrong: Sequence[str], remark: Callable[[str], str]) -> str:
     return "".join(f" {name}:{text}" if len(wrong) > 1 else text for name, text in said if text)
 
 
-def suggest(wrong: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
+def suggest(wrong: str, known: Iterable[str], *, likeness: float = 0.65) -> str:
     """A sentence with names that are close to a wrong one, or "".
 
     :param likeness: how close they have to be, 1 being the same.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
+from textwrap import shorten
 from typing import Any, NoReturn
 
 from flask import Blueprint, Flask, Response, current_app, request
@@ -21,7 +22,13 @@ from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cli import COMMANDS, is_command
 from flask_contentapi.content import Entry
-from flask_contentapi.errors import BackendUnavailable, BadRequest, ConfigurationError, NotFound
+from flask_contentapi.errors import (
+    BackendUnavailable,
+    BadRequest,
+    ConfigurationError,
+    DeclarationError,
+    NotFound,
+)
 from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.origins import Origins
 from flask_contentapi.registry import Registry
@@ -40,6 +47,9 @@ __all__ = ["ContentAPI", "State"]
 CanView = Callable[[Mapping[str, Any]], bool]
 
 _log = logging.getLogger("flask_contentapi")
+
+#: What a setting is that is not there.
+_UNSET = object()
 
 
 @dataclass(frozen=True)
@@ -85,8 +95,8 @@ class ContentAPI:
     :param app: the application to serve in.
     :param types: the classes that are declared, subclasses of :class:`Page`, :class:`Image`,
         :class:`Document` or :class:`Entry`.
-    :param backend: where the content is, for this application alone; without it the setting
-        ``CMSAPI_BACKEND`` says so.
+    :param backend: where the content is, for this application alone, as a backend or as the text
+        that the setting ``CMSAPI_BACKEND`` would have; without it that setting says so.
     :param can_view: the hook that decides about restrictions. It is given a restriction as the
         record has it and says, in the context of a request, whether that request may pass.
         Without it nothing restricted is shown.
@@ -101,14 +111,14 @@ class ContentAPI:
         app: Flask | None = None,
         *,
         types: Iterable[type[Entry]] = (),
-        backend: Backend | None = None,
+        backend: Backend | str | None = None,
         can_view: CanView | None = None,
         page_urls: PageURLs | None = None,
         name: str = "contentapi",
         config_prefix: str = "CMSAPI_",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._types = tuple(types)
+        self._types = _listed(types)
         self._backend = backend
         self._can_view = can_view
         self._page_urls = page_urls or PageURLs()
@@ -118,7 +128,7 @@ class ContentAPI:
         if app is not None:
             self.init_app(app)
 
-    def init_app(self, app: Flask, *, backend: Backend | None = None) -> None:
+    def init_app(self, app: Flask, *, backend: Backend | str | None = None) -> None:
         """Serves the content in an application.
 
         :param backend: as of the class, for this application only.
@@ -140,8 +150,7 @@ class ContentAPI:
                     f"instance {name!r} is already; give this one another."
                 )
         registry = Registry(self._types)
-        given = backend or self._backend or app.config.get(f"{self.config_prefix}BACKEND", "")
-        storage = given if isinstance(given, Backend) else self._configured_backend(app)
+        storage, backend_name = self._find_backend(app, backend)
         storage.open(registry, debug=app.debug)
         state = State(
             settings,
@@ -155,7 +164,7 @@ class ContentAPI:
             self._clock,
             fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
             self.config_prefix,
-            given.partition(":")[0] if isinstance(given, str) else name_of(given),
+            backend_name,
         )
         if not is_command():
             self._warn(app.config, instances.values())
@@ -186,16 +195,32 @@ class ContentAPI:
         for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
             _log.warning("%s", said)
 
-    def _configured_backend(self, app: Flask) -> Backend:
-        key = f"{self.config_prefix}BACKEND"
-        value = app.config.get(key, "memory")
-        if not isinstance(value, str):
-            raise ConfigurationError(f"{key} is {value!r}; it must be a text or a Backend.")
+    def _find_backend(self, app: Flask, backend: Backend | str | None) -> tuple[Backend, str]:
+        """The storage, and what it is called to people; "" where nothing says which."""
+        where, given = "backend", self._backend if backend is None else backend
+        if given is None:
+            where = f"{self.config_prefix}BACKEND"
+            given = app.config.get(where, _UNSET)
+        root = Path(app.root_path)
+        if given is _UNSET:
+            return find_backend("memory", root), ""
+        return self._read_backend(where, given, root)
+
+    @staticmethod
+    def _read_backend(where: str, given: object, root: Path) -> tuple[Backend, str]:
+        """The same of what code or a setting gives: a backend, or its address."""
+        if isinstance(given, Backend):
+            return given, name_of(given)
+        if not isinstance(given, str):
+            raise ConfigurationError(
+                f"{where} is {_short(given)}; it must be a Backend, such as "
+                "MemoryBackend(records), or a text that names one, such as 'sqlite:///site.db'."
+            )
         try:
-            return find_backend(value, Path(app.root_path))
+            return find_backend(given, root), given.partition(":")[0]
         except ConfigurationError as error:
             # The whole value stays unsaid, because there can be a password in it.
-            raise ConfigurationError(f"{key}: {error}") from error
+            raise ConfigurationError(f"{where}: {error}") from error
 
     def _blueprint(self, state: State) -> Blueprint:
         blueprint = Blueprint(
@@ -219,6 +244,23 @@ class ContentAPI:
         for rule in ("/", "/<path:path>"):
             blueprint.record(_any_method(rule, "unknown", unknown))
         return blueprint
+
+
+def _listed(types: Any) -> tuple[type[Entry], ...]:
+    """The declared types.
+
+    :raises DeclarationError: if they are in no list.
+    """
+    if isinstance(types, str) or not isinstance(types, Iterable):
+        raise DeclarationError(
+            f"types is {_short(types)}; it must be a list of classes, as [HomePage]."
+        )
+    return tuple(types)
+
+
+def _short(given: object) -> str:
+    """What was given, as it is named in a sentence."""
+    return shorten(repr(given), 100, placeholder="...")
 
 
 def _run(debug: bool) -> str:

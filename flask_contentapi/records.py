@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from marshmallow import ValidationError, fields, validate
 
-from flask_contentapi.content import Content, check_restriction
+from flask_contentapi.content import Content, restriction_field
 from flask_contentapi.errors import Problem, suggest
 from flask_contentapi.fields import kind_of
 from flask_contentapi.kinds import check_text, read_json
@@ -51,7 +51,7 @@ _COLLECTION = _columns(
     id=fields.Integer(required=True),
     name=fields.String(),
     parent=fields.Integer(),
-    restriction=fields.Dict(validate=check_restriction),
+    restriction=restriction_field(),
 )
 
 

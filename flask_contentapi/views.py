@@ -240,10 +240,10 @@ class ListView(EndpointView):
     def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         arguments = self._arguments(asked, reader, viewer)
         visit = self.visit(asked, reader, viewer, arguments.site)
-        selected = reader.select(self._query(arguments, visit, reader))
+        query = self._query(arguments, visit, reader)
+        selected = reader.select(query)
         if selected.unseen:
-            named = ", ".join(map(str, selected.unseen))
-            raise BadRequest(f"The query names a page that is not there: {named}.")
+            raise BadRequest(_unseen(query, selected.unseen))
         meta = {"total_count": selected.total}
         response = visit.respond(
             arguments.plan,
@@ -406,6 +406,12 @@ def _identity(text: str, needed: str = "An object is named by its id, a number."
 
 def _nothing(endpoint: Endpoint) -> NotFound:
     return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.")
+
+
+def _unseen(query: Query, unseen: Sequence[int]) -> str:
+    """Which parameters name pages that may not be seen, in sentences."""
+    named = [tree for tree in query.tree if tree.page in unseen]
+    return " ".join(f"{t.relation} names a page that is not there: {t.page}." for t in named)
 
 
 def _check_locale(locale: str, reader: Reader) -> None:

@@ -46,6 +46,39 @@ def test_an_instance_is_registered_once() -> None:
     assert API(app).total("pages/") == 0
 
 
+def test_a_backend_can_be_named_in_code_as_in_the_setting(backend: str) -> None:
+    address = fresh_address(backend) if backend != "memory" else backend
+    app = Flask("site")
+    ContentAPI(app, backend=address)
+    with app.app_context():
+        state = app.extensions["contentapi"]["contentapi"]
+        state.backend.create()
+    assert state.backend_name == backend
+    assert API(app).total("pages/") == 0
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"),
+    [
+        ("sqllite:x.db", "backend: There is no backend 'sqllite'. Did you mean 'sqlite'"),
+        (MemoryBackend, "backend is <class .*; it must be a Backend, such as MemoryBackend"),
+        ({"pages": []}, "backend is {'pages': .*; it must be a Backend, such as MemoryBackend"),
+        ("", "backend: The name of the backend is empty"),
+    ],
+)
+def test_what_is_no_backend_stops_the_start(backend: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        ContentAPI(Flask("site"), backend=backend)
+    with pytest.raises(ConfigurationError, match=said):
+        ContentAPI().init_app(Flask("site"), backend=backend)
+
+
+@pytest.mark.parametrize("types", [Page, "blog.Page", None])
+def test_types_that_are_in_no_list_stop_the_start(types: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"must be a list of classes, as \[HomePage\]"):
+        ContentAPI(Flask("site"), types=types)
+
+
 def test_two_instances_have_two_prefixes() -> None:
     app = Flask("site")
     ContentAPI(app)

@@ -300,5 +300,5 @@ def test_a_folder_that_is_missing_is_a_mistake(folder: Folder) -> None:
 
 def test_a_file_is_no_folder(folder: Folder) -> None:
     folder.put("pages.json", [])
-    with pytest.raises(ConfigurationError, match="There is no folder"):
+    with pytest.raises(ConfigurationError, match=r"pages\.json' is a file; the content is in a"):
         make("jsonfiles:pages.json", folder.path)

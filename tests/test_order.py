@@ -77,6 +77,13 @@ def test_orders_that_cannot_be_read_are_refused(reference: API, order: str) -> N
     assert reference.refusal(f"pages/?order={order}")
 
 
+@pytest.mark.parametrize("order", ["-random", "random,title", "title,random"])
+def test_random_order_stands_alone(reference: API, order: str) -> None:
+    assert reference.refusal(f"pages/?order={order}") == (
+        "order random stands alone, without a direction."
+    )
+
+
 def test_each_object_is_listed_once_in_random_order(make_api: MakeAPI) -> None:
     images = [image(id, tags=["a", "b", "c"]) for id in range(1, 16)]
     api = make_api({"images": [*images, image(16, tags=["a"])]})

@@ -42,6 +42,7 @@ def test_images_have_no_parameters_of_pages(reference: API, query: str) -> None:
 def test_a_near_miss_is_suggested(reference: API) -> None:
     assert "descendant_of" in reference.refusal("pages/?decendant_of=3")
     assert "'title'" in reference.refusal("pages/?order=tilte")
+    assert "order" in reference.refusal("pages/?sort=title")
     assert "blog.BlogPage" in reference.refusal("pages/?type=blog.BlogPgae")
 
 
@@ -72,6 +73,14 @@ def test_what_browsers_and_clients_add_is_ignored(reference: API) -> None:
 @pytest.mark.parametrize("name", ["type", "site", "order", "fields", "search_operator"])
 def test_some_parameters_may_be_empty(reference: API, name: str) -> None:
     assert reference.get(f"pages/?{name}=").data == reference.get("pages/").data
+
+
+def test_who_names_a_page_that_is_not_there_is_told_by_what(reference: API) -> None:
+    said = "ancestor_of names a page that is not there: 99."
+    assert reference.refusal("pages/?descendant_of=root&ancestor_of=99") == said
+    assert reference.refusal("pages/?child_of=98&ancestor_of=99") == (
+        f"child_of names a page that is not there: 98. {said}"
+    )
 
 
 @pytest.mark.parametrize("name", ["limit", "offset", "id", "child_of", "show_in_menus", "format"])

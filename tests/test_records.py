@@ -178,6 +178,12 @@ def everything(api: API) -> list[bytes]:
     return [api.get(f"{endpoint}/?fields=*").data for endpoint in ("pages", "images", "documents")]
 
 
+@pytest.mark.parametrize("rule", ["login", ["login"], {"typ": "login"}])
+def test_a_restriction_that_is_none_is_shown_one(make_api: MakeAPI, rule: Any) -> None:
+    with pytest.raises(ContentError, match=r'pages 1, restriction: must .* as {"type": "login"}'):
+        make_api({"pages": [page(1, restriction=rule)]})
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_record_is_refused_and_nothing_is_loaded_by_halves(
     good: API, served: list[bytes], kind: str

@@ -54,6 +54,7 @@ MAKE = "Make what is missing with the command: flask contentapi init-db."
 WRONG = [
     ("oracle://x", "There is no backend 'oracle'. Installed are .*postgresql, sqlite"),
     ("postgres://localhost/x", "There is no backend 'postgres'"),
+    ("sqlite:/x.db", "names no file; use sqlite:///site.db"),
     ("sqlite://x.db", "names no file; use sqlite:///site.db"),
     ("sqlite:///x.db?pool=7", "pool is no option; there are max_connections, timeout"),
     ("sqlite:///x.db?recheck=1", "recheck is no option; there are max_connections, timeout"),
@@ -155,14 +156,14 @@ def test_a_file_that_is_no_database_is_named(
 ) -> None:
     (tmp_path / "x.db").write_text("no database " * 100)
     address = f"sqlite:///{tmp_path}/x.db"
-    said = "The database cannot be used: file is not a database."
+    said = f"The database file '{tmp_path}/x.db' cannot be used: file is not a database."
     assert_said(address, said, caplog)
     assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
 
 
 @on_sqlite
 def test_a_folder_is_no_database(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    said = "The database cannot be used: unable to open database file."
+    said = f"The database file '{tmp_path}' cannot be used: unable to open database file."
     assert_said(f"sqlite:///{tmp_path}", said, caplog)
 
 

@@ -73,6 +73,8 @@ class JSONFilesBackend(SnapshotBackend):
         return cls(root / address)
 
     def open(self, registry: Registry, *, debug: bool = False) -> None:
+        if self.folder.is_file():
+            raise ConfigurationError(f"{str(self.folder)!r} is a file; the content is in a folder.")
         if not self.folder.is_dir():
             raise ConfigurationError(f"There is no folder {str(self.folder)!r}; create it.")
         self._registry, self._snapshot, self._is_served = registry, None, False

@@ -44,7 +44,8 @@ def sqlite(address: str, root: Path) -> SQLitePool:
     """
     text, _, query = address.partition("?")
     name = unquote(text.removeprefix("///"))
-    if not name or name == ":memory:" or name.startswith("//"):
+    has_slashes = text.startswith("///") or not text.startswith("/")
+    if not name or name == ":memory:" or name.startswith("//") or not has_slashes:
         raise ConfigurationError(
             f"sqlite:{address} names no file; use sqlite:///site.db, with a fourth slash for "
             "an absolute path."

@@ -134,7 +134,7 @@ class PeeweeBackend(Backend):
         try:
             return self._not_ready(self.engine.reading)
         except DATABASE_ERRORS as error:
-            return complaint(error)
+            return complaint(error, self._name)
 
     def _not_ready(self, database: peewee.Database) -> str:
         """The same of the connections for reading or for writing; the database answers to them."""
@@ -151,6 +151,11 @@ class PeeweeBackend(Backend):
         with connected(database):
             schema = self._read_schema(database)
         return f"The tables are not there. {_MAKE}" if schema is None else _unknown(schema)
+
+    @property
+    def _name(self) -> str:
+        """What the database is called."""
+        return "The database"
 
     def _missing(self) -> str:
         """Why there is nothing to connect to, and what helps, in sentences; "" if there may be."""
@@ -177,7 +182,7 @@ class PeeweeBackend(Backend):
                 if schema is None:
                     self._create_tables()
         except DATABASE_ERRORS as error:
-            raise ConfigurationError(complaint(error)) from error
+            raise ConfigurationError(complaint(error, self._name)) from error
         if schema is not None and _unknown(schema):
             raise ConfigurationError(_unknown(schema))
 
@@ -271,7 +276,7 @@ class PeeweeBackend(Backend):
             raise ContentChanged from error
         except DATABASE_ERRORS as error:
             self._ready = False
-            why = complaint(error) if is_gone(error) else self.not_ready()
+            why = complaint(error, self._name) if is_gone(error) else self.not_ready()
             if not why:
                 raise
             raise BackendUnavailable(why) from error
@@ -286,7 +291,7 @@ class PeeweeBackend(Backend):
         except DATABASE_ERRORS as error:
             if not is_gone(error):
                 raise
-            raise BackendUnavailable(complaint(error)) from error
+            raise BackendUnavailable(complaint(error, self._name)) from error
 
     def _require_ready(self) -> None:
         if not self._ready:
@@ -450,6 +455,11 @@ class SQLiteBackend(PeeweeBackend):
     """The backend for SQLite; its address is as ``sqlite:///site.db``."""
 
     engine_class = SQLite
+
+    @property
+    def _name(self) -> str:
+        file = file_of(self.engine.database)
+        return "The database" if file is None else f"The database file {str(file)!r}"
 
     def create(self) -> None:
         if no_folder := self._no_folder():
