@@ -24,11 +24,11 @@ from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
     ConnectionLost,
+    Lent,
     complaint,
     connected,
     file_of,
     is_gone,
-    lent,
 )
 from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
 from flask_contentapi_peewee.layouts import layout_of, stored_layout
@@ -265,10 +265,17 @@ class PeeweeBackend(Backend):
         database = self.engine.reading
         self._require_ready()
         try:
-            with lent(database):
+            with Lent(database):
                 reader = self._present(database)
-                with _settled(reader):
+                try:
                     yield reader
+                except (*DATABASE_ERRORS, ContentChanged):
+                    raise
+                except Exception:
+                    # Why something has failed has to be true as well.
+                    reader.settle()
+                    raise
+                reader.settle()
         except ContentChanged:
             self._structure = None
             raise
@@ -436,19 +443,6 @@ class PeeweeBackend(Backend):
         if not self.not_ready():
             with self._snapshot():
                 yield from self._migration(self.engine.reading).left_over()
-
-
-@contextmanager
-def _settled(reader: DatabaseReader) -> Iterator[None]:
-    """Sees to it that what a reader has told is true, and also why something has failed."""
-    try:
-        yield
-    except (*DATABASE_ERRORS, ContentChanged):
-        raise
-    except Exception:
-        reader.settle()
-        raise
-    reader.settle()
 
 
 class SQLiteBackend(PeeweeBackend):

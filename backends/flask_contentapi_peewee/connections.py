@@ -33,6 +33,7 @@ from playhouse.pool import (
 __all__ = [
     "DATABASE_ERRORS",
     "ConnectionLost",
+    "Lent",
     "MariaDBPool",
     "Pool",
     "PostgreSQLPool",
@@ -41,7 +42,6 @@ __all__ = [
     "connected",
     "file_of",
     "is_gone",
-    "lent",
     "pymysql",
     "reason",
 ]
@@ -126,8 +126,7 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
 
         :param since: when it was made, in s as :func:`time.time` has them.
         """
-        stale = self._stale_timeout and self._is_stale(since)
-        return not stale and not self._is_closed(connection)
+        return not (self._is_closed(connection) or (self._stale_timeout and self._is_stale(since)))
 
     def has_lost(self) -> bool:
         """Whether the connection that this thread has open is none any more."""
@@ -197,7 +196,9 @@ class _Watch:
         if not self.lock.acquire(blocking=False):
             return None
         try:
-            return self._ask(question, parameters)
+            if self._connection is None or not self._pool.is_good(self._connection, self._since):
+                self._connect(question, parameters)
+            return self._asked and (self._asked, self._asked())
         except self._pool.driver_error:
             self._close()
             self._not_before = time.time() + PAUSE
@@ -205,16 +206,13 @@ class _Watch:
         finally:
             self.lock.release()
 
-    def _ask(self, question: str, parameters: Sequence[Any]) -> object:
-        if self._connection is None or not self._pool.is_good(self._connection, self._since):
-            self._close()
-            if time.time() < self._not_before:
-                return None
+    def _connect(self, question: str, parameters: Sequence[Any]) -> None:
+        """Connects anew, unless that has failed just now."""
+        self._close()
+        if time.time() >= self._not_before:
             self._since = time.time()
             self._connection = self._pool.connect_apart()
             self._asked = self._pool.asking(self._connection, question, parameters)
-        assert self._asked is not None
-        return self._asked, self._asked()
 
     def end(self) -> None:
         """Closes the connection, unless the answer is waited for too long."""
@@ -266,33 +264,45 @@ def connected(database: peewee.Database) -> Iterator[None]:
 
     :raises ConnectionLost: instead of an error that comes from a connection of a pool that broke.
     """
-    with lent(database):
+    with Lent(database):
         database.connect(reuse_if_open=True)
         yield
 
 
-@contextmanager
-def lent(database: peewee.Database) -> Iterator[None]:
+class Lent:
     """A connection that the first statement opens, if it is not there, and that is given back then.
 
+    :param database: the connections.
     :raises ConnectionLost: as :func:`connected`.
     """
-    opens = database.is_closed()
-    if not database.autoconnect:
-        database.connect(reuse_if_open=True)
-    try:
-        yield
-    except DATABASE_ERRORS as error:
-        if isinstance(database, Pool) and database.has_lost():
+
+    __slots__ = ("_database", "_opens")
+
+    def __init__(self, database: peewee.Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        self._opens = self._database.is_closed()
+        if not self._database.autoconnect:
+            self._database.connect(reuse_if_open=True)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        database = self._database
+        try:
+            if isinstance(error, DATABASE_ERRORS) and isinstance(database, Pool):
+                self._tell_lost(database, error)
+        finally:
+            if self._opens and not database.is_closed():
+                # One that is broken cannot always be closed.
+                with suppress(*DATABASE_ERRORS):
+                    database.close()
+
+    @staticmethod
+    def _tell_lost(pool: Pool, error: BaseException) -> None:
+        if pool.has_lost():
             # Where one broke others have as well.
-            database.close_idle()
+            pool.close_idle()
             raise ConnectionLost(reason(error)) from error
-        raise
-    finally:
-        if opens and not database.is_closed():
-            # One that is broken cannot always be closed.
-            with suppress(*DATABASE_ERRORS):
-                database.close()
 
 
 def is_gone(error: BaseException) -> bool:
@@ -338,7 +348,7 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
 
     def mark(self, question: str, parameters: Sequence[Any]) -> object:
         # It counts what others than the connection itself have changed.
-        return super().mark("PRAGMA data_version", ())
+        return self._watch.ask("PRAGMA data_version", ())
 
     def connect_apart(self) -> _FileConnection:
         connection: _FileConnection = super().connect_apart()
