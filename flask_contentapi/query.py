@@ -124,6 +124,11 @@ class Query:
     offset: int = 0
     count: bool = True
 
+    @property
+    def conditions(self) -> tuple[Any, ...]:
+        """What decides, with the viewer and the scope, which objects match."""
+        return self.endpoint, self.types, self.filters, self.tree, self.search
+
 
 class Selected(NamedTuple):
     """What a query found.

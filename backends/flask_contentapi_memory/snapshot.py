@@ -586,16 +586,7 @@ class _Selection:
     def _page(self) -> tuple[list[int], int]:
         """The places that are wanted, and how many match."""
         query, view = self._query, self._visible.view
-        key = (
-            query.endpoint,
-            query.types,
-            query.filters,
-            query.tree,
-            query.search,
-            query.scope,
-            query.order,
-            query.random,
-        )
+        key = (*query.conditions, query.scope, query.order, query.random)
         found = view.found(key)
         if found is None:
             matches = self._matches()

@@ -128,11 +128,7 @@ class DatabaseReader(Reader):
 
     def _counted(self, query: Query, shape: Shape, values: Values) -> Counted:
         key = (
-            query.endpoint,
-            query.types,
-            query.filters,
-            query.tree,
-            query.search,
+            *query.conditions,
             values.scope,
             query.viewer.pages,
             query.viewer.collections,
