@@ -341,7 +341,7 @@ class _Order(fields.Field[Any]):
         for part in value.split(","):
             name = part.removeprefix("-")
             if name == "random":
-                raise ma.ValidationError("random stands alone, without a direction")
+                raise ma.ValidationError("can be random only by itself, as order=random")
             if name not in self._columns:
                 raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
             # Once a field has been ordered by, ordering by it again changes nothing.

@@ -80,7 +80,7 @@ def test_orders_that_cannot_be_read_are_refused(reference: API, order: str) -> N
 @pytest.mark.parametrize("order", ["-random", "random,title", "title,random"])
 def test_random_order_stands_alone(reference: API, order: str) -> None:
     assert reference.refusal(f"pages/?order={order}") == (
-        "order random stands alone, without a direction."
+        "order can be random only by itself, as order=random."
     )
 
 
