@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from flask_contentapi.query import Viewer
-from flask_contentapi_memory import snapshot
+from flask_contentapi_memory import matches, selection, views
+from flask_contentapi_memory.snapshot import Snapshot
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, blog, image, page, private, site
@@ -64,11 +65,11 @@ def whole(make_api: MakeAPI) -> API:
     return make_api(content(), config={"CMSAPI_LIMIT_MAX": None, "CMSAPI_CACHE_SIZE": 0})
 
 
-@pytest.fixture(scope="module", params=[0, snapshot.MANY], ids=["walked", "sorted"])
+@pytest.fixture(scope="module", params=[0, selection.MANY], ids=["walked", "sorted"])
 def parts(make_api: MakeAPI, request: pytest.FixtureRequest) -> Iterator[API]:
     """The site, of which parts are asked; in memory there are two ways to find the first ones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(snapshot, "MANY", request.param)
+        patch.setattr(selection, "MANY", request.param)
         yield make_api(content(), config={"CMSAPI_CACHE_SIZE": 0})
 
 
@@ -121,15 +122,15 @@ def test_what_was_found_in_random_order_has_another_order_else(make_api: MakeAPI
 def test_what_is_kept_of_lists_is_bounded(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(snapshot, "KEPT_PLACES", most)
+    monkeypatch.setattr(views, "KEPT_PLACES", most)
     api = make_api(content())
     for number in range(50):
         api.total(f"pages/?title=Title {number}")
         api.total(f"pages/?search=storm title {number}")
     with api.backend.reader() as reader:
-        kept: Any = cast(snapshot.Snapshot, reader).view(Viewer(datetime.now(UTC)))._found
+        kept: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC)))._found
     assert 0 < kept.currsize <= most
-    assert len(kept) <= most / snapshot.ROOM
+    assert len(kept) <= most / matches.ROOM
 
 
 ALONE = [
@@ -149,7 +150,7 @@ def test_lists_that_are_kept_by_nothing_else_count(make_api: MakeAPI, query: str
     for above in (1, 2):
         api.total(f"pages/?{query.format(above)}")
     with api.backend.reader() as reader:
-        view: Any = cast(snapshot.Snapshot, reader).view(Viewer(datetime.now(UTC)))
+        view: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC)))
     for found in [*view._found.values()]:
         is_shared = sys.getrefcount(found._places) > 2
-        assert is_shared or found.room == snapshot.ROOM + len(found._places)
+        assert is_shared or found.room == matches.ROOM + len(found._places)

@@ -17,7 +17,8 @@ from flask_contentapi.library import Library, read_library, revise_library
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words_of
 from flask_contentapi.signals import content_changed
-from flask_contentapi_memory.snapshot import Shelf, Snapshot
+from flask_contentapi_memory.shelves import Shelf
+from flask_contentapi_memory.snapshot import Snapshot
 from flask_contentapi_memory.words import WordIndex
 
 __all__ = ["MemoryBackend", "SnapshotBackend"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
@@ -14,60 +13,37 @@ __all__ = ["WordIndex"]
 _SATURATION = 4.0
 #: How many searches are kept.
 KEPT = 32
+#: How many bits the weight of a word in an object has.
+_BITS = 16
 #: The most that a word can weigh in an object.
-HEAVIEST = 65535
-
-
-class Posting:
-    """Where one word occurs: ids in ascending order, and its weight in each."""
-
-    __slots__ = ("ids", "weights")
-
-    def __init__(self) -> None:
-        self.ids = array("q")
-        self.weights = array("H")
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def without(self, identities: Iterable[int]) -> Posting:
-        """A copy that leaves objects out."""
-        left_out = set(identities)
-        copy = Posting()
-        for identity, weight in zip(self.ids, self.weights, strict=True):
-            if identity not in left_out:
-                copy.ids.append(identity)
-                copy.weights.append(weight)
-        return copy
-
-    def put(self, identity: int, weight: int) -> None:
-        """Adds an object that the posting does not have yet."""
-        place = bisect_left(self.ids, identity)
-        self.ids.insert(place, identity)
-        self.weights.insert(place, min(weight, HEAVIEST))
+HEAVIEST = 2**_BITS - 1
 
 
 class WordIndex:
     """An index that does not change.
 
-    :param documents: for each object its id and the weights of its words, in ascending order.
+    Objects are numbered. Where a word occurs is a list of numbers, each with the weight of the word
+    in its last bits: an entry for every word of every object has to be short, and quickly made.
+
+    :param documents: for each object its id and the weights of its words.
     """
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
-        self._postings: dict[str, Posting] = {}
+        self._ids = array("q")
         self._size = 0
+        self._postings: dict[str, array[int]] = {}
         #: As :meth:`_score`; who turns the pages of what was found asks for it again and again.
         self.score = lru_cache(KEPT)(self._score)
-        adding: dict[str, tuple[Callable[[int], None], Callable[[int], None]]] = {}
+        self._add(documents)
+
+    def _add(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
+        adding = _Adding(self._postings)
         for identity, weights in documents:
+            first = len(self._ids) << _BITS
+            self._ids.append(identity)
             self._size += 1
             for word, weight in weights.items():
-                if word not in adding:
-                    posting = self._postings[word] = Posting()
-                    adding[word] = posting.ids.append, posting.weights.append
-                add_id, add_weight = adding[word]
-                add_id(identity)
-                add_weight(weight if weight < HEAVIEST else HEAVIEST)
+                adding[word](first + (weight if weight < HEAVIEST else HEAVIEST))
 
     def revised(
         self, before: Mapping[int, Mapping[str, int]], after: Mapping[int, Mapping[str, int]]
@@ -78,22 +54,21 @@ class WordIndex:
         :param after: the words that they have; those that are gone have none.
         """
         index = WordIndex(())
+        index._ids, index._size = self._ids[:], self._size - len(before)
         index._postings = dict(self._postings)
-        index._size = self._size + len(after) - len(before)
         for word in {word for words in (*before.values(), *after.values()) for word in words}:
-            posting = self._postings.get(word, _NOWHERE).without(before.keys() | after.keys())
-            for identity, words in after.items():
-                if word in words:
-                    posting.put(identity, words[word])
-            index._postings[word] = posting
+            posting = self._postings.get(word, ())
+            left = (entry for entry in posting if self._ids[entry >> _BITS] not in before)
+            index._postings[word] = array("q", left)
+        index._add(after.items())
         return index
 
     def _score(self, words: tuple[str, ...], every: bool) -> Mapping[int, float]:
         """How well those objects fit that have every word, or one of them, by id."""
-        postings = sorted((self._postings.get(word, _NOWHERE) for word in words), key=len)
+        postings = sorted((self._postings.get(word, ()) for word in words), key=len)
         scores: dict[int, float] = {}
         for number, posting in enumerate(postings):
-            found: Iterable[tuple[int, int]] = zip(posting.ids, posting.weights, strict=True)
+            found = [(self._ids[entry >> _BITS], entry & HEAVIEST) for entry in posting]
             if every and number:
                 found = [pair for pair in found if pair[0] in scores]
             rarity = math.log(1 + self._size / (len(posting) + 1))
@@ -105,4 +80,16 @@ class WordIndex:
         return scores
 
 
-_NOWHERE = Posting()
+class _Adding(dict[str, Callable[[int], None]]):
+    """By word what adds an entry for it; a word is new when it is first asked for.
+
+    :param postings: where the entries of each word are.
+    """
+
+    def __init__(self, postings: dict[str, array[int]]) -> None:
+        self._postings = postings
+
+    def __missing__(self, word: str) -> Callable[[int], None]:
+        posting = self._postings.setdefault(word, array("q"))
+        self[word] = posting.append
+        return posting.append

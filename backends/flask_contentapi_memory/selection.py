@@ -1,0 +1,258 @@
+"""The answer to one query, out of what its viewer may see."""
+
+from __future__ import annotations
+
+import operator
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any
+
+from flask_contentapi.query import Filter, Query, Selected, Tree
+from flask_contentapi_memory.matches import Condition, Matches
+from flask_contentapi_memory.shelves import Labels, Range, is_within
+from flask_contentapi_memory.views import Ranking, Visible
+
+__all__ = ["Selection"]
+
+#: From how many places on it is sooner to look for the first ones of an order than to sort all.
+MANY = 5_000
+
+
+class Selection:
+    """The answer to one query."""
+
+    def __init__(self, visible: Visible, query: Query) -> None:
+        self._visible = visible
+        self._shelf = visible.shelf
+        self._query = query
+        self._scope = None if query.scope is None else self._shelf.branches(query.scope)
+
+    def run(self) -> Selected:
+        query, rows = self._query, self._shelf.rows
+        unseen = tuple(tree.page for tree in query.tree if not self._is_seen(tree.page))
+        if unseen:
+            return Selected((), 0, unseen)
+        places, total = self._page()
+        project = self._shelf.project(query.columns, query.types)
+        return Selected([project(rows[place]) for place in places], total)
+
+    def _is_seen(self, page: int) -> bool:
+        return self._visible.sees(page) and is_within(self._shelf.ids[page], self._scope)
+
+    # What matches.
+
+    def _matches(self) -> Matches:
+        types = self._query.types
+        typed = None if types is None else self._typed(types)
+        conditions = [*filter(None, [typed]), *self._conditions()]
+        indexed = [(len(c.places), c) for c in conditions if c.places is not None]
+        everything = Condition(self._visible.places, bool, shared=True)
+        # The shortest list is gone through; all other conditions are tested on it.
+        best = min(indexed, key=itemgetter(0))[1] if indexed else everything
+        implied = typed if best.typed else best
+        tests = [c.test for c in conditions if c is not best and c is not implied]
+        if best.hidden:
+            tests.append(self._visible.flags.__getitem__)
+        assert best.places is not None
+        windows = _windows(best.places, self._ranges())
+        matches = Matches(best.places, windows, shared=best.shared)
+        if not tests:
+            return matches
+        places = list(matches)
+        for test in tests:
+            places = [place for place in places if test(place)]
+        return Matches(places)
+
+    def _ranges(self) -> list[Range] | None:
+        """The ranges of places that the tree leaves."""
+        ranges = self._scope
+        for tree in self._query.tree:
+            if tree.relation == "descendant_of":
+                place = self._shelf.ids[tree.page]
+                branch = [(place + 1, self._shelf.table.ends[place])]
+                ranges = branch if ranges is None else _overlaps(ranges, branch)
+        return ranges
+
+    def _conditions(self) -> Iterator[Condition]:
+        query = self._query
+        for tree in query.tree:
+            if tree.relation != "descendant_of":
+                yield self._relatives(tree)
+        for condition in query.filters:
+            yield from self._filtered(condition)
+        if query.search is not None:
+            yield _listed(sorted(map(self._shelf.ids.__getitem__, self._scores)))
+
+    def _typed(self, labels: frozenset[str]) -> Condition:
+        rows, of_type = self._shelf.rows, self._shelf.type_place
+        places = self._visible.of_types(labels)
+        return Condition(
+            places, lambda place: rows[place][of_type] in labels, shared=len(labels) == 1
+        )
+
+    def _relatives(self, tree: Tree) -> Condition:
+        rows, place = self._shelf.rows, self._shelf.ids[tree.page]
+        if tree.relation == "child_of":
+            parent = self._shelf.getter("parent", None)
+            places = self._shelf.children.get(tree.page, ())
+            return Condition(
+                places, lambda other: parent(rows[other]) == tree.page, hidden=True, shared=True
+            )
+        if tree.relation == "ancestor_of":
+            return _listed(self._ancestors(place))
+        key = self._shelf.getter("translation_key", None)(rows[place])
+        same = self._visible.index("translation_key", None)[key] if key is not None else ()
+        return _listed([other for other in same if other != place])
+
+    def _ancestors(self, place: int) -> list[int]:
+        parent = self._shelf.getter("parent", None)
+        found = []
+        while (above := parent(self._shelf.rows[place])) is not None:
+            place = self._shelf.ids[above]
+            found.append(place)
+        return found[::-1]
+
+    def _filtered(self, condition: Filter) -> Iterator[Condition]:
+        column, comparison, wanted = condition
+        if column == "url_path":
+            place = self._shelf.paths.get(wanted)
+            yield _listed([] if place is None else [place])
+            return
+        labels = self._labels(column)
+        if comparison in _COMPARE:
+            read, compare = self._visible.value(column, labels), _COMPARE[comparison]
+            rows = self._shelf.rows
+            yield Condition(
+                None,
+                lambda place: (value := read(rows[place])) is not None and compare(value, wanted),
+            )
+            return
+        index = self._visible.index(column, labels)
+        if comparison == "in":
+            lists = [index[value] for value in set(wanted) if value in index]
+            yield _listed(sorted(chain.from_iterable(lists)))
+            return
+        for value in wanted if comparison == "all" else (wanted,):
+            yield self._equal(column, labels, value, index.get(value, ()))
+
+    def _equal(self, column: str, labels: Labels, wanted: Any, places: Sequence[int]) -> Condition:
+        read, rows = self._visible.value(column, labels), self._shelf.rows
+
+        def test(place: int) -> bool:
+            value = read(rows[place])
+            return wanted in value if isinstance(value, tuple) else bool(value == wanted)
+
+        return Condition(places, test, typed=labels is not None, shared=True)
+
+    def _labels(self, column: str) -> Labels:
+        """The types that have a column; None where all have it."""
+        return None if column in self._shelf.endpoint.base.columns else self._query.types
+
+    @cached_property
+    def _scores(self) -> Mapping[int, float]:
+        """How well the objects fit that have the words of the search, by id."""
+        search = self._query.search
+        return self._shelf.words.score(search.words, search.every) if search else {}
+
+    # The page of it that is wanted.
+
+    def _page(self) -> tuple[list[int], int]:
+        """The places that are wanted, and how many match."""
+        query, view = self._query, self._visible.view
+        key = (*query.conditions, query.scope, query.order, query.random)
+        found = view.found(key)
+        if found is None:
+            matches = self._matches()
+            if self._is_walk(matches):
+                return self._walked(matches), len(matches)
+            found = self._in_order(matches)
+            view.keep(key, found)
+        total = len(found)
+        size = total if query.limit is None else min(query.limit, total)
+        places = random.sample([*found], size) if query.random else found.slice(query.offset, size)
+        return places, total
+
+    def _in_order(self, matches: Matches) -> Matches:
+        """All that match in the order that is wanted."""
+        query = self._query
+        if query.random:
+            return matches
+        if query.order:
+            return self._ordered(matches)
+        return matches if query.search is None else Matches(self._ranked(matches))
+
+    def _ranked(self, matches: Matches) -> list[int]:
+        rows, identity = self._shelf.rows, self._shelf.getter("id", None)
+        ids = {identity(rows[place]): place for place in matches}
+        # What fits equally well stays in default order.
+        return [ids[i] for i in sorted(ids, key=self._scores.__getitem__, reverse=True)]
+
+    def _ordered(self, matches: Matches) -> Matches:
+        order = self._query.order
+        if len(order) > 1:
+            labels = next(filter(None, (self._labels(key.column) for key in order)), None)
+            return Matches(self._visible.sort(matches, order, labels))
+        places, ranks = self._ranking()
+        if len(matches) == len(places):
+            return Matches(places, shared=True)
+        return Matches(sorted(matches, key=ranks.__getitem__))
+
+    def _ranking(self) -> Ranking:
+        (order,) = self._query.order
+        return self._visible.ranking(order, self._labels(order.column))
+
+    def _is_walk(self, matches: Matches) -> bool:
+        """Whether few are wanted of many that match, so that going through all in order finds
+        them soon."""
+        query, total = self._query, len(matches)
+        if total < MANY or query.random or query.limit is None or len(query.order) != 1:
+            return False
+        everything = len(self._ranking().places)
+        return total < everything and (query.offset + query.limit) * everything <= total * total
+
+    def _walked(self, matches: Matches) -> list[int]:
+        query, belongs = self._query, self._membership(matches)
+        assert query.limit is not None
+        found = filter(belongs, self._ranking().places)
+        return list(islice(found, query.offset, query.offset + query.limit))
+
+    def _membership(self, matches: Matches) -> Callable[[int], bool]:
+        ranges = self._ranges()
+        if ranges is not None and len(ranges) == 1 and matches.is_all_of(self._visible.places):
+            low, high = ranges[0]
+            return lambda place: low <= place < high
+        return set(matches).__contains__
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+
+def _listed(places: Sequence[int]) -> Condition:
+    """A condition that some places meet, hidden ones maybe among them."""
+    return Condition(places, frozenset(places).__contains__, hidden=True)
+
+
+def _windows(places: Sequence[int], ranges: Sequence[Range] | None) -> list[Range]:
+    """The parts of a list of places that lie in some ranges."""
+    if ranges is None:
+        return [(0, len(places))]
+    return [(bisect_left(places, low), bisect_left(places, high)) for low, high in ranges]
+
+
+def _overlaps(first: Iterable[Range], second: Sequence[Range]) -> list[Range]:
+    """What two lists of ranges have in common."""
+    shared = (
+        (max(low, other_low), min(high, other_high))
+        for low, high in first
+        for other_low, other_high in second
+    )
+    return [(low, high) for low, high in shared if low < high]

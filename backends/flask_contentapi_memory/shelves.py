@@ -1,0 +1,121 @@
+"""All objects of an endpoint, whoever looks, known by their places in default order.
+
+So a list of places in ascending order is in default order as well, and a branch of the tree is
+a range.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from operator import itemgetter
+from typing import Any
+
+from flask_contentapi.library import Table
+from flask_contentapi.query import Row
+from flask_contentapi.search import words_of
+from flask_contentapi_memory.words import WordIndex
+
+__all__ = ["Labels", "Range", "Shelf", "is_within"]
+
+#: How many ways to read columns out of rows are kept.
+KEPT_GETTERS = 256
+
+#: The types that have a column; None where all have it.
+Labels = frozenset[str] | None
+#: The first place, and the one after the last.
+Range = tuple[int, int]
+
+
+class Shelf:
+    """The objects of one endpoint, whoever looks.
+
+    :param table: the objects.
+    :param words: their index of words, if there is one already.
+    """
+
+    def __init__(self, table: Table, words: WordIndex | None = None) -> None:
+        self.table = table
+        self.endpoint = table.endpoint
+        self.ids = {row[0]: place for place, row in enumerate(table.rows)}
+        # A page's row has the path of its slugs in front, so that it can be asked for.
+        self._ahead = 1 if table.endpoint.tree else 0
+        self.rows: list[Row] = table.rows
+        if table.endpoint.tree:
+            pairs = zip(table.url_paths, table.rows, strict=True)
+            self.rows = [(path, *row) for path, row in pairs]
+        if words is not None:
+            self.words = words
+        self.getter = lru_cache(KEPT_GETTERS)(self._getter)
+        self.project = lru_cache(KEPT_GETTERS)(self._project)
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """The index of words."""
+        rows, type_of = self.table.rows, self.endpoint.type_of
+        ordered = (rows[place] for _, place in sorted(self.ids.items()))
+        return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in ordered)
+
+    @cached_property
+    def children(self) -> Mapping[int | None, Sequence[int]]:
+        """The places of each page's children."""
+        parent = self.getter("parent", None)
+        found: defaultdict[int | None, list[int]] = defaultdict(list)
+        for place, row in enumerate(self.rows):
+            found[parent(row)].append(place)
+        return found
+
+    @cached_property
+    def paths(self) -> Mapping[str, int]:
+        """The place of each path of slugs."""
+        return {row[0]: place for place, row in enumerate(self.rows)}
+
+    @property
+    def type_place(self) -> int:
+        """Where the label of the type stands in the rows."""
+        return 1 + self._ahead
+
+    def _place(self, column: str, label: str) -> int:
+        if column == "url_path":
+            return 0
+        return self.endpoint.type_of(label).places[column] + self._ahead
+
+    def _labels(self, labels: Labels) -> Iterable[str]:
+        return labels or {self.endpoint.base.label, *self.endpoint.types}
+
+    def _getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
+        """Reads a column of objects of some types."""
+        places = {label: self._place(column, label) for label in self._labels(labels)}
+        first, *others = set(places.values())
+        if not others:
+            return itemgetter(first)
+        base, of_type = places.get(self.endpoint.base.label, first), self.type_place
+        return lambda row: row[places.get(row[of_type], base)]
+
+    def _project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
+        """Reads several columns of objects of some types, in order."""
+        getters = [self._getter(column, labels) for column in columns]
+        if len(columns) > 1 and all(isinstance(getter, itemgetter) for getter in getters):
+            label = next(iter(self._labels(labels)))
+            return itemgetter(*(self._place(column, label) for column in columns))
+        return lambda row: tuple([getter(row) for getter in getters])
+
+    def project_own(self, row: Row, columns: Sequence[str]) -> Row:
+        """Some columns that the type of an object has, in order."""
+        return self.project(tuple(columns), frozenset((row[self.type_place],)))(row)
+
+    def branches(self, scope: Iterable[int]) -> list[Range]:
+        """The ranges of the branches of some pages, without overlaps, in order."""
+        ends = self.table.ends
+        places = sorted(self.ids[page] for page in scope if page in self.ids)
+        ranges: list[Range] = []
+        for place in places:
+            if not ranges or place >= ranges[-1][1]:
+                ranges.append((place, ends[place]))
+        return ranges
+
+
+def is_within(place: int, ranges: Sequence[Range] | None) -> bool:
+    """Whether a place is in one of some ranges; None: in all there is."""
+    return ranges is None or any(low <= place < high for low, high in ranges)

@@ -1,0 +1,178 @@
+"""What some viewers may see, with the indexes that answer their queries.
+
+A :class:`View` is made once for everybody with the same rights between two moments at which time
+changes something, and its indexes when they are first needed.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import chain
+from threading import Lock
+from typing import Any, NamedTuple
+
+from cachetools import LRUCache
+
+from flask_contentapi.query import Order, Row, Viewer
+from flask_contentapi_memory.matches import Matches
+from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
+
+__all__ = ["Ranking", "View", "Visible"]
+
+#: How many places are kept of what was found last, for each view.
+KEPT_PLACES = 500_000
+
+
+class Ranking(NamedTuple):
+    """The objects that have a column, in the order of its values.
+
+    :param places: in that order.
+    :param ranks: for each place of the shelf where it is in that order.
+    """
+
+    places: Sequence[int]
+    ranks: Sequence[int]
+
+
+class Visible:
+    """The objects of one endpoint that some viewers may see, with indexes of them.
+
+    Indexes are for a column and the types that have it, None where all have it.
+
+    :param shelf: the objects.
+    :param flags: for each place whether it may be seen.
+    :param view: what they may see of all endpoints.
+    """
+
+    def __init__(self, shelf: Shelf, flags: bytearray, view: View) -> None:
+        self.shelf = shelf
+        self.flags = flags
+        self.places = [place for place, seen in enumerate(flags) if seen]
+        self.view = view
+        self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
+        self._rankings: dict[tuple[Order, Labels], Ranking] = {}
+
+    def row(self, identity: int, ranges: Sequence[Range] | None) -> Row | None:
+        """An object, if it is there and may be seen, and if its place is in one of some ranges."""
+        place = self.shelf.ids.get(identity)
+        if place is None or not self.flags[place] or not is_within(place, ranges):
+            return None
+        return self.shelf.rows[place]
+
+    def sees(self, identity: int) -> bool:
+        """Whether an object is there and may be seen."""
+        place = self.shelf.ids.get(identity)
+        return place is not None and bool(self.flags[place])
+
+    @cached_property
+    def by_type(self) -> Mapping[str, Sequence[int]]:
+        """The places of the objects of each type."""
+        rows, of_type = self.shelf.rows, self.shelf.type_place
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for place in self.places:
+            found[rows[place][of_type]].append(place)
+        return found
+
+    def of_types(self, labels: Labels) -> Sequence[int]:
+        """The places of the objects of some types."""
+        if labels is None:
+            return self.places
+        lists = [self.by_type[label] for label in labels if label in self.by_type]
+        return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
+
+    def index(self, column: str, labels: Labels) -> Mapping[Any, Sequence[int]]:
+        """The places of the objects with each value of a column, each tag by itself."""
+        key = (column, labels)
+        if key not in self._indexes:
+            read, rows = self.value(column, labels), self.shelf.rows
+            found: defaultdict[Any, list[int]] = defaultdict(list)
+            for place in self.of_types(labels):
+                value = read(rows[place])
+                for entry in value if isinstance(value, tuple) else (value,):
+                    found[entry].append(place)
+            self._indexes[key] = dict(found)
+        return self._indexes[key]
+
+    def ranking(self, order: Order, labels: Labels) -> Ranking:
+        """The objects in the order of one column."""
+        key = (order, labels)
+        if key not in self._rankings:
+            ordered = self.sort(self.of_types(labels), (order,), labels)
+            ranks = array("q", bytes(8 * len(self.shelf.rows)))
+            for rank, place in enumerate(ordered):
+                ranks[place] = rank
+            self._rankings[key] = Ranking(ordered, ranks)
+        return self._rankings[key]
+
+    def sort(self, places: Iterable[int], order: Sequence[Order], labels: Labels) -> list[int]:
+        """Places in some order; ties by id.
+
+        :param labels: the types that have the columns which not all types have.
+        """
+        rows, identity = self.shelf.rows, self.shelf.getter("id", None)
+        common = self.shelf.endpoint.base.columns
+        ordered = sorted(places, key=lambda place: identity(rows[place]))
+        for key in reversed(order):
+            read = self.value(key.column, None if key.column in common else labels)
+            keys = {place: ((value := read(rows[place])) is not None, value) for place in ordered}
+            ordered.sort(key=keys.__getitem__, reverse=key.descending)
+        return ordered
+
+    def value(self, column: str, labels: Labels) -> Callable[[Row], Any]:
+        """Reads a column; of relations to something hidden nothing is to be seen."""
+        read = self.shelf.getter(column, labels)
+        label = self.shelf.endpoint.base.label if labels is None else next(iter(labels))
+        stored = self.shelf.endpoint.type_of(label).columns.get(column)
+        if stored is None or stored.target is None:
+            return read
+        sees = self.view.of(stored.target.served_at.name).sees
+        return lambda row: value if (value := read(row)) is not None and sees(value) else None
+
+
+class View:
+    """What some viewers may see, between two moments at which time changes something."""
+
+    def __init__(self, shelves: Mapping[str, Shelf], viewer: Viewer) -> None:
+        self._shelves = shelves
+        self._viewer = viewer
+        self._visible: dict[str, Visible] = {}
+        self._found: LRUCache[Any, Matches] = LRUCache(KEPT_PLACES, lambda found: found.room)
+        self._lock = Lock()
+
+    def found(self, key: Any) -> Matches | None:
+        """What was kept under a key; None if nothing is."""
+        with self._lock:
+            return self._found.get(key)
+
+    def keep(self, key: Any, found: Matches) -> None:
+        """Keeps what was found, unless there is too much of it."""
+        if found.room <= KEPT_PLACES:
+            with self._lock:
+                self._found[key] = found
+
+    def of(self, endpoint: str) -> Visible:
+        """What they may see of an endpoint."""
+        if endpoint not in self._visible:
+            shelf = self._shelves[endpoint]
+            self._visible[endpoint] = Visible(shelf, _flags(shelf, self._viewer), self)
+        return self._visible[endpoint]
+
+
+def _flags(shelf: Shelf, viewer: Viewer) -> bytearray:
+    """For each object whether the viewer may see it."""
+    opened = {None} | (viewer.pages if shelf.endpoint.tree else viewer.collections)
+    flags = bytearray(access in opened for access in shelf.table.access)
+    if shelf.endpoint.tree:
+        live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
+        for place, row in enumerate(shelf.rows):
+            if not live(row) or not _in_time(start(row), end(row), viewer.moment):
+                flags[place] = 0
+    return flags
+
+
+def _in_time(start: datetime | None, end: datetime | None, moment: datetime) -> bool:
+    return (start is None or start <= moment) and (end is None or moment < end)
