@@ -148,15 +148,16 @@ class Visit:
             response.headers[header] = tag_header(header, chain.from_iterable(tags))
         return response
 
-    def tree_of(self, locale: str | None) -> Home:
-        """The home page whose tree a path starts in: that of a language, or else the site's own.
+    def trees(self, locale: str | None) -> Sequence[Home]:
+        """The home pages whose trees a path may start in: of a language, that one's first; else
+        the site's own alone.
 
         :raises NotFound: if the site has no pages.
         """
         homes = self.site.homes
         if not homes:
             raise NotFound("The site has no pages.")
-        return next((home for home in homes if home.locale == locale), homes[0])
+        return sorted(homes, key=lambda home: home.locale != locale) if locale else homes[:1]
 
 
 def _open(
@@ -333,11 +334,13 @@ class FindView(EndpointView):
         visit = self.visit(
             asked, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
         )
-        rows = reader.select(self._query(given, visit, reader)).rows
-        if not rows:
+        places = self._places(given, visit, reader)
+        found = (self._find(visit, reader, filters) for filters in places)
+        row = next(filter(None, found), None)
+        if row is None:
             raise _nothing(self.endpoint)
         check_values(given)
-        return self._redirect(asked, given, visit, rows[0])
+        return self._redirect(asked, given, visit, row)
 
     def _redirect(
         self, asked: Request, given: Mapping[str, str], visit: Visit, row: Row
@@ -353,14 +356,8 @@ class FindView(EndpointView):
         response = cast(Response, redirect(location, 302, Response))
         return visit.tagged(response, [tag_of(self.endpoint.name)])
 
-    def _query(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Query:
-        if self.endpoint.tree and "html_path" in given:
-            filters = tuple(self._at_path(given, visit, reader))
-        else:
-            ways = "html_path, the path of a page, or " if self.endpoint.tree else ""
-            identity = _identity(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
-            filters = (Filter("id", "eq", identity),)
-        return Query(
+    def _find(self, visit: Visit, reader: Reader, filters: tuple[Filter, ...]) -> Row | None:
+        query = Query(
             self.endpoint.name,
             ("id", "url_path") if self.endpoint.tree else ("id",),
             visit.viewer,
@@ -369,18 +366,34 @@ class FindView(EndpointView):
             limit=1,
             count=False,
         )
+        return next(iter(reader.select(query).rows), None)
 
-    def _at_path(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Iterator[Filter]:
-        locale = given.get("locale") if self.state.settings.i18n else None
-        if locale is not None:
-            _check_locale(locale, reader)
-        locale, path = self.state.page_urls.resolve(visit.site, locale, given["html_path"])
-        home = visit.tree_of(locale)
+    def _places(
+        self, given: Mapping[str, str], visit: Visit, reader: Reader
+    ) -> Iterator[tuple[Filter, ...]]:
+        """Where the object can be, the first place that has one deciding."""
+        if self.endpoint.tree and "html_path" in given:
+            yield from self._at_path(given, visit, reader)
+        else:
+            ways = "html_path, the path of a page, or " if self.endpoint.tree else ""
+            identity = _identity(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
+            yield (Filter("id", "eq", identity),)
+
+    def _at_path(
+        self, given: Mapping[str, str], visit: Visit, reader: Reader
+    ) -> Iterator[tuple[Filter, ...]]:
+        asked = given.get("locale") if self.state.settings.i18n else None
+        if asked is not None:
+            _check_locale(asked, reader)
+        locale, path = self.state.page_urls.resolve(visit.site, asked, given["html_path"])
         slugs = "".join(f"{quote_slug(part)}/" for part in split_path(path))
-        yield Filter("url_path", "eq", home.url_path + slugs)
-        if locale not in (None, home.locale):
-            # A page can stand in a tree of another language, where there is none of its own.
-            yield Filter("locale", "eq", locale)
+        homes = visit.trees(locale)
+        # A tree that the path itself names is the only one meant.
+        for home in homes if locale == asked else homes[:1]:
+            at_path = Filter("url_path", "eq", home.url_path + slugs)
+            # A page can stand in a tree of another language than its own.
+            is_other = locale not in (None, home.locale)
+            yield (at_path, Filter("locale", "eq", locale)) if is_other else (at_path,)
 
 
 class UnknownView(EndpointView):

@@ -356,6 +356,46 @@ def test_a_translation_in_the_tree_of_another_language_leads_back(make_api: Make
     assert api.refusal("pages/find/?html_path=/p2/&locale=fr", 404)
 
 
+#: Pages in trees of other languages, although theirs have trees of their own.
+ASTRAY = {
+    "locales": ["en", "fr", "de"],
+    "sites": [site(1)],
+    "pages": [
+        page(1, locale="en", translation_key="home"),
+        page(2, locale="fr", translation_key="home"),
+        page(3, locale="de", translation_key="home"),
+        page(4, 1, locale="fr"),
+        page(5, 4, locale="fr"),
+        page(6, 2, locale="en"),
+        page(7, 3, locale="fr"),
+        page(8, 1, locale="en", slug="log"),
+        page(9, 2, locale="fr", slug="log"),
+    ],
+}
+
+
+def test_a_page_in_the_tree_of_another_language_than_its_own_leads_back(make_api: MakeAPI) -> None:
+    api = make_api(ASTRAY, config={"CMS_I18N_ENABLED": True})
+    items = api.items("pages/")
+    assert [went_back(api, item, locale=item["meta"]["locale"]) for item in items] == [
+        item["id"] for item in items
+    ]
+
+
+def test_in_trees_of_other_languages_only_pages_of_the_language_are_found(
+    make_api: MakeAPI,
+) -> None:
+    api = make_api(ASTRAY, config={"CMS_I18N_ENABLED": True})
+    assert api.refusal("pages/find/?html_path=/p4/&locale=de", 404)
+    assert api.status("pages/find/?html_path=/p6/&locale=fr") == 302
+
+
+def test_a_tree_that_the_path_names_is_the_only_one_looked_in(make_api: MakeAPI) -> None:
+    api = make_api(ASTRAY, config={"CMS_I18N_ENABLED": True}, page_urls=LanguageFirst())
+    assert api.refusal("pages/find/?html_path=/fr/p4/", 404)
+    assert [went_back(api, item) for item in api.items("pages/?limit=9")] == api.ids("pages/")
+
+
 @pytest.mark.parametrize("host", ["my_app:8000", "a,b", "é", "[fe80::1%25eth0]"])
 def test_addresses_go_without_a_host_that_is_none(make_api: MakeAPI, host: str) -> None:
     api = make_api({"pages": [page(1)], "images": [image(1, file="a:b.png")]})
