@@ -10,11 +10,15 @@ import pytest
 from flask import Flask
 from hypothesis import example, given
 from hypothesis import strategies as st
+from marshmallow import fields
 from werkzeug.datastructures import Headers
 from werkzeug.test import create_environ, run_wsgi_app
 
+from flask_contentapi import Page, Related
 from tests.api import API, PREFIX
-from tests.conftest import MakeApp
+from tests.conformance.reference_site import TYPES
+from tests.conftest import MakeAPI, MakeApp
+from tests.samples import image, page, site
 
 #: How long an error may be: it names what was wrong, which was a query string at most.
 LONGEST_ERROR = 60_000
@@ -197,3 +201,61 @@ def test_the_same_request_is_answered_the_same(app: Flask, query: str) -> None:
         query = query.replace("random", "title")
     first, second = (ask(app, PATH_INFO=PAGES, QUERY_STRING=query) for _ in range(2))
     assert (first[0], first[2]) == (second[0], second[2])
+
+
+MANY = 120
+NUMBERS = {f"n{n}": fields.Integer() for n in range(MANY)}
+RELATIONS = {f"image{n}": Related("images") for n in range(MANY)}
+#: A type with more fields than anybody should need.
+Wide: type[Page] = type(
+    "Wide",
+    (Page,),
+    {
+        **NUMBERS,
+        **RELATIONS,
+        "__module__": __name__,
+        "app_label": "hostile",
+        "api_fields": [*NUMBERS, *RELATIONS],
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def wide(make_api: MakeAPI) -> API:
+    values = {**{name: int(name[1:]) for name in NUMBERS}, **dict.fromkeys(RELATIONS, 1)}
+    pages = [page(1), {**page(2, 1), "type": "hostile.Wide", **values}]
+    images = [image(1, tags=[f"tag{n}" for n in range(MANY)]), image(2, tags=["tag1"])]
+    types = [*TYPES, Wide]
+    return make_api({"pages": pages, "images": images}, types=types)
+
+
+@pytest.mark.parametrize("field", ["n{0}={0}", "image{0}=1"])
+def test_filters_may_be_many(wide: API, field: str) -> None:
+    query = "&".join(map(field.format, range(MANY)))
+    assert wide.ids(f"pages/?type=hostile.Wide&fields=_,id&{query}") == [2]
+
+
+def test_order_may_be_by_many_fields(wide: API) -> None:
+    order = ",".join(f"n{n},-image{n}" for n in range(MANY))
+    assert wide.ids(f"pages/?type=hostile.Wide&fields=_,id&order={order}") == [2]
+
+
+def test_tags_may_be_many(wide: API) -> None:
+    tags = ",".join(f"tag{n}" for n in range(MANY))
+    assert wide.ids(f"images/?tags={tags}") == [1]
+    assert wide.ids(f"images/?tags={tags},other") == []
+
+
+def test_tags_may_be_as_many_as_a_query_has_room_for(wide: API) -> None:
+    assert wide.ids("images/?tags=" + ",".join(map(str, range(800)))) == []
+
+
+@pytest.mark.parametrize("i18n", [False, True])
+def test_languages_and_sites_may_be_many(make_api: MakeAPI, i18n: bool) -> None:
+    names = [f"l{n}" for n in range(MANY)]
+    same = {"translation_key": "home"}
+    pages = [page(n, locale=name, slug=name, **same) for n, name in enumerate(names, 1)]
+    sites = [site(n, f"{name}.example") for n, name in enumerate(names, 1)]
+    content = {"locales": names, "sites": sites, "pages": pages}
+    api = make_api(content, config={"CMS_I18N_ENABLED": i18n}).at("l7.example")
+    assert api.total("pages/") == (MANY if i18n else 1)

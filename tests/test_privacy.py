@@ -285,3 +285,22 @@ def test_a_page_expires_in_every_surface(make_api: MakeAPI) -> None:
     assert [api.status(path) for path in surfaces] == [404, 400, 404, 404]
     assert api.json(link)["related_links"] == [{"link_page": None}]
     assert api.total("pages/?search=page") == 2
+
+
+@pytest.mark.parametrize("restricted", [0, 5])
+def test_a_restriction_holds_for_any_id(make_api: MakeAPI, restricted: int) -> None:
+    content = {
+        "sites": [site(1)],
+        "collections": [{"id": restricted, "name": "staff", "restriction": private()}],
+        "images": [image(restricted, collection=restricted), image(7)],
+        "pages": [page(1), page(restricted, 1, restriction=private()), page(7, restricted)],
+    }
+    api = make_api(content)
+    assert (api.ids("pages/"), api.ids("images/")) == ([1], [7])
+    assert [api.status(f"pages/{id}/") for id in (restricted, 7)] == [404, 404]
+
+
+def test_who_is_let_into_one_page_does_not_see_behind_another(make_api: MakeAPI) -> None:
+    pages = [page(1), page(0, 1, restriction=private()), page(7, 1, restriction=private("groups"))]
+    api = make_api({"pages": pages}, can_view=lambda rule: rule["type"] == "login")
+    assert api.ids("pages/") == [1, 0]

@@ -47,7 +47,7 @@ __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBacken
 _log = logging.getLogger("flask_contentapi")
 
 #: The version of the tables' layout.
-SCHEMA = "2"
+SCHEMA = "3"
 
 
 class PeeweeBackend(Backend):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import chain, count
-from operator import or_
 from typing import Any
 
 from peewee import Value, fn
@@ -14,6 +12,8 @@ from flask_contentapi.addresses import quote_slug
 from flask_contentapi.kinds import INT64
 from flask_contentapi.records import Place
 from flask_contentapi.search import words
+from flask_contentapi_peewee.clauses import any_of
+from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.engines import md5
 from flask_contentapi_peewee.objects import refuse
 from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
@@ -49,7 +49,7 @@ class Branches:
     def of(self, page: int | None) -> Branch:
         """Where a page is; for None, where root pages are."""
         if page is None:
-            return Branch("", "/", 0)
+            return Branch("", "/", OPEN)
         fields = self._table.fields
         columns = (fields["path_"], fields["url_path"], fields["access_"])
         query = self._table.model.select(*columns).where(fields["id"] == page)
@@ -72,7 +72,7 @@ class Branches:
             named = identity.in_(pages[start : start + BRANCHES])
             tops = [top for (top,) in self._reader.all(known.model.select(path).where(named))]
             if tops:
-                inside = reduce(or_, ((path > top) & (path < end(top)) for top in tops))
+                inside = any_of([(path > top) & (path < end(top)) for top in tops])
                 below = self._reader.all(known.model.select(identity).where(inside))
                 yield from (page for (page,) in below)
 

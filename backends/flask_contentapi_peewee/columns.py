@@ -16,7 +16,16 @@ import peewee
 
 from flask_contentapi import kinds
 
-__all__ = ["ALWAYS", "EPOCH", "NEVER", "Clause", "StoredField", "microseconds", "stored_field"]
+__all__ = [
+    "ALWAYS",
+    "EPOCH",
+    "NEVER",
+    "OPEN",
+    "Clause",
+    "StoredField",
+    "microseconds",
+    "stored_field",
+]
 
 #: Parts of statements; the types of peewee's nodes do not know their operators.
 Clause = Any
@@ -24,6 +33,8 @@ Clause = Any
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A moment before all others, and one after them, in microseconds.
 ALWAYS, NEVER = -(2**62), 2**62
+#: What stands for the nearest restricted page where there is none; it is nobody's id.
+OPEN = -1
 
 
 def microseconds(moment: datetime) -> int:

@@ -159,6 +159,10 @@ class Engine(ABC):
         """Whether a column has a value, so that its index helps."""
         return field == value
 
+    def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
+        """Whether a column has one of some values, likewise."""
+        return field.in_(values)
+
     def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
         """What to order by for a column: missing values first ascending, last descending."""
         return [field.desc() if descending else field.asc()]
@@ -425,6 +429,12 @@ class PostgreSQL(Engine):
             return field == value
         start = fn.LEFT(value, SQL(str(INDEXED)))
         return (self.indexed(field) == start) & (field == value)
+
+    def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
+        if not self.is_long(field):
+            return field.in_(values)
+        starts = [fn.LEFT(value, SQL(str(INDEXED))) for value in values]
+        return self.indexed(field).in_(starts) & field.in_(values)
 
     def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
         keys = [self.indexed(field), field] if self.is_long(field) else [field]

@@ -13,6 +13,7 @@ from flask_contentapi.library import Library, Table, read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import Branch, Inserter, batches, words_of_row
@@ -143,7 +144,9 @@ def find_branches(pages: Table) -> dict[int, Branch]:
         number = children.get(row[parent], 0) + GAP
         children[row[parent]] = number
         above = branches[row[parent]].path if row[parent] is not None else ""
-        branches[row[0]] = Branch(above + step(number), url_path, access or 0)
+        branches[row[0]] = Branch(
+            above + step(number), url_path, OPEN if access is None else access
+        )
     return branches
 
 

@@ -46,7 +46,7 @@ class Branch(NamedTuple):
 
     :param path: its steps.
     :param url_path: its slugs.
-    :param access: the nearest restricted page, itself or above it; 0 where there is none.
+    :param access: the nearest restricted page, itself or above it, or :data:`OPEN`.
     """
 
     path: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
-from operator import and_, or_
+from functools import partial
 from typing import Any
 
 import peewee
@@ -12,7 +11,8 @@ from peewee import SQL, fn
 
 from flask_contentapi.query import Order
 from flask_contentapi.registry import Column
-from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.clauses import all_of, any_of
+from flask_contentapi_peewee.columns import OPEN, Clause, StoredField
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.shapes import Shape, literal, slot
@@ -57,7 +57,7 @@ class _Objects:
         if self.endpoint.tree:
             access = self.field("access_")
             moment = literal(shape.since)
-            yield self._opened(access, engine) if shape.opened else access == literal(0)
+            yield self._opened(access, engine) if shape.opened else access == literal(OPEN)
             # Nearly all pages are visible, so that an index would not narrow anything.
             yield engine.unindexed(self.field("visible_from_")) <= moment
             yield engine.unindexed(self.field("visible_until_")) > moment
@@ -82,7 +82,7 @@ class _Objects:
 
     @staticmethod
     def _opened(access: Any, engine: Engine) -> Clause:
-        opened = slot(engine, lambda values: engine.integers([0, *values.viewer.pages]))
+        opened = slot(engine, lambda values: engine.integers([OPEN, *values.viewer.pages]))
         return engine.among(access, opened)
 
     def within(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
@@ -99,7 +99,7 @@ class _Objects:
         if len(paths) > 1 and not are_ours:
             # A translation of a home page can itself be one of these rows.
             conditions.append(self.field("path_").in_([literal(path) for path in paths]))
-        yield _any_of(conditions)
+        yield any_of(conditions)
 
 
 def _between(column: Clause, start: str, stop: str) -> Clause:
@@ -115,11 +115,6 @@ def _same(one: OwnTable, other: OwnTable) -> Clause:
 def _nth_token(number: int) -> Callable[[Any], str]:
     """One of the words that are to be found."""
     return lambda values: token(values.query.search.words[number])
-
-
-def _any_of(conditions: Sequence[Clause]) -> Clause:
-    """Whether one of some conditions is met; none of none is."""
-    return reduce(or_, conditions) if conditions else SQL("1 = 0")
 
 
 class Select:
@@ -168,7 +163,7 @@ class Select:
             source = peewee.Join(source, self._words, on=on)
         conditions = list(self._conditions())
         query = peewee.Select([source], columns)
-        return query.where(reduce(and_, conditions)) if conditions else query
+        return query.where(all_of(conditions)) if conditions else query
 
     def _shifted(self, identity: Clause) -> Clause:
         """The number of an object in the column that it is found by."""
@@ -271,7 +266,7 @@ class Select:
         found = []
         for part, _ in self._here.parts(None):
             pages = _Objects(part, aliased=True)
-            met = reduce(and_, [pages.is_(identity), *conditions(pages)])
+            met = all_of([pages.is_(identity), *conditions(pages)])
             found.append(pages.model.select(pages.field(column)).where(met))
         return found[0] if len(found) == 1 else fn.COALESCE(*found)
 
@@ -310,15 +305,14 @@ class Select:
 
     def _filtered(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
         if operator == "all":
-            yield from self._tagged(number, column, arity)
+            yield self._tagged(number, column, arity)
             return
         if column == "url_path":
             yield self.part.at(self._engine, partial(self._address, number))
             return
         field = self._field(column)
         if operator == "in":
-            values = [self._wanted(number, field, place) for place in range(arity)]
-            yield _any_of([self._engine.equals(field, value) for value in values])
+            yield self._one_of(number, field, arity)
         elif operator == "eq":
             yield self._engine.equals(field, self._wanted(number, field))
         else:
@@ -338,13 +332,19 @@ class Select:
 
         return self.slot(get)
 
-    def _tagged(self, number: int, column: str, arity: int) -> Iterator[Clause]:
+    def _one_of(self, number: int, field: StoredField, arity: int) -> Clause:
+        """Whether a column has one of the values that are asked for."""
+        values = [self._wanted(number, field, place) for place in range(arity)]
+        return self._engine.one_of(field, values)
+
+    def _tagged(self, number: int, column: str, arity: int) -> Clause:
+        """Whether an object has every tag that is asked for."""
         table = next(table for table in self.tables if table.has(column)).many[column]
-        for place in range(arity):
-            tag = self._engine.equals(
-                table.fields["tag"], self._wanted(number, table.fields["tag"], place)
-            )
-            yield self.identity.in_(table.model.select(table.fields["id"]).where(tag))
+        identity, tag = table.fields["id"], table.fields["tag"]
+        found = table.model.select(identity).where(self._one_of(number, tag, arity))
+        if arity > 1:
+            found = found.group_by(identity).having(fn.COUNT(tag.distinct()) == literal(arity))
+        return self.identity.in_(found)
 
     def _target_seen(self, column: str) -> Iterator[Clause]:
         """For a relation, whether the viewer may see what it points to."""
@@ -352,13 +352,13 @@ class Select:
         if declared is None or declared.target is None:
             return
         parts = self._all.endpoints[declared.target.served_at.name].parts(None)
-        yield _any_of([self._points_into(part, self._field(column)) for part, _ in parts])
+        yield any_of([self._points_into(part, self._field(column)) for part, _ in parts])
 
     def _points_into(self, part: EndpointTables, field: StoredField) -> Clause:
         """Whether a relation points to something in a part of the tables that is seen."""
         objects = _Objects(part, aliased=True)
         conditions = [objects.is_(field), *objects.seen(self._shape, self._engine)]
-        return fn.EXISTS(objects.model.select(SQL("1")).where(reduce(and_, conditions)))
+        return fn.EXISTS(objects.model.select(SQL("1")).where(all_of(conditions)))
 
     # Order.
 

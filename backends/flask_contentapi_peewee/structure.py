@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property, reduce
-from operator import itemgetter, or_
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import peewee
@@ -17,7 +17,8 @@ from peewee import fn
 
 from flask_contentapi.library import Restriction, Restrictions
 from flask_contentapi.sites import Home, Site, Sites
-from flask_contentapi_peewee.columns import ALWAYS, NEVER, microseconds
+from flask_contentapi_peewee.clauses import any_of
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, microseconds
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["Counted", "Structure", "Turn"]
@@ -126,7 +127,7 @@ class Structure:
         named = fields["id"].in_(roots)
         keys = {found for (found,) in self._all(self._pages.model.select(key).where(named))}
         same = [self._tables.engine.equals(key, found) for found in keys - {None}]
-        query = self._pages.model.select(*columns).where(reduce(or_, same, named))
+        query = self._pages.model.select(*columns).where(any_of([named, *same]))
         # To be given in order, all pages would be walked through.
         rows = sorted(self._all(query), key=itemgetter(_HOME_COLUMNS.index("path_")))
         self._homes = {row[0]: row[4] for row in rows}
@@ -164,7 +165,10 @@ class Structure:
         query = self._pages.model.select(fields["id"], fields["restriction"], within).where(
             fields["is_restricted_"] > False
         )
-        return {page: Restriction(within or None, rule) for page, rule, within in self._all(query)}
+        return {
+            page: Restriction(None if within == OPEN else within, rule)
+            for page, rule, within in self._all(query)
+        }
 
     def _collection_restrictions(self) -> Mapping[int, Restriction]:
         return {

@@ -48,6 +48,9 @@ DERIVED = frozenset(
 )
 #: How long the name of a table or an index may be, in characters.
 LONGEST_NAME = 60
+#: How many indexes a table has at most, as some databases take no more. What is asked by further
+#: columns is found by looking at all rows.
+MOST_INDEXES = 60
 
 Model = type[peewee.Model]
 
@@ -459,6 +462,8 @@ class Maker:
     ) -> None:
         name = name or keys[0].column_name.strip("_")
         model = table.model
+        if len(model._meta.indexes) >= MOST_INDEXES:
+            return
         index_name = _short(f"{model._meta.table_name}_{name}")
         model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=index_name))
 
