@@ -53,7 +53,7 @@ def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @_pass_state
 def types(state: State) -> None:
-    """Show the declared types, and what the API shows of them."""
+    """Show the declared types and what the API shows of them."""
     for endpoint in state.registry.endpoints.values():
         click.secho(f"{state.settings.url_prefix}/{endpoint.name}/", bold=True)
         for declared in endpoint.types.values():
@@ -84,10 +84,10 @@ def _computed(declared: ObjectType) -> Iterator[str]:
 @click.command()
 @_pass_state
 def check(state: State) -> None:
-    """Look for everything that is wrong with the content.
+    """Report everything that is wrong with the content.
 
-    The exit status is 1 if there is something. What is wrong with the declared types, and what
-    is wrong with the configuration so that it cannot be used, is said by every command.
+    The exit status is 1 if anything is found. Mistakes in the declared types, and in the
+    configuration where they make it unusable, are reported by every command.
     """
     problems = [*_misconfigured(state), *map(str, state.backend.check())]
     for line in (*problems, *(f"Note: {note}" for note in state.backend.notes())):
@@ -114,9 +114,7 @@ def _misconfigured(state: State) -> Iterator[str]:
     yield from unknown_settings(current_app.config, state.config_prefix, prefixes)
 
 
-_yes = click.option(
-    "--yes", is_flag=True, help="Do it even if files that people have written go away by it."
-)
+_yes = click.option("--yes", is_flag=True, help="Proceed even if this deletes hand-written files.")
 
 
 @click.command()
@@ -126,8 +124,8 @@ _yes = click.option(
 def dump(state: State, target: str, yes: bool) -> None:
     """Write the whole content to TARGET.
 
-    TARGET is a file whose name ends in .json or .jsonl (a record a line, for much content), a
-    backend, such as jsonfiles:content, or - for the standard output.
+    TARGET is a file whose name ends in .json or .jsonl (one record per line, for much content), a
+    backend such as jsonfiles:content, or - for the standard output.
     """
     if _is_backend(target):
         with closing(_open(state, target)) as other:
@@ -147,9 +145,9 @@ def dump(state: State, target: str, yes: bool) -> None:
 @_yes
 @_pass_state
 def load(state: State, source: str, yes: bool) -> None:
-    """Replace the whole content by that of SOURCE.
+    """Replace the whole content with that of SOURCE.
 
-    On an error nothing is replaced. SOURCE is a file that dump has written, another backend, such
+    On an error nothing is replaced. SOURCE is a file that dump has written, another backend such
     as jsonfiles:content, or - for the standard input.
     """
     if not state.backend.persistent:
@@ -210,20 +208,20 @@ _PLURALS = (*SECTIONS, "pages", "images", "documents")
 @click.command("init-db")
 @_pass_state
 def init_db(state: State) -> None:
-    """Make what has to be there before content can be kept.
+    """Prepare the storage: create files and tables that are missing.
 
     What is there already stays as it is.
     """
     state.backend.create()
-    click.echo("Everything that is needed is there.")
+    click.echo("The storage is ready.")
 
 
 @click.command()
 @_pass_state
 def migrate(state: State) -> None:
-    """Make what is kept fit to the types as they are declared now.
+    """Migrate stored content to the types as declared now.
 
-    Nothing that is kept is lost.
+    Nothing that is stored is lost.
     """
     done = [*map(click.echo, state.backend.migrate())]
     if not done:
@@ -233,9 +231,10 @@ def migrate(state: State) -> None:
 @click.command()
 @_pass_state
 def reload(state: State) -> None:
-    """Make all processes of the site read their content anew.
+    """Take in changes that were made behind the backend's back.
 
-    It is for content that processes keep, as that of JSON files.
+    All processes of the site take them in. JSON files are read again; for mapped models the search
+    index is rebuilt. For other databases it does nothing.
     """
     state.backend.reload()
 

@@ -273,7 +273,7 @@ def test_tables_that_are_missing_are_named_until_they_are_made(
         Path(address.removeprefix("sqlite:///")).touch()
     assert_said(address, f"The tables are not there. {MAKE}", caplog)
     api = api_at(address)
-    assert run(api, "init-db") == (0, "Everything that is needed is there.\n")
+    assert run(api, "init-db") == (0, "The storage is ready.\n")
     assert run(api, "check") == (0, "Everything is in order.\n")
     assert api.status("images/") == 200
 
