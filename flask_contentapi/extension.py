@@ -234,7 +234,7 @@ class ContentAPI:
         blueprint.register_error_handler(HTTPException, _http_error)
         blueprint.register_error_handler(BackendUnavailable, _unavailable)
         blueprint.register_error_handler(Exception, _raise)
-        blueprint.before_app_request(_astray(f"{state.settings.url_prefix}/"))
+        blueprint.before_app_request(_astray(state))
         for name, endpoint in state.registry.endpoints.items():
             for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
@@ -281,17 +281,21 @@ def _any_method(
     return add
 
 
-def _astray(prefix: str) -> Callable[[], Response | None]:
+def _astray(state: State) -> Callable[[], Response | None]:
     """What answers where Flask finds no view although the address is under the prefix.
 
     There are few such requests: to a host name that is none, or with a newline in the path.
+    Redirects to the last slash are sent on as all other addresses are made.
     """
+    prefix = f"{state.settings.url_prefix}/"
 
     def answer() -> Response | None:
         error = request.routing_exception
-        if error is None or isinstance(error, RequestRedirect):
+        if error is None or not request.path.startswith(prefix):
             return None
-        if not request.path.startswith(prefix):
+        if isinstance(error, RequestRedirect):
+            base = state.origins.base(request.scheme, request.host, request.root_path)
+            error.new_url = base + _below_root(error.new_url, request.root_path)
             return None
         if isinstance(error, BadRequest):
             error.description = "The host name that the request is sent to cannot be used."
@@ -300,6 +304,13 @@ def _astray(prefix: str) -> Callable[[], Response | None]:
         return _http_error(error)
 
     return answer
+
+
+def _below_root(url: str, root_path: str) -> str:
+    """Path and query of an address below where the application is mounted."""
+    path = url.partition("://")[2].partition("/")[2]
+    root = root_path.strip("/")
+    return f"/{path.removeprefix(root).lstrip('/')}"
 
 
 def _http_error(error: HTTPException) -> Response:

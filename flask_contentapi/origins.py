@@ -39,6 +39,16 @@ class Origins:
         self._page_urls = page_urls
         self.find = lru_cache(KEPT)(self._find)
 
+    def base(self, scheme: str, host: str, root_path: str) -> str:
+        """Scheme, host and path that all addresses but those of pages are under.
+
+        :param scheme: as the request has it, and so the others.
+        """
+        if self._settings.base_url is not None:
+            return self._settings.base_url
+        # Where the host is none that could be asked again, addresses have none.
+        return (f"{scheme}://{host.lower()}" if host else "") + _above(root_path)
+
     def _find(self, sites: Sites, scheme: str, host: str, root_path: str, named: str) -> Origin:
         """Where a request comes to.
 
@@ -54,15 +64,11 @@ class Origins:
         here = sites.answering(*_host_and_port(host, scheme))
         site = sites.named(named) if named else here
         hosts = [here]
-        base = settings.base_url
-        if base is None:
-            # Where the host is none that could be asked again, addresses have none.
-            base = (f"{scheme}://{host.lower()}" if host else "") + _above(root_path)
-        else:
-            parts = urlsplit(base)
+        if settings.base_url is not None:
+            parts = urlsplit(settings.base_url)
             hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))
         addresses = Addresses(
-            base,
+            self.base(scheme, host, root_path),
             settings.url_prefix,
             settings.media_url,
             sites=sites,

@@ -251,6 +251,30 @@ def test_a_base_address_with_a_path_is_in_front_of_everything(make_api: MakeAPI)
         assert api.follow(address.replace("/cms/", "/")).status_code == 200
 
 
+def test_the_redirect_to_the_last_slash_leads_to_the_base_address(make_api: MakeAPI) -> None:
+    config = {"CMSAPI_BASE_URL": "https://www.example:8443/cms"}
+    api = make_api(SMALL, config=config).at("inner.example:5000")
+    redirect = api.get("pages/2?fields=%2A", environ_overrides={"SCRIPT_NAME": "/inner"})
+    assert redirect.headers["Location"] == (
+        "https://www.example:8443/cms/api/v2/pages/2/?fields=%2A"
+    )
+
+
+@pytest.mark.parametrize("root", ["/cms", "/a b/ü%", "/x/", "/a?b/#c", "cms"])
+def test_the_redirect_to_the_last_slash_keeps_the_script_root(make_app: MakeApp, root: str) -> None:
+    client = make_app(SMALL).test_client()
+    environ = {"SCRIPT_NAME": root.encode().decode("latin-1")}
+    details = client.get("/api/v2/pages/find/?id=2", environ_overrides=environ)
+    slash = client.get("/api/v2/pages/2", environ_overrides=environ)
+    assert slash.headers["Location"] == details.headers["Location"]
+
+
+def test_the_redirect_to_the_last_slash_stays_at_the_host_of_the_request(make_api: MakeAPI) -> None:
+    api = make_api(SMALL, config={"SERVER_NAME": "inner.example"}).at("elsewhere.example:5000")
+    redirect = api.get("pages?limit=1").headers["Location"]
+    assert redirect == "http://elsewhere.example:5000/api/v2/pages/?limit=1"
+
+
 @pytest.fixture(
     scope="module",
     params=["https://staff.example", "http://shared.example:8001", "http://x.example"],
