@@ -19,7 +19,7 @@ from flask import Flask
 
 import flask_contentapi
 from demo import create_app
-from flask_contentapi import Backend, ContentAPI, Reader, query
+from flask_contentapi import Backend, ContentAPI, Reader, kinds, query
 from flask_contentapi.cli import COMMANDS
 from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import PARAMETERS, Registry
@@ -49,6 +49,21 @@ WITHOUT_CODE = {
 #: Directives that the pages are searched in.
 SEARCHED = {"code-block", "confval", "list-table", "option"}
 MODULES = sorted(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py"))
+#: What content records have for some kinds.
+STORED = {
+    "Text": "a",
+    "Canonical": "a",
+    "Integer": 1,
+    "Float": 1,
+    "Decimal": "1.5",
+    "Boolean": True,
+    "Date": "2026-03-01",
+    "Time": "18:30:00",
+    "DateTime": "2026-03-01T18:30:00Z",
+    "Relation": 1,
+    "Tags": ["a"],
+    "Blocks": [],
+}
 
 
 # Code.
@@ -236,6 +251,45 @@ def test_every_part_of_a_query_is_explained(name: str) -> None:
         assert f".. autoclass:: flask_contentapi.query.{name}\n" in page
         for parameter in inspect.signature(part).parameters:
             assert f":param {parameter}:" in (part.__doc__ or "")
+
+
+def test_kinds_are_as_shown() -> None:
+    page = text_of("docs/reference/backends.rst")
+    rows = re.findall(r"^   \* - ``(\w+)``\n((?:     - .+\n){5})", page, re.MULTILINE)
+    cells = {name: re.findall(r"     - (.+)\n", rest) for name, rest in rows}
+    found = {kind.__name__: kind for kind in kinds_below(kinds.Kind)}
+    assert {
+        name: (cell[0], cell[2], *(text == "yes" for text in cell[3:]))
+        for name, cell in cells.items()
+    } == {
+        name: (f"``{kind.name}``", f"``{kind.empty(kind)!r}``", kind.filterable, kind.orderable)  # type: ignore[arg-type]
+        for name, kind in found.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "value"), STORED.items())
+def test_stored_values_of_a_kind_are_as_shown(name: str, value: Any) -> None:
+    page = text_of("docs/reference/backends.rst")
+    kind = kinds.Canonical(str) if name == "Canonical" else getattr(kinds, name)()
+    stored = type(kind.read(value)).__name__
+    assert re.search(rf"   \* - ``{name}``\n.+\n     - ``{stored}``", page)
+
+
+def kinds_below(base: type[kinds.Kind]) -> Iterator[type[kinds.Kind]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from kinds_below(kind)
+
+
+def test_cited_clauses_are_explained() -> None:
+    folders = ("flask_contentapi", "backends")
+    files = [path for folder in folders for path in (ROOT / folder).glob("**/*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    sections = re.findall(r"specification, ([\d.]*\d)(?: and ([\d.]*\d))?", code)
+    cited = {f"\nS {number} " for pair in sections for number in pair if number}
+    cited |= {name.strip() for name in re.findall(r"contract, ([A-Z][\w ]+)", code)}
+    assert len(cited) > 10
+    assert missing(cited, "docs/reference/contract.rst", "{}") == []
 
 
 def test_every_key_of_records_is_explained() -> None:
