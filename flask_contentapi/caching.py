@@ -18,6 +18,7 @@ from flask import Request, Response
 from werkzeug.datastructures import Headers
 
 from flask_contentapi.backend import Reader
+from flask_contentapi.origins import host_of
 from flask_contentapi.query import Viewer
 from flask_contentapi.signals import EVERYTHING
 
@@ -108,7 +109,7 @@ class Freshness:
             viewer.pages,
             viewer.collections,
             request.scheme,
-            request.host.lower(),
+            host_of(request),
             request.root_path,
             request.path,
             request.query_string,

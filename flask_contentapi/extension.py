@@ -30,7 +30,7 @@ from flask_contentapi.errors import (
     NotFound,
 )
 from flask_contentapi.fingerprint import fingerprint
-from flask_contentapi.origins import Origins
+from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, unknown_settings
 from flask_contentapi.views import (
@@ -291,10 +291,10 @@ def _astray(state: State) -> Callable[[], Response | None]:
 
     def answer() -> Response | None:
         error = request.routing_exception
-        if error is None or not request.path.startswith(prefix):
+        if error is None or not f"{request.path}/".startswith(prefix):
             return None
         if isinstance(error, RequestRedirect):
-            base = state.origins.base(request.scheme, request.host, request.root_path)
+            base = state.origins.base(request.scheme, host_of(request), request.root_path)
             error.new_url = base + _below_root(error.new_url, request.root_path)
             return None
         if isinstance(error, BadRequest):

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
+
+from flask import Request
 
 from flask_contentapi.addresses import Addresses, PageURLs
 from flask_contentapi.settings import Settings
 from flask_contentapi.sites import Site, Sites
 
-__all__ = ["Origin", "Origins"]
+__all__ = ["Origin", "Origins", "host_of"]
 
 #: How many are kept; hosts that are not trusted, if there is no proxy, are what clients make up.
 KEPT = 256
+#: What Werkzeug takes for no host, although networks of containers and some clients have it: names
+#: with an underscore, and a colon without a port.
+_HOST = re.compile(
+    r"((?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4})?)?", re.ASCII
+)
+_PORTS = {"http": "80", "https": "443"}
+
+
+def host_of(asked: Request) -> str:
+    """The host that a request is sent to, in lower case, with its port unless that is the usual
+    one; "" where it is none that could be asked again."""
+    if asked.host:
+        return asked.host.lower()
+    match = _HOST.fullmatch(asked.environ.get("HTTP_HOST", "").lower())
+    if not match:
+        return ""
+    name, port = match.groups()
+    if port is None or port == _PORTS.get(asked.scheme):
+        return str(name)
+    return f"{name}:{port}" if int(port) < 2**16 else ""
 
 
 class Origin(NamedTuple):
@@ -47,14 +70,14 @@ class Origins:
         if self._settings.base_url is not None:
             return self._settings.base_url
         # Where the host is none that could be asked again, addresses have none.
-        return (f"{scheme}://{host.lower()}" if host else "") + _above(root_path)
+        return (f"{scheme}://{host}" if host else "") + _above(root_path)
 
     def _find(self, sites: Sites, scheme: str, host: str, root_path: str, named: str) -> Origin:
         """Where a request comes to.
 
         :param sites: all sites.
         :param scheme: ``http`` or ``https``.
-        :param host: the host, perhaps with a port.
+        :param host: the host, as :func:`host_of` gives it.
         :param root_path: where the application is mounted.
         :param named: the ``site`` parameter, or "".
         :raises NotFound: if there is no site of that name.

@@ -25,14 +25,14 @@ __all__ = ["Place", "RecordReader", "check_name", "write_record"]
 LONGEST_NAME = 255
 
 _log = logging.getLogger("flask_contentapi")
-_HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+")
+_HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+")
 
 
 def _check_hostname(hostname: str) -> None:
     if not _HOSTNAME.fullmatch(hostname):
         raise ValidationError(
-            "must be a host name as browsers send it: letters, digits, dots and hyphens, without "
-            "scheme, port and path; others in their xn-- form"
+            "must be a host name as browsers send it: letters, digits, dots, hyphens and "
+            "underscores, without scheme, port and path; others in their xn-- form"
         )
 
 

@@ -22,6 +22,7 @@ from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.library import Restriction
+from flask_contentapi.origins import host_of
 from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
 from flask_contentapi.registry import Endpoint
 from flask_contentapi.serializers import Plan
@@ -107,11 +108,12 @@ class Visit:
         self._asked = asked
         self._state = state
         self._reader = reader
+        host = host_of(asked)
         known, self.addresses = state.origins.find(
-            reader.sites, asked.scheme, asked.host, asked.root_path, site
+            reader.sites, asked.scheme, host, asked.root_path, site
         )
         if known is None and endpoint.tree:
-            raise NotFound(f"No site answers to {asked.host}.")
+            raise NotFound(f"No site answers to {host}.")
         self.endpoint = endpoint
         self.viewer = viewer
         self.site = known or Site("", homes=())

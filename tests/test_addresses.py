@@ -420,7 +420,40 @@ def test_a_tree_that_the_path_names_is_the_only_one_looked_in(make_api: MakeAPI)
     assert [went_back(api, item) for item in api.items("pages/?limit=9")] == api.ids("pages/")
 
 
-@pytest.mark.parametrize("host", ["my_app:8000", "a,b", "é", "[fe80::1%25eth0]"])
+@pytest.mark.parametrize(
+    ("host", "start"),
+    [
+        ("my_app:8000", "http://my_app:8000"),
+        ("My_App:80", "http://my_app"),
+        ("a.b_c", "http://a.b_c"),
+        ("localhost:", "http://localhost"),
+        ("[::1]:", "http://[::1]"),
+    ],
+)
+def test_hosts_in_networks_of_containers_have_addresses(
+    make_api: MakeAPI, host: str, start: str
+) -> None:
+    api = make_api({"pages": [page(1)]}, config={"CMSAPI_CACHE_SIZE": 2**20})
+    asked = [{"Host": "other_app"}, {"Host": host}]
+    items = [api.items("pages/", headers=headers)[0] for headers in asked]
+    assert items[1]["meta"]["detail_url"] == f"{start}/api/v2/pages/1/"
+    for path in ["pages", "pages/find/?html_path=/"]:
+        redirect = api.get(path, headers=asked[1]).headers["Location"]
+        assert redirect.startswith(f"{start}/api/v2/pages/")
+
+
+def test_a_site_may_be_at_a_host_with_an_underscore(make_api: MakeAPI) -> None:
+    sites = [site(1, is_default=True), site(2, "my_app", port=8000)]
+    api = make_api({"sites": sites, "pages": [page(1), page(2)]})
+    (item,) = api.items("pages/", headers={"Host": "MY_APP:8000"})
+    assert item["meta"]["html_url"] == "http://my_app:8000/"
+    assert api.ids("pages/?site=my_app") == [2]
+
+
+NO_HOSTS = ["a,b", "é", "[fe80::1%25eth0]", "my_app:99999", "my_app:80:80", "u@my_app", "a_..b"]
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
 def test_addresses_go_without_a_host_that_is_none(make_api: MakeAPI, host: str) -> None:
     api = make_api({"pages": [page(1)], "images": [image(1, file="a:b.png")]})
     headers = {"Host": host}
@@ -430,6 +463,7 @@ def test_addresses_go_without_a_host_that_is_none(make_api: MakeAPI, host: str) 
     assert picture["meta"]["download_url"] == "/media/a%3Ab.png"
     found = api.get("pages/find/?html_path=/", headers=headers)
     assert found.headers["Location"] == "/api/v2/pages/1/"
+    assert api.get("pages", headers=headers).headers["Location"] == "/api/v2/pages/"
 
 
 class Hidden(PageURLs):

@@ -277,9 +277,10 @@ def test_hosts_that_the_site_does_not_trust_are_refused_in_json(
 ) -> None:
     app = make_app(ONE, types=[], config={"TRUSTED_HOSTS": ["localhost"]})
     client = app.test_client()
-    response = client.get("/api/v2/pages/", headers={"Host": host})
-    assert (response.status_code, response.mimetype) == (400, "application/json")
-    assert "host" in response.get_json()["message"]
+    for path in ("/api/v2/pages/", "/api/v2"):
+        response = client.get(path, headers={"Host": host})
+        assert (response.status_code, response.mimetype) == (400, "application/json")
+        assert "host" in response.get_json()["message"]
     assert client.get("/", headers={"Host": host}).mimetype == "text/html"
     assert API(app).ids("pages/") == [1, 2]
 
