@@ -246,7 +246,7 @@ class ListView(EndpointView):
         query = self._query(arguments, visit, reader)
         selected = reader.select(query)
         if selected.unseen:
-            raise BadRequest(_unseen(query, selected.unseen))
+            raise BadRequest(_unseen(arguments, query, selected.unseen))
         meta = {"total_count": selected.total}
         response = visit.respond(
             arguments.plan,
@@ -423,10 +423,11 @@ def _nothing(endpoint: Endpoint) -> NotFound:
     return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.")
 
 
-def _unseen(query: Query, unseen: Sequence[int]) -> str:
-    """Which parameters name pages that may not be seen, in sentences."""
-    named = [tree for tree in query.tree if tree.page in unseen]
-    return " ".join(f"{t.relation} names a page that is not there: {t.page}." for t in named)
+def _unseen(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> str:
+    """Which parameters name pages that may not be seen, in sentences and as the client did."""
+    asked = zip(arguments.tree, query.tree, strict=True)
+    named = [given for given, tree in asked if tree.page in unseen]
+    return " ".join(f"{name} names a page that is not there: {page}." for name, page in named)
 
 
 def _check_locale(locale: str, reader: Reader) -> None:

@@ -83,6 +83,17 @@ def test_who_names_a_page_that_is_not_there_is_told_by_what(reference: API) -> N
     )
 
 
+@pytest.mark.parametrize("page_named", ["root", "1"])
+@pytest.mark.parametrize("name", ["child_of", "descendant_of", "ancestor_of", "translation_of"])
+def test_a_hidden_home_page_is_named_as_the_client_did(
+    make_api: MakeAPI, name: str, page_named: str
+) -> None:
+    content = {"sites": [site(1)], "pages": [page(1, live=False), page(2, 1)]}
+    api = make_api(content, config={"CMS_I18N_ENABLED": True})
+    said = f"{name} names a page that is not there: {page_named}."
+    assert api.refusal(f"pages/?{name}={page_named}") == said
+
+
 @pytest.mark.parametrize("name", ["limit", "offset", "id", "child_of", "show_in_menus", "format"])
 def test_others_may_not_be_empty(reference: API, name: str) -> None:
     assert name in reference.refusal(f"pages/?{name}=")
