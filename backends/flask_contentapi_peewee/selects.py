@@ -22,6 +22,8 @@ from flask_contentapi_peewee.words import token, tokens
 __all__ = ["Select"]
 
 
+#: For how many tags a database can look at each by itself.
+FEW_TAGS = 8
 #: What pages are to one that they are below.
 _BELOW = frozenset(("child_of", "descendant_of"))
 
@@ -305,14 +307,14 @@ class Select:
 
     def _filtered(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
         if operator == "all":
-            yield self._tagged(number, column, arity)
+            yield from self._tagged(number, column, arity)
             return
         if column == "url_path":
             yield self.part.at(self._engine, partial(self._address, number))
             return
         field = self._field(column)
         if operator == "in":
-            yield self._one_of(number, field, arity)
+            yield self._one_of(number, field, range(arity))
         elif operator == "eq":
             yield self._engine.equals(field, self._wanted(number, field))
         else:
@@ -332,19 +334,28 @@ class Select:
 
         return self.slot(get)
 
-    def _one_of(self, number: int, field: StoredField, arity: int) -> Clause:
-        """Whether a column has one of the values that are asked for."""
-        values = [self._wanted(number, field, place) for place in range(arity)]
+    def _one_of(self, number: int, field: StoredField, places: Sequence[int]) -> Clause:
+        """Whether a column has one of the values that are asked for.
+
+        :param places: which of them.
+        """
+        values = [self._wanted(number, field, place) for place in places]
         return self._engine.one_of(field, values)
 
-    def _tagged(self, number: int, column: str, arity: int) -> Clause:
-        """Whether an object has every tag that is asked for."""
+    def _tagged(self, number: int, column: str, arity: int) -> Iterator[Clause]:
+        """Whether an object has every tag that is asked for.
+
+        The database begins with the rarest of the first ones, and takes the others together.
+        """
         table = next(table for table in self.tables if table.has(column)).many[column]
         identity, tag = table.fields["id"], table.fields["tag"]
-        found = table.model.select(identity).where(self._one_of(number, tag, arity))
-        if arity > 1:
-            found = found.group_by(identity).having(fn.COUNT(tag.distinct()) == literal(arity))
-        return self.identity.in_(found)
+        singly, together = range(min(arity, FEW_TAGS)), range(FEW_TAGS, arity)
+        for places in [*([place] for place in singly), *filter(None, [together])]:
+            found = table.model.select(identity).where(self._one_of(number, tag, places))
+            if len(places) > 1:
+                all_there = fn.COUNT(tag.distinct()) == literal(len(places))
+                found = found.group_by(identity).having(all_there)
+            yield self.identity.in_(found)
 
     def _target_seen(self, column: str) -> Iterator[Clause]:
         """For a relation, whether the viewer may see what it points to."""
