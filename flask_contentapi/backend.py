@@ -150,11 +150,13 @@ class Backend(ABC):
         return cls()
 
     @abstractmethod
-    def open(self, registry: Registry, *, debug: bool = False) -> None:
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         """Makes the backend ready to serve the declared types.
 
         :param registry: the declared types.
         :param debug: whether the site is being developed, so that convenience goes before speed.
+        :param logs: whether to log what is wrong although it can be served, or may be later. The
+            commands say it themselves.
         :raises ConfigurationError: if it cannot be reached or is not set up for them.
         :raises ContentError: if it brings content that cannot be loaded.
         """

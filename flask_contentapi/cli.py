@@ -254,7 +254,7 @@ def _open(state: State, address: str) -> Backend:
     backend = find_backend(address, Path(current_app.root_path))
     if not backend.persistent:
         raise ConfigurationError(f"{address} keeps nothing; name a file or another backend.")
-    backend.open(state.registry)
+    backend.open(state.registry, logs=False)
     return backend
 
 

@@ -151,7 +151,8 @@ class ContentAPI:
                 )
         registry = Registry(self._types)
         storage, backend_name = self._find_backend(app, backend)
-        storage.open(registry, debug=app.debug)
+        logs = not is_command()
+        storage.open(registry, debug=app.debug, logs=logs)
         state = State(
             settings,
             registry,
@@ -166,7 +167,7 @@ class ContentAPI:
             self.config_prefix,
             backend_name,
         )
-        if not is_command():
+        if logs:
             self._warn(app.config, instances.values())
         instances[self.name] = state
         app.register_blueprint(self._blueprint(state))

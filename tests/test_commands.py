@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from flask import Flask
+from flask.cli import FlaskGroup
 from marshmallow import fields
 
 from flask_contentapi import ConfigurationError, ContentAPI, Page
@@ -283,6 +285,24 @@ def test_undeclared_types_are_said_once(backend: str, caplog: pytest.LogCaptureF
     caplog.clear()
     shown = run(app, "check")
     assert (shown.count(said), caplog.messages) == (1, [])
+
+
+@pytest.mark.parametrize("backend", ["memory", "jsonfiles"])
+def test_what_a_command_says_is_not_in_the_log(
+    backend: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = {"pages": [plain(1, type="shop.Product")]}
+    (tmp_path / "pages.json").write_text(json.dumps(content["pages"]))
+    given = MemoryBackend(content) if backend == "memory" else f"jsonfiles:{tmp_path}"
+
+    def create_app() -> Flask:
+        ContentAPI(app := configured(CMSAPI_BACKEND=given))
+        return app
+
+    said = CliRunner().invoke(FlaskGroup(create_app=create_app), ["contentapi", "check"]).output
+    assert ("shop.Product" in said, caplog.messages) == (True, [])
+    create_app()
+    assert ["shop.Product" in message for message in caplog.messages] == [True]
 
 
 # Notes.

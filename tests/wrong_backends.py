@@ -619,8 +619,8 @@ class HasOneReaderAtATime(ListBackend):
 
 @caught_by("test_opened_backend_is_empty")
 class StartsWithContent(ListBackend):
-    def open(self, registry: Registry, *, debug: bool = False) -> None:
-        super().open(registry)
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
+        super().open(registry, debug=debug, logs=logs)
         self.load({"people": [{"id": 7, "name": "Eve"}]})
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from flask_contentapi.backend import Backend, Reader
-from flask_contentapi.cli import is_command
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
@@ -56,7 +55,7 @@ class JSONFilesBackend(SnapshotBackend):
         self._store = Store(self.folder)
         self._interval = interval
         self._clock = clock
-        self._debug = False
+        self._debug, self._logs = False, True
         self._kept: Mapping[str, Kept] = {}
         #: Whether what was kept is what is served.
         self._is_served = False
@@ -72,13 +71,13 @@ class JSONFilesBackend(SnapshotBackend):
             raise ConfigurationError("The backend needs its folder, as in 'jsonfiles:content'.")
         return cls(root / address)
 
-    def open(self, registry: Registry, *, debug: bool = False) -> None:
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         if self.folder.is_file():
             raise ConfigurationError(f"{str(self.folder)!r} is a file; the content is in a folder.")
         if not self.folder.is_dir():
             raise ConfigurationError(f"There is no folder {str(self.folder)!r}; create it.")
         self._registry, self._snapshot, self._is_served = registry, None, False
-        self._debug = debug
+        self._debug, self._logs = debug, logs
         with self._changing:
             self._load()
 
@@ -196,7 +195,7 @@ class JSONFilesBackend(SnapshotBackend):
         self._fingerprint, reading = self._read(files)
         self._kept = files.kept
         if reading.problems or not (is_served and files.is_unchanged):
-            self._serve(reading.library(self.registry, logs=not is_command()))
+            self._serve(reading.library(self.registry, logs=self._logs))
         self._is_served = True
         self._complained = ()
 

@@ -86,12 +86,15 @@ class MemoryBackend(SnapshotBackend):
         super().__init__()
         self._content = content or {}
 
-    def open(self, registry: Registry, *, debug: bool = False) -> None:
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         self._registry, self._snapshot = registry, None
-        self.load(self._content)
+        self._replace(self._content, logs=logs)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
-        library = read_library(content, self.registry)
+        self._replace(content)
+
+    def _replace(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
+        library = read_library(content, self.registry, logs=logs)
         with self._changing:
             self._serve(library)
 

@@ -15,7 +15,6 @@ import orjson
 import peewee
 
 from flask_contentapi.backend import Backend, ContentChanged
-from flask_contentapi.cli import is_command
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
@@ -94,12 +93,12 @@ class PeeweeBackend(Backend):
             "MySQLDatabase."
         )
 
-    def open(self, registry: Registry, *, debug: bool = False) -> None:
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         self._registry = registry
         self._tables = Tables(registry, self.engine)
         mapped = self._models and MappedTables(self._tables, registry, self._models)
         self._statements = Statements(mapped or self._tables)
-        why = "" if is_command() else self.not_ready()
+        why = self.not_ready() if logs else ""
         if why:
             _log.error("%s", why)
 

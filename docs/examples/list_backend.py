@@ -29,9 +29,9 @@ class ListBackend(Backend):
 
     persistent = False
 
-    def open(self, registry: Registry, *, debug: bool = False) -> None:
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         self.registry = registry
-        self.load({})
+        self.load({})  # in which nothing can be wrong
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         library = read_library(content, self.registry)  # raises ContentError, changes nothing
