@@ -289,7 +289,7 @@ def test_tables_of_another_version_are_left_alone(
     made.close()
     caplog.clear()
     said = (
-        f"The tables have the layout {layout}, but this version of flask_contentapi knows 2. "
+        f"The tables have the layout {layout}, but this version of flask_contentapi knows 3. "
         "Update flask_contentapi, or load the content into an empty database."
     )
     assert_said(address, said, caplog)
