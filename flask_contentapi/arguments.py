@@ -366,11 +366,20 @@ class _Filter(fields.Field[Any]):
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Filter:
         wanted = _readable(self._column.kind.parse, value)
-        if wanted is kinds.UNMATCHED:
-            return Filter(self._column.name, "in", ())
+        if isinstance(wanted, kinds.Gap):
+            return _beside(self._column.name, self._operator, wanted)
         if isinstance(self._column.kind, kinds.Tags):
             return Filter(self._column.name, "all", wanted)
         return Filter(self._column.name, self._operator, wanted)
+
+
+def _beside(name: str, operator: str, gap: kinds.Gap) -> Filter:
+    """The condition for a value that no stored one can equal, by its neighbours."""
+    if operator in ("lt", "le") and gap.below is not None:
+        return Filter(name, "le", gap.below)
+    if operator in ("gt", "ge") and gap.above is not None:
+        return Filter(name, "ge", gap.above)
+    return Filter(name, "in", ())
 
 
 def _readable(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:

@@ -12,18 +12,31 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from decimal import Decimal as PythonDecimal
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-#: What :meth:`Kind.parse` gives for a number that no stored value can equal.
-UNMATCHED: Final = object()
+
+class Gap(NamedTuple):
+    """Where a value lies that a query string asks for, although none like it can be stored.
+
+    :param below: the greatest value below it that can be stored; None if all are greater.
+    :param above: the least one above it; None if all are less.
+    """
+
+    below: Any
+    above: Any
+
 
 INT64: Final = range(-(2**63), 2**63)
 #: Digits of a decimal before and after its point that every backend can store exactly.
 DECIMAL_DIGITS: Final = 30
+#: What instants and times of day are told apart by.
+MICROSECOND: Final = timedelta(microseconds=1)
+_FINER = re.compile(r"\.[0-9]{6}0*[1-9]")
 #: How deep a JSON value may be nested.
 JSON_DEPTH: Final = 64
 
@@ -65,7 +78,7 @@ class Kind:
         return value
 
     def parse(self, text: str) -> Any:
-        """The stored value that a query string asks for, or :data:`UNMATCHED`.
+        """The stored value that a query string asks for, or the :class:`Gap` that it falls into.
 
         :raises ValueError: with what would be right, if the text cannot be read.
         """
@@ -119,7 +132,9 @@ class Integer(Kind):
 
     def parse(self, text: str) -> Any:
         number = parse_integer(text)
-        return number if number in INT64 else UNMATCHED
+        if number in INT64:
+            return number
+        return Gap(INT64[-1], None) if number > 0 else Gap(None, INT64[0])
 
 
 class Float(Kind):
@@ -149,6 +164,7 @@ class Decimal(Kind):
 
     def __init__(self, places: int | None = None) -> None:
         self.places = places
+        self._most_places = DECIMAL_DIGITS if places is None else places
 
     def read(self, value: Any) -> PythonDecimal:
         if isinstance(value, bool) or not isinstance(value, int | float | str | PythonDecimal):
@@ -162,8 +178,7 @@ class Decimal(Kind):
         return number
 
     def _limit(self) -> str:
-        places = DECIMAL_DIGITS if self.places is None else self.places
-        return f"{DECIMAL_DIGITS} digits before the point and {places} after it"
+        return f"{DECIMAL_DIGITS} digits before the point and {self._most_places} after it"
 
     def _canonical(self, number: PythonDecimal) -> PythonDecimal | None:
         """The number with its places; None where it has more digits than can be stored."""
@@ -173,8 +188,7 @@ class Decimal(Kind):
             digits, exponent = digits[:-1], exponent + 1
         if not any(digits):
             sign, digits, exponent = 0, (0,), 0
-        places = DECIMAL_DIGITS if self.places is None else self.places
-        if -exponent > places or len(digits) + exponent > DECIMAL_DIGITS:
+        if -exponent > self._most_places or len(digits) + exponent > DECIMAL_DIGITS:
             return None
         wanted = min(exponent, 0) if self.places is None else -self.places
         digits += (0,) * max(exponent - wanted, 0)
@@ -186,8 +200,22 @@ class Decimal(Kind):
     def parse(self, text: str) -> Any:
         if not _NUMBER.fullmatch(text.strip()):
             raise ValueError("must be a decimal number, such as 4.50")
-        number = self._canonical(PythonDecimal(text.strip()))
-        return UNMATCHED if number is None else number
+        wanted = PythonDecimal(text.strip())
+        number = self._canonical(wanted)
+        return self._gap(wanted) if number is None else number
+
+    def _gap(self, number: PythonDecimal) -> Gap:
+        exact = Context(prec=DECIMAL_DIGITS + self._most_places)
+        step = PythonDecimal((0, (1,), -self._most_places))
+        highest = exact.subtract(PythonDecimal((0, (1,), DECIMAL_DIGITS)), step)
+        if number.copy_abs() > highest:
+            highest = highest.copy_sign(number)
+            return Gap(None, highest) if highest < 0 else Gap(highest, None)
+        below, above = (
+            self._canonical(number.quantize(step, rounding, exact))
+            for rounding in (ROUND_FLOOR, ROUND_CEILING)
+        )
+        return Gap(below, above)
 
 
 class Boolean(Kind):
@@ -232,12 +260,21 @@ class Time(Kind):
     def read(self, value: Any) -> time:
         if isinstance(value, time) and value.tzinfo is None:
             return value
-        return self.parse(_require_text(value, "a time of day, such as 18:30:00"))
+        return self._cut(_require_text(value, "a time of day, such as 18:30:00"))
 
     def write(self, value: Any) -> Any:
         return value.isoformat()
 
-    def parse(self, text: str) -> time:
+    def parse(self, text: str) -> Any:
+        below = self._cut(text)
+        if not _is_finer(text):
+            return below
+        above = datetime.combine(date.min, below) + MICROSECOND
+        return Gap(below, above.time() if above.date() == date.min else None)
+
+    @staticmethod
+    def _cut(text: str) -> time:
+        """The time in a text, to the microsecond."""
         if _TIME_ONLY.fullmatch(text):
             return _made(time.fromisoformat, text, "a time of the day")
         raise ValueError("must be a time of day, such as 18:30:00")
@@ -251,12 +288,21 @@ class DateTime(Kind):
     def read(self, value: Any) -> datetime:
         if isinstance(value, datetime):
             return _made(_utc, value, "an instant of the years 1 to 9999")
-        return self.parse(_require_text(value, "an instant, such as 2026-01-15T08:00:00Z"))
+        return self._cut(_require_text(value, "an instant, such as 2026-01-15T08:00:00Z"))
 
     def write(self, value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
 
-    def parse(self, text: str) -> datetime:
+    def parse(self, text: str) -> Any:
+        below = self._cut(text)
+        if not _is_finer(text):
+            return below
+        is_last = below == datetime.max.replace(tzinfo=UTC)
+        return Gap(below, None if is_last else below + MICROSECOND)
+
+    @staticmethod
+    def _cut(text: str) -> datetime:
+        """The instant in a text, to the microsecond."""
         match = _INSTANT.fullmatch(text)
         if not match or (match[6] and not match[2]):
             raise ValueError("must be an instant, such as 2026-01-15T08:00:00Z")
@@ -389,6 +435,11 @@ def read_json(value: Any, depth: int = JSON_DEPTH) -> Any:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {check_text(key): read_json(entry, depth - 1) for key, entry in value.items()}
     raise ValueError("must be JSON")
+
+
+def _is_finer(text: str) -> bool:
+    """Whether a time has digits beyond its microseconds."""
+    return _FINER.search(text) is not None
 
 
 def _utc(value: datetime) -> datetime:

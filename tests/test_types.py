@@ -587,6 +587,102 @@ def people(make_api: MakeAPI) -> API:
     return make_api(PEOPLE, types=[Article, Person])
 
 
+class Reading(Page):
+    app_label = "tide"
+    level = fields.Integer()
+    depth = fields.Decimal()
+    price = fields.Decimal(places=2)
+    taken = fields.DateTime()
+    hour = fields.Time()
+    api_fields = ["level", "depth", "price", "taken", "hour"]
+    api_filters = [
+        APIFilter(f"{name}_{operator}", name, operator)
+        for name in ("level", "depth", "price", "taken", "hour")
+        for operator in ("lt", "le", "gt", "ge")
+    ]
+
+
+NINES = "9" * 30
+READINGS = [
+    page(1, type="tide.Reading"),
+    page(
+        2,
+        type="tide.Reading",
+        level=-(2**63),
+        depth=f"-{NINES}.{NINES}",
+        price="-4.51",
+        taken="0001-01-01T00:00:00Z",
+        hour="00:00",
+    ),
+    page(
+        3,
+        type="tide.Reading",
+        level=0,
+        depth="1.5",
+        price="4.50",
+        taken="2026-01-15T08:00:00Z",
+        hour="08:00",
+    ),
+    page(
+        4,
+        type="tide.Reading",
+        level=2**63 - 1,
+        depth=f"{NINES}.{NINES}",
+        price="4.51",
+        taken="9999-12-31T23:59:59.999999Z",
+        hour="23:59:59.999999",
+    ),
+]
+#: Values that cannot be stored, each with how many of the three stored ones are below it.
+BETWEEN = {
+    "level": {"-9223372036854775809": 0, "9223372036854775808": 3, "9" * 4000: 3},
+    "depth": {
+        "-1e40": 0,
+        f"-{NINES}.{NINES}1": 0,
+        "1." + "4" * 40: 1,
+        "1.5" + "0" * 40 + "1": 2,
+        "1e-999999999": 1,
+        "-1e-999999999": 1,
+        "1e999999999": 3,
+    },
+    "price": {"-4.511": 0, "4.499": 1, "4.501": 2, "4.5051": 2, "1e30": 3},
+    "taken": {
+        "2026-01-15T08:00:00.000000001Z": 2,
+        "2026-01-15T07:59:59.9999999": 1,
+        "2026-01-15T09:00:00.0000001%2B01:00": 2,
+        "9999-12-31T23:59:59.9999999Z": 3,
+    },
+    "hour": {"08:00:00.0000001": 2, "07:59:59.999999999": 1, "23:59:59.9999999": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def readings(make_api: MakeAPI) -> API:
+    return make_api({"pages": READINGS}, types=[Reading])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "below"),
+    [(name, value, below) for name, values in BETWEEN.items() for value, below in values.items()],
+    ids=lambda value: str(value)[:40],
+)
+def test_values_that_cannot_be_stored_are_compared_as_they_are(
+    readings: API, name: str, value: str, below: int
+) -> None:
+    stored = [2, 3, 4]
+    found = {
+        operator: readings.ids(f"pages/?type=tide.Reading&{name}{operator}={value}")
+        for operator in ("", "_lt", "_le", "_gt", "_ge")
+    }
+    less, greater = stored[:below], stored[below:]
+    assert found == {"": [], "_lt": less, "_le": less, "_gt": greater, "_ge": greater}
+
+
+def test_digits_of_an_instant_that_are_all_zero_change_nothing(readings: API) -> None:
+    query = "pages/?type=tide.Reading&taken=2026-01-15T08:00:00.000000000Z&hour=08:00:00.0000000"
+    assert readings.ids(query) == [3]
+
+
 def test_a_further_endpoint_has_lists_and_details(people: API) -> None:
     assert people.json("people/?limit=1") == {
         "meta": {"total_count": 3},
