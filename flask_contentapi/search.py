@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -26,8 +25,10 @@ STOP_WORDS = frozenset(
         "then there these they this to was will with"
     ).split()
 )
-#: What one occurrence of a word in the title weighs against one elsewhere.
+#: What a word counts more if it is in the title.
 TITLE_WEIGHT = 8
+#: How many words of a search the ranking goes by; the others have to be found all the same.
+RANKED = 16
 
 
 class _Apart(dict[int, str | None]):
@@ -65,8 +66,11 @@ def words(text: str) -> list[str]:
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
-    # Lower-casing can make new combining marks, as of a dotted capital I.
-    return text.lower().translate(_APART).split()
+    apart = text.translate(_APART)
+    if "Σ" in apart:
+        # The only letter whose small form depends on what is around it, beyond its word too.
+        return [word.lower() for word in apart.split()]
+    return apart.lower().split()
 
 
 def plain_text(markup: str) -> str:
@@ -85,14 +89,14 @@ def terms(query: str, stop_words: frozenset[str] = STOP_WORDS) -> tuple[str, ...
 
 
 def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
-    """The words that an object is found by, each with its weight for the ranking.
+    """The words that an object is found by, each with what it counts for the ranking.
+
+    That is told by the object alone. How rare a word is would be told by hidden ones as well.
 
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
     """
-    weights = Counter(rest_words(declared, row))
-    for word in title_words(declared, row):
-        weights[word] += TITLE_WEIGHT
-    return weights
+    counts = dict.fromkeys(rest_words(declared, row), 1)
+    return counts | dict.fromkeys(title_words(declared, row), 1 + TITLE_WEIGHT)
 
 
 def title_words(declared: ObjectType, row: Row) -> list[str]:

@@ -22,6 +22,9 @@ TITLES = {
     10: "Emoji 🚢 only",
     11: "the and of",
     12: "o'clock a/b\\c 100%",
+    13: "ΟΔΟΣ.ΑΒ",
+    14: "ΟΔΟΣ'Α",
+    15: "ΟΔΌΣ",
 }
 
 
@@ -115,6 +118,9 @@ def test_search_text_has_no_syntax(api: API, text: str, operator: str) -> None:
         ("o clock", {12}),
         ("c", {12}),
         ("100", {12}),
+        ("ΟΔΟΣ", {13, 14, 15}),
+        ("οδός", {13, 14, 15}),
+        ("ΟΔΟΣ/αβ", {13, 14, 15}),
         ("café", {20}),
         ("cafe", {20}),
         ("bar", {20}),
