@@ -49,13 +49,16 @@ class _Apart(dict[int, str | None]):
 
 _APART = _Apart()
 
+# The rest of a tag. An attribute in quotes may have any character; where quotes do not fit
+# together the tag ends all the same. Nothing that is matched is given back, which would take long.
+_REST = r"""(?:(?:=\s*+(?:"[^"]*"|'[^']*')|[^<>])*+>|[^<>]*+>)"""
 # Markup inside a word does not end it, all other markup does.
 _INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|small|span|strong|sub|sup"
-    r"|u|var|wbr)(?:\s[^<>]*)?/?>",
+    rf"|u|var|wbr)(?:\s{_REST}|/?>)",
     re.IGNORECASE,
 )
-_MARKUP = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>|<![^<>]*>", re.DOTALL)
+_MARKUP = re.compile(rf"<!--.*?-->|</?[A-Za-z]{_REST}|<![^<>]*>", re.DOTALL)
 
 
 def words(text: str) -> list[str]:

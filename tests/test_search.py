@@ -28,11 +28,19 @@ TITLES = {
 }
 
 
+#: The words "attribute" stand in attributes, all others in the text.
+QUOTED = (
+    """<a title="1 > attribute" rel = '> attribute <b> "attribute'>gold</a>en"""
+    """<p title=it's>pond</p> 3 < attributes > 2 <img alt=">attribute"> <p class='attribute">fish</p>"""
+)
+
+
 @pytest.fixture(scope="module")
 def api(make_api: MakeAPI) -> API:
     titled = [page(id, 1, title=title, slug=f"p{id}") for id, title in TITLES.items()]
     rich = [
         blog(20, 1, title="Rich", body="<p>c<b>af</b>&eacute;</p><p>bar</p><!-- secret -->"),
+        blog(24, 1, title="Quoted", body=QUOTED),
         blog(21, 1, title="Poor", intro="Storm in a teacup", private_note="unseen words"),
         blog(22, 1, title="Tagged", tags=["storm"], authors=[{"id": 1, "name": "Stormzy"}]),
         page(23, 1, title="Blocks", body=[{"type": "text", "value": "storm"}]),
@@ -125,6 +133,11 @@ def test_search_text_has_no_syntax(api: API, text: str, operator: str) -> None:
         ("cafe", {20}),
         ("bar", {20}),
         ("eacute", set()),
+        ("golden", {24}),
+        ("fish", {24}),
+        ("pond", {24}),
+        ("attributes", {24}),
+        ("attribute", set()),
         ("secret", set()),
         ("unseen", set()),
         ("stormzy", set()),
