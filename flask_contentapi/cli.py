@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing
 from functools import wraps
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, find_backend, installed_backends
+from flask_contentapi.dumps import ENDINGS, Record, read_json, read_lines, write, write_file
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.registry import SECTIONS, ObjectType
 from flask_contentapi.settings import unknown_settings
@@ -28,8 +24,6 @@ if TYPE_CHECKING:
     from flask_contentapi.extension import State
 
 __all__ = ["COMMANDS", "is_command"]
-
-Record = tuple[str, Any]
 
 
 def is_command() -> bool:
@@ -43,7 +37,7 @@ def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
     """Gives the command the state of the instance whose group it was called in."""
 
     @wraps(command)
-    def run(*args: Any, **options: Any) -> None:
+    def run(**options: Any) -> None:
         parent = click.get_current_context().parent
         command(current_app.extensions["contentapi"][parent and parent.info_name], **options)
 
@@ -133,9 +127,11 @@ def dump(state: State, target: str, yes: bool) -> None:
         # The address stays unsaid, because there can be a password in it.
         click.echo(f"{amounts} written to {target.partition(':')[0]}.")
     elif target == "-":
-        _write(state.backend.dump(), sys.stdout, lines=False)
-    elif target.endswith((".json", ".jsonl")):
-        _write_file(state.backend, target)
+        write(state.backend.dump(), sys.stdout)
+    elif target.endswith(ENDINGS):
+        counts: Counter[str] = Counter()
+        write_file(_tallied(_counted(state.backend.dump()), counts), target)
+        click.echo(f"{_amounts(counts)} written to {target}.")
     else:
         raise click.FileError(target, "the name of the file must end in .json or .jsonl")
 
@@ -161,9 +157,9 @@ def load(state: State, source: str, yes: bool) -> None:
         with closing(_open(state, source)) as other:
             amounts = _replace(state.backend, _Sections(other.dump), yes=yes)
     elif source.endswith(".jsonl"):
-        amounts = _replace(state.backend, _Sections(lambda: _read_lines(source)), yes=yes)
+        amounts = _replace(state.backend, _Sections(lambda: read_lines(source)), yes=yes)
     else:
-        amounts = _replace(state.backend, _read_json(source), yes=yes)
+        amounts = _replace(state.backend, read_json(source), yes=yes)
     click.echo(f"{amounts} loaded into {state.backend_name}.")
     problems = sum(1 for _ in state.backend.check())
     if problems:
@@ -245,7 +241,7 @@ COMMANDS = (types, check, init_db, migrate, dump, load, reload)
 def _is_backend(text: str) -> bool:
     """Whether a backend is meant and not a file; a drive of Windows is a single letter."""
     name, colon, address = text.partition(":")
-    is_address = len(name) > 1 and colon and not text.endswith((".json", ".jsonl"))
+    is_address = len(name) > 1 and colon and not text.endswith(ENDINGS)
     return bool(is_address or address.startswith("//") or name in installed_backends())
 
 
@@ -305,112 +301,7 @@ def _counted(records: Iterable[Record]) -> Iterator[Record]:
         yield from counted
 
 
-def _write_file(backend: Backend, name: str) -> None:
-    """Writes the whole content to a file, and says what it was."""
-    counts: Counter[str] = Counter()
-    # What was there stays until all is written.
-    beside = Path(f"{name}.part")
-    if not beside.parent.is_dir():
-        raise click.FileError(name, f"there is no folder {str(beside.parent)!r}")
-    with _opened(beside, "w") as stream:
-        records = _tallied(_counted(backend.dump()), counts)
-        _write(records, stream, lines=name.endswith(".jsonl"))
-    os.replace(beside, name)
-    click.echo(f"{_amounts(counts)} written to {name}.")
-
-
 def _tallied(records: Iterable[Record], counts: Counter[str]) -> Iterator[Record]:
     for section, record in records:
         counts[section] += 1
         yield section, record
-
-
-def _write(records: Iterable[Record], stream: TextIO, *, lines: bool) -> None:
-    """Writes records, each on a line of its own."""
-    if lines:
-        stream.writelines(f"{_json([section, record])}\n" for section, record in records)
-        return
-    start = "{"
-    for section, group in groupby(records, key=itemgetter(0)):
-        stream.write(f"{start}\n{_json(section)}: [\n")
-        stream.write(",\n".join(_json(record) for _, record in group))
-        stream.write("\n]")
-        start = ","
-    stream.write("\n}\n" if start == "," else "{}\n")
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
-def _opened(name: str | Path, mode: str = "r") -> AbstractContextManager[TextIO]:
-    """A file, or the standard input.
-
-    :raises click.FileError: if it cannot be opened.
-    """
-    try:
-        return cast("AbstractContextManager[TextIO]", click.open_file(name, mode, encoding="utf-8"))
-    except OSError as error:
-        folder = f"; a folder of JSON files is jsonfiles:{name}" if Path(name).is_dir() else ""
-        raise click.FileError(str(name), f"{error.strerror}{folder}") from None
-
-
-def _read_json(source: str) -> dict[str, Any]:
-    """The content in a JSON file, or on the standard input."""
-    try:
-        with _opened(source) as stream:
-            content = _parsed(stream.read())
-    except ValueError as error:
-        raise _unreadable(source, f"cannot be read as JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise _unreadable(source, 'must hold a list for each section, as {"pages": [...]}')
-    return content
-
-
-def _read_lines(source: str) -> Iterator[Record]:
-    """The records in a file of JSON lines."""
-    with _opened(source) as stream:
-        for number, line in enumerate(_lines(source, stream), 1):
-            yield _read_line(source, number, line)
-
-
-def _lines(source: str, stream: TextIO) -> Iterator[str]:
-    try:
-        yield from stream
-    except UnicodeDecodeError as error:
-        raise _unreadable(source, f"is no UTF-8: {error.reason}") from None
-
-
-def _read_line(source: str, number: int, line: str) -> Record:
-    with suppress(ValueError, TypeError):
-        section, record = _parsed(line)
-        if isinstance(section, str):
-            return section, record
-    raise _unreadable(
-        source, f'must have a section and a record in line {number}, as ["pages", {{...}}]'
-    )
-
-
-def _unreadable(source: str, why: str) -> click.ClickException:
-    """A file, or the standard input, whose text is not what it should be."""
-    return click.ClickException(f"{source!r} {why}.")
-
-
-def _parsed(text: str) -> Any:
-    """A JSON value.
-
-    :raises ValueError: if it is none, or says something twice.
-    """
-    try:
-        return json.loads(text, object_pairs_hook=_once)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are each there once."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} is there twice")
-    return found

@@ -329,17 +329,25 @@ class Old(Page):
 #: For each file what is in it, and what is said.
 UNREADABLE: dict[str, tuple[str | bytes, str]] = {
     "deep.json": ('{"pages": ' + "[" * 10**5, "nested too deeply"),
-    "cut.json": ('{"pages": [', "cannot be read as JSON"),
-    "twice.json": ('{"pages": [], "pages": []}', "the key 'pages' is there twice"),
-    "inside.json": ('{"pages": [{"id": 1, "id": 2}]}', "the key 'id' is there twice"),
-    "latin.json": (b'{"pages": ["\xff"]}', "cannot be read as JSON"),
-    "list.json": ("[]", """must hold a list for each section, as {"pages": [...]}."""),
-    "app.py": ("app = Flask('site')", "app.py' cannot be read as JSON: Expecting value"),
+    "cut.json": ('{"pages":\n [', "cut.json, line 2: is not JSON: Expecting value (column 3)"),
+    "twice.json": ('{"pages": [], "pages": []}', "the object has the key 'pages' already"),
+    "inside.json": ('{"pages": [{"id": 1, "id": 2}]}', "the object has the key 'id' already"),
+    "latin.json": (b'{"pages": ["\xff"]}', "latin.json, line 1: must be UTF-8"),
+    "nan.json": ('{"pages": [{"id": NaN}]}', "line 1: NaN is no JSON; write null"),
+    "list.json": ("[]", """must be an object with a list for each section, as {"pages": [...]}"""),
+    "app.py": ("app = Flask('site')", "app.py, line 1: is not JSON: Expecting value (column 1)"),
     "empty.json": ("{}", "There is nothing in it"),
-    "deep.jsonl": ("[" * 10**5, "must have a section and a record in line 1"),
-    "list.jsonl": ('["pages", {}]\n[["pages"], {}]', "must have a section and a record in line 2"),
-    "twice.jsonl": ('["pages", {"id": 1, "id": 2}]', "must have a section and a record in line 1"),
-    "latin.jsonl": (b'["pages", "\xff"]', "is no UTF-8"),
+    "deep.jsonl": ("[" * 10**5, "line 1: is nested too deeply"),
+    "list.jsonl": (
+        '["pages", {}]\n[["pages"], {}]',
+        "line 2: must be a list of a section and a record",
+    ),
+    "twice.jsonl": ('["pages", {"id": 1, "id": 2}]', "the object has the key 'id' already"),
+    "latin.jsonl": (b'["pages", {}]\n["pages", "\xff"]', "line 2: must be UTF-8"),
+    "nan.jsonl": (
+        '["pages", {"id": 1}]\n["pages", {"id": -Infinity}]',
+        "line 2: -Infinity is no JSON",
+    ),
     "empty.jsonl": ("", "There is nothing in it"),
 }
 
@@ -357,6 +365,21 @@ def test_what_cannot_be_read_is_not_loaded(name: str, tmp_path: Path) -> None:
     assert said in output
     assert output.endswith("1")
     assert run(app, "dump", "-") == held
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_files_may_begin_with_a_mark_of_their_encoding(name: str, tmp_path: Path) -> None:
+    source, app = configured(), site_at(fresh_address("sqlite"))
+    ContentAPI(source)
+    path = tmp_path / name
+    run(source, "dump", str(path))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert run(app, "load", str(path)) == "2 pages, 1 image loaded into sqlite.\n"
+
+
+def test_what_is_wrong_with_the_standard_input_is_said_with_its_line() -> None:
+    said = run(site_at(fresh_address("sqlite")), "load", "-", input='{"pages":\n[')
+    assert said.startswith("Error: the standard input, line 2: is not JSON")
 
 
 def test_nothing_is_loaded_only_if_that_is_meant(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from flask_contentapi.jsontext import Unreadable
 from flask_contentapi_jsonfiles import files
 from flask_contentapi_jsonfiles.files import File
-from flask_contentapi_jsonfiles.jsontext import Unreadable
 from tests.folders import Folder
 from tests.samples import Record, image, page, site
 

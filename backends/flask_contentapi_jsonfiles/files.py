@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flask_contentapi_jsonfiles.jsontext import Fault, Unreadable, parse_json
+from flask_contentapi.jsontext import Fault, Unreadable, decode, parse_json
 
 __all__ = ["File", "FileReader", "Kept", "read_text", "signature_of"]
 
@@ -101,12 +101,9 @@ def read_text(file: File) -> str:
     :raises Unreadable: if it cannot be read.
     """
     try:
-        return Path(file.path).read_bytes().decode("utf-8-sig")
+        return decode(Path(file.path).read_bytes())
     except OSError as error:
         raise Unreadable(Fault(0, f"cannot be read: {error.strerror}")) from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise Unreadable(Fault(line, "must be UTF-8")) from None
 
 
 def _html(text: str) -> str:

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from flask_contentapi.errors import ContentError, Problem
+from flask_contentapi.jsontext import Lines, Unreadable, in_line
 from flask_contentapi.library import Library, read_library
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text
 from flask_contentapi_jsonfiles.folder import Branch, Listing, printable, slug_of
-from flask_contentapi_jsonfiles.jsontext import Lines, Unreadable
 
 __all__ = ["Reading", "read_folder"]
 
@@ -114,7 +114,7 @@ def _where(problem: Problem, origin: Origin) -> str:
 
 
 def _shown(file: File, line: int) -> str:
-    return f"{printable(file.name)}, line {line}" if line else printable(file.name)
+    return in_line(printable(file.name), line)
 
 
 def _lines(file: File, known: dict[str, Lines]) -> Lines:

@@ -1,4 +1,7 @@
-"""JSON as people write it: read strictly, and with the lines that things stand in."""
+"""JSON as people write it: read strictly, and with the lines that things stand in.
+
+Files that are served, and those that commands load, are read by the same rules.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-__all__ = ["Fault", "Lines", "Unreadable", "parse_json"]
+__all__ = ["Fault", "Lines", "Unreadable", "decode", "in_line", "parse_json"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NO_NUMBER = re.compile(r"NaN|-?Infinity")
@@ -34,6 +37,23 @@ class Unreadable(Exception):
     def __init__(self, *faults: Fault) -> None:
         super().__init__(*faults)
         self.faults = faults
+
+
+def in_line(name: str, line: int) -> str:
+    """The name of a file with a line of it, where that is not 0."""
+    return f"{name}, line {line}" if line else name
+
+
+def decode(data: bytes) -> str:
+    """The text in a file.
+
+    :raises Unreadable: if it is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise Unreadable(Fault(line, "must be UTF-8")) from None
 
 
 def _integer(digits: str) -> int:

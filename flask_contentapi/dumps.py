@@ -1,0 +1,127 @@
+"""Files with the whole content: one JSON object, or JSON lines with a record each for much content.
+
+They are read as strictly as the files of people: what is wrong is said with its line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import orjson
+
+from flask_contentapi.errors import ContentError, Problem
+from flask_contentapi.jsontext import Fault, Unreadable, decode, in_line, parse_json
+
+__all__ = ["ENDINGS", "Record", "read_json", "read_lines", "write", "write_file"]
+
+#: What the names of the files end in.
+ENDINGS = (".json", ".jsonl")
+_STANDARD_INPUT = "-"
+
+#: A record with its section.
+Record = tuple[str, Any]
+
+
+def write_file(records: Iterable[Record], name: str) -> None:
+    """Writes records to a file; what was there stays until all of them are written.
+
+    :param records: the records, those of a section together.
+    :param name: the name of the file, which ends in ``.json`` or ``.jsonl``.
+    :raises click.FileError: if it cannot be written.
+    """
+    beside = Path(f"{name}.part")
+    if not beside.parent.is_dir():
+        raise click.FileError(name, f"there is no folder {str(beside.parent)!r}")
+    with _opened(str(beside), "w") as stream:
+        write(records, stream, lines=name.endswith(".jsonl"))
+    os.replace(beside, name)
+
+
+def write(records: Iterable[Record], stream: IO[str], *, lines: bool = False) -> None:
+    """Writes records, each on a line of its own.
+
+    :param records: the records, those of a section together.
+    :param stream: where to.
+    :param lines: whether as JSON lines.
+    """
+    if lines:
+        stream.writelines(f"{_json([section, record])}\n" for section, record in records)
+        return
+    start = "{"
+    for section, group in groupby(records, key=itemgetter(0)):
+        stream.write(f"{start}\n{_json(section)}: [\n")
+        stream.write(",\n".join(_json(record) for _, record in group))
+        stream.write("\n]")
+        start = ","
+    stream.write("\n}\n" if start == "," else "{}\n")
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def read_json(source: str) -> dict[str, Any]:
+    """The content in a JSON file.
+
+    :param source: its name, or ``-`` for the standard input.
+    :raises ContentError: if it is none.
+    :raises click.FileError: if it cannot be opened.
+    """
+    with _opened(source, "rb") as stream:
+        text = stream.read()
+    try:
+        content = parse_json(decode(text))
+    except Unreadable as error:
+        raise _broken(source, *error.faults) from None
+    if not isinstance(content, dict):
+        why = 'must be an object with a list for each section, as {"pages": [...]}'
+        raise _broken(source, Fault(1, why))
+    return content
+
+
+def read_lines(source: str) -> Iterator[Record]:
+    """The records in a file of JSON lines.
+
+    :param source: its name.
+    :raises ContentError: if one of them is none.
+    :raises click.FileError: if it cannot be opened.
+    """
+    with _opened(source, "rb") as stream:
+        for number, line in enumerate(stream, 1):
+            yield _read_line(source, number, line)
+
+
+def _read_line(source: str, number: int, line: bytes) -> Record:
+    try:
+        match parse_json(decode(line)):
+            case [str(section), record]:
+                return section, record
+    except Unreadable as error:
+        raise _broken(source, *(fault._replace(line=number) for fault in error.faults)) from None
+    why = 'must be a list of a section and a record, as ["pages", {...}]'
+    raise _broken(source, Fault(number, why))
+
+
+def _opened(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
+    """A file, or the standard input.
+
+    :raises click.FileError: if it cannot be opened.
+    """
+    try:
+        return click.open_file(name, mode, encoding=None if "b" in mode else "utf-8")
+    except OSError as error:
+        folder = f"; a folder of JSON files is jsonfiles:{name}" if Path(name).is_dir() else ""
+        raise click.FileError(name, f"{error.strerror}{folder}") from None
+
+
+def _broken(source: str, *faults: Fault) -> ContentError:
+    """What is wrong with the text of a file."""
+    name = "the standard input" if source == _STANDARD_INPUT else source
+    return ContentError(Problem("", "", said, file=in_line(name, line)) for line, said in faults)
