@@ -144,6 +144,24 @@ def itself(value: Any, *_: Any) -> Any:
     return value
 
 
+#: What marshmallow says of texts that a field cannot read, and what we say.
+_WORDS = {
+    "Not a valid UUID.": "must be a UUID, such as 6f9619ff-8b86-d011-b42d-00c04fc964ff",
+    "Not a valid IP address.": "must be an IP address, such as 192.0.2.1",
+    "Not a valid IPv4 address.": "must be an IPv4 address, such as 192.0.2.1",
+    "Not a valid IPv6 address.": "must be an IPv6 address, such as 2001:db8::1",
+    "Not a valid IP interface.": "must be an IP interface, such as 192.0.2.1/24",
+    "Not a valid IPv4 interface.": "must be an IPv4 interface, such as 192.0.2.1/24",
+    "Not a valid IPv6 interface.": "must be an IPv6 interface, such as 2001:db8::1/64",
+}
+
+
+def _worded(message: str) -> str:
+    """A message of marshmallow's in our words; a site's own stay as they are."""
+    ours = _WORDS.get(message) or message.replace("Must be one of:", "must be one of", 1)
+    return ours.removesuffix(".")
+
+
 def _canonical_kind(field: fields.Field[Any]) -> kinds.Kind:
     """Texts that the field reads, in the form that it writes."""
 
@@ -152,8 +170,8 @@ def _canonical_kind(field: fields.Field[Any]) -> kinds.Kind:
             text = value if isinstance(value, str) else field.serialize("", value, accessor=itself)
             return str(field.serialize("", field.deserialize(text), accessor=itself))
         except (ValidationError, AttributeError) as error:
-            messages = error.messages if isinstance(error, ValidationError) else ["Not valid."]
-            raise ValueError(" ".join(map(str, messages))) from None
+            messages = error.messages if isinstance(error, ValidationError) else ["is not valid"]
+            raise ValueError(" ".join(_worded(str(message)) for message in messages)) from None
 
     return kinds.Canonical(canonical)
 

@@ -31,7 +31,8 @@ TITLES = {
 #: The words "attribute" stand in attributes, all others in the text.
 QUOTED = (
     """<a title="1 > attribute" rel = '> attribute <b> "attribute'>gold</a>en"""
-    """<p title=it's>pond</p> 3 < attributes > 2 <img alt=">attribute"> <p class='attribute">fish</p>"""
+    """<p title=it's>pond</p> 3 < attributes > 2"""
+    """<img alt=">attribute"> <p class='attribute">fish</p>"""
 )
 
 

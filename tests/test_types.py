@@ -197,6 +197,23 @@ def test_filters_that_no_value_can_equal_are_refused(every: API, name: str, text
     assert name in every.refusal(f"pages/?type=lab.Every&{name}={text}")
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("uuid", "must be a UUID, such as 6f9619ff-8b86-d011-b42d-00c04fc964ff."),
+        ("ip", "must be an IP address, such as 192.0.2.1."),
+        ("ip_exploded", "must be an IPv6 address, such as 2001:db8::1."),
+        ("ipv4", "must be an IPv4 address, such as 192.0.2.1."),
+        ("interface", "must be an IP interface, such as 192.0.2.1/24."),
+        ("enum", "must be one of RED, BLUE."),
+    ],
+)
+def test_refusals_of_such_filters_say_what_would_be_right(
+    every: API, name: str, wanted: str
+) -> None:
+    assert every.refusal(f"pages/?type=lab.Every&{name}=x") == f"{name} {wanted}"
+
+
 @pytest.mark.parametrize("name", FIELDS)
 def test_json_is_neither_filtered_nor_ordered_by(every: API, name: str) -> None:
     as_json = name.split("_")[0] in "dict list tuple nested pluck raw timedelta blocks".split()
