@@ -113,7 +113,7 @@ class Sites:
             raise BadRequest("site must be <hostname> or <hostname>:<port>.")
         hostname, port = match.groups()
         if port is None and self._shared[hostname] > 1:
-            raise BadRequest(f"Several sites are at {hostname}: add the port, as {hostname}:80.")
+            raise BadRequest(f"Several sites are at {hostname}: ask for {self._all_at(hostname)}.")
         if port is None:
             site = self._of_host(hostname)
         else:
@@ -121,6 +121,11 @@ class Sites:
         if site is None:
             raise NotFound(f"There is no site {text!r}.")
         return site
+
+    def _all_at(self, hostname: str) -> str:
+        """What names each of the sites of a host name."""
+        ports = sorted(site.port for site in self._sites if site.hostname == hostname)
+        return " or ".join(f"{hostname}:{port}" for port in ports)
 
     def name(self, site: Site) -> str:
         """What names the site in a ``site`` parameter, with the port only where it is needed."""

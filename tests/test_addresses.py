@@ -545,6 +545,12 @@ def test_sites_that_cannot_be_told_are_refused(harbour: API, name: str, status: 
         assert harbour.refusal(f"{path}?site={name}&html_path=/", status)
 
 
+def test_sites_that_share_a_host_name_are_named(harbour: API) -> None:
+    assert harbour.refusal("pages/?site=shared.example") == (
+        "Several sites are at shared.example: ask for shared.example:8001 or shared.example:8002."
+    )
+
+
 @pytest.mark.parametrize(
     ("host", "home"),
     [
