@@ -129,6 +129,9 @@ class Reader(ABC):
 class Backend(ABC):
     """A storage.
 
+    It is opened before it is used: until then its methods raise :exc:`RuntimeError`, but for
+    those that need nothing of it.
+
     :cvar ranks: whether searches are ordered by relevance; ``search_operator`` is ``or`` then
         where a client names none (specification, 4.1).
     :cvar persistent: whether what is loaded outlives the process.
@@ -153,11 +156,14 @@ class Backend(ABC):
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         """Makes the backend ready to serve the declared types.
 
+        A storage that merely does not answer now, or is not filled yet, is no error: it may be
+        there by the first request, and :meth:`reader` says so until then.
+
         :param registry: the declared types.
         :param debug: whether the site is being developed, so that convenience goes before speed.
         :param logs: whether to log what is wrong although it can be served, or may be later. The
             commands say it themselves.
-        :raises ConfigurationError: if it cannot be reached or is not set up for them.
+        :raises ConfigurationError: if it can never be used as it is configured.
         :raises ContentError: if it brings content that cannot be loaded.
         """
 
@@ -167,9 +173,8 @@ class Backend(ABC):
     def create(self) -> None:  # noqa: B027 - most need nothing
         """Makes what has to be there before content can be kept; what is there stays as it is.
 
-        It is called on a backend that is open.
-
         :raises ConfigurationError: if it cannot be made.
+        :raises BackendUnavailable: if the storage does not answer any longer.
         """
 
     def migrate(self) -> Iterable[str]:
@@ -179,6 +184,9 @@ class Backend(ABC):
 
         :returns: what is done, each in a sentence.
         :raises ContentError: if something that is kept cannot fit; nothing is changed then.
+        :raises ConfigurationError: if there is nothing yet that :meth:`create` makes, or it is
+            of another version.
+        :raises BackendUnavailable: if the storage does not answer.
         """
         return ()
 
@@ -186,6 +194,8 @@ class Backend(ABC):
         """Makes this process and others read the storage anew, where they keep what they read.
 
         :raises ContentError: if the content cannot be loaded; what was served is served on.
+        :raises ConfigurationError: if others cannot be told, or there is nothing to read yet.
+        :raises BackendUnavailable: if the storage does not answer.
         """
 
     @abstractmethod
@@ -202,6 +212,10 @@ class Backend(ABC):
 
         :param content: the records of each section, which can be gone through once.
         :raises ContentError: with every problem that the records have.
+        :raises ConfigurationError: if the storage cannot be written, or is not made for the
+            declared types.
+        :raises BackendUnavailable: if it does not answer.
+        :raises RuntimeError: if :meth:`dump` of the same storage is under way in this thread.
         """
 
     def lost_by_loading(self) -> str:
@@ -213,14 +227,21 @@ class Backend(ABC):
 
     @abstractmethod
     def dump(self) -> Iterator[tuple[str, Any]]:
-        """The whole content as records, each with its section (``"sites"``, ``"pages"``, ...)."""
+        """The whole content as records, each with its section (``"sites"``, ``"pages"``, ...).
+
+        :raises BackendUnavailable: if the storage does not answer, or not with one state.
+        :raises RuntimeError: if the content is being changed in this thread.
+        """
 
     @abstractmethod
     def check(self) -> Iterable[Problem]:
         """What is wrong with the content that is served, or could not be.
 
         At least undeclared types and relations to nothing, as
-        :meth:`flask_contentapi.library.Library.check` finds them.
+        :meth:`flask_contentapi.library.Library.check` finds them. A storage that cannot be served
+        from is a problem as well.
+
+        :raises BackendUnavailable: if the storage ceases to answer meanwhile.
         """
 
     def notes(self) -> Iterable[str]:

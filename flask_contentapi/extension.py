@@ -104,6 +104,10 @@ class ContentAPI:
     :param name: the name of the instance; each further one in an application needs its own.
     :param config_prefix: what the keys of its settings start with.
     :param clock: gives the time, in UTC; for previews and tests.
+    :raises DeclarationError: if the types are in no list; with an application, if a type is
+        declared wrongly.
+    :raises ConfigurationError: with an application, as :meth:`init_app` does.
+    :raises ContentError: with an application, as :meth:`init_app` does.
     """
 
     def __init__(
@@ -131,9 +135,11 @@ class ContentAPI:
     def init_app(self, app: Flask, *, backend: Backend | str | None = None) -> None:
         """Serves the content in an application.
 
+        :param app: the application.
         :param backend: as of the class, for this application only.
         :raises DeclarationError: if a type is declared wrongly.
-        :raises ConfigurationError: if a setting cannot be used.
+        :raises ConfigurationError: if a setting or the backend cannot be used, or the application
+            has an instance of that name already.
         :raises ContentError: if the backend's content cannot be loaded.
         """
         instances: dict[str, State] = app.extensions.setdefault("contentapi", {})
@@ -154,18 +160,18 @@ class ContentAPI:
         logs = not is_command()
         storage.open(registry, debug=app.debug, logs=logs)
         state = State(
-            settings,
-            registry,
-            storage,
-            Arguments(registry, settings, storage.ranks),
-            self._can_view,
-            self._page_urls,
-            Origins(settings, self._page_urls),
-            Answers(settings.cache_size),
-            self._clock,
-            fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
-            self.config_prefix,
-            backend_name,
+            settings=settings,
+            registry=registry,
+            backend=storage,
+            arguments=Arguments(registry, settings, storage.ranks),
+            can_view=self._can_view,
+            page_urls=self._page_urls,
+            origins=Origins(settings, self._page_urls),
+            answers=Answers(settings.cache_size),
+            clock=self._clock,
+            fingerprint=fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
+            config_prefix=self.config_prefix,
+            backend_name=backend_name,
         )
         if logs:
             self._warn(app.config, instances.values())
@@ -187,7 +193,10 @@ class ContentAPI:
 
     @property
     def backend(self) -> Backend:
-        """The storage in the current application."""
+        """The storage in the current application.
+
+        :raises RuntimeError: if the instance was not initialised there.
+        """
         return self.state.backend
 
     def _warn(self, config: Mapping[str, Any], others: Iterable[State]) -> None:

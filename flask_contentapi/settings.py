@@ -14,24 +14,9 @@ from flask_contentapi.search import STOP_WORDS, words
 __all__ = ["Settings", "unknown_settings"]
 
 _DEFAULT_LIMIT = 20
-#: What the keys of an instance's settings are called after its prefix.
-_NAMES = (
-    "BACKEND",
-    "URL_PREFIX",
-    "BASE_URL",
-    "MEDIA_URL",
-    "LIMIT_MAX",
-    "SEARCH_ENABLED",
-    "I18N_ENABLED",
-    "STOP_WORDS",
-    "CACHE_SIZE",
-    "CACHE_MAX_AGE",
-    "CACHE_STALE_WHILE_REVALIDATE",
-    "CACHE_TAG_HEADER",
-    "RELEASE",
-)
 #: The setting that an instance without one of its own has from the whole site.
 _I18N = "CMS_I18N_ENABLED"
+_SITE_WIDE = "I18N_ENABLED"
 #: How like it a key is that can be anybody's and is all but sure to be meant for it.
 _SURELY = 0.92
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
@@ -39,7 +24,24 @@ _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked settings (contract, Settings)."""
+    """Checked settings (contract, Settings).
+
+    :param url_prefix: the path that all addresses of the API start with, without a slash at the
+        end.
+    :param base_url: what addresses in answers start with, without a slash at the end; None: what
+        requests are sent to.
+    :param media_url: the path or address that the names of files follow, with a slash at the end.
+    :param limit_max: the greatest limit of a list, in objects; None: none.
+    :param search_enabled: whether lists can be searched.
+    :param i18n: whether pages have languages, that clients can ask by.
+    :param stop_words: words that searches leave out, as :func:`flask_contentapi.search.words`
+        gives them.
+    :param cache_size: how much of the answers that are kept there may be, in bytes; 0: none.
+    :param cache_max_age: the seconds for which an answer may be used without asking; None: none.
+    :param cache_stale: the seconds after these in which caches may use it while they ask.
+    :param cache_tag_header: the header that names what is in an answer; None: none does.
+    :param release: the release of the site, which the tags of answers depend on.
+    """
 
     url_prefix: str = "/api/v2"
     base_url: str | None = None
@@ -74,23 +76,13 @@ class Settings:
         :raises ConfigurationError: naming each wrong key and what it may be.
         """
         read = _Reader(config)
-        settings = cls(
-            read(f"{prefix}URL_PREFIX", cls.url_prefix, _url_prefix),
-            read(f"{prefix}BASE_URL", cls.base_url, _base_url),
-            read(f"{prefix}MEDIA_URL", cls.media_url, _media_url),
-            read(f"{prefix}LIMIT_MAX", cls.limit_max, _limit_max),
-            read(f"{prefix}SEARCH_ENABLED", cls.search_enabled, _boolean),
-            read(_i18n_key(config, prefix), cls.i18n, _boolean),
-            read(f"{prefix}STOP_WORDS", cls.stop_words, _stop_words),
-            read(f"{prefix}CACHE_SIZE", cls.cache_size, _bytes),
-            read(f"{prefix}CACHE_MAX_AGE", cls.cache_max_age, _seconds_or_none),
-            read(f"{prefix}CACHE_STALE_WHILE_REVALIDATE", cls.cache_stale, _seconds),
-            read(f"{prefix}CACHE_TAG_HEADER", cls.cache_tag_header, _header),
-            read(f"{prefix}RELEASE", cls.release, _text),
-        )
+        values = {
+            attribute: read(_key(config, prefix, name), getattr(cls, attribute), check)
+            for name, (attribute, check) in _SETTINGS.items()
+        }
         if read.problems:
             raise ConfigurationError("\n".join(read.problems))
-        return settings
+        return cls(**values)
 
 
 def unknown_settings(
@@ -134,10 +126,10 @@ class _Reader:
             return default
 
 
-def _i18n_key(config: Mapping[str, Any], prefix: str) -> str:
-    """The key of a setting of the whole site that an instance may have for itself."""
-    own = f"{prefix}I18N_ENABLED"
-    return own if own in config else _I18N
+def _key(config: Mapping[str, Any], prefix: str, name: str) -> str:
+    """The key of a setting; one of them is the whole site's, unless an instance has its own."""
+    own = prefix + name
+    return _I18N if name == _SITE_WIDE and own not in config else own
 
 
 def _url_prefix(value: Any) -> str:
@@ -228,3 +220,22 @@ def _stop_words(value: Any) -> frozenset[str]:
     if not all(isinstance(word, str) for word in given):
         raise ValueError("a list of words")
     return frozenset(word for text in given for word in words(text))
+
+
+#: All settings: what their keys are called after the prefix, the attributes, and the checks.
+_SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "URL_PREFIX": ("url_prefix", _url_prefix),
+    "BASE_URL": ("base_url", _base_url),
+    "MEDIA_URL": ("media_url", _media_url),
+    "LIMIT_MAX": ("limit_max", _limit_max),
+    "SEARCH_ENABLED": ("search_enabled", _boolean),
+    _SITE_WIDE: ("i18n", _boolean),
+    "STOP_WORDS": ("stop_words", _stop_words),
+    "CACHE_SIZE": ("cache_size", _bytes),
+    "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none),
+    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds),
+    "CACHE_TAG_HEADER": ("cache_tag_header", _header),
+    "RELEASE": ("release", _text),
+}
+#: The same names, with that of the setting that the extension reads.
+_NAMES = (*_SETTINGS, "BACKEND")
