@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from configparser import ConfigParser
 from contextlib import nullcontext
 from typing import Any, NoReturn
 from unittest.mock import Mock
@@ -26,6 +27,7 @@ from flask_contentapi.sites import Site
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
+from tests.pages import ROOT
 from tests.samples import document, image, page, plain, private, site
 from tests.stores import fresh_address
 
@@ -55,6 +57,15 @@ def test_a_backend_can_be_named_in_code_as_in_the_setting(backend: str) -> None:
         state.backend.create()
     assert state.backend_name == backend
     assert API(app).total("pages/") == 0
+
+
+def test_what_a_backend_needs_is_an_extra_of_its_name() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    points = setup["options.entry_points"]["flask_contentapi.backends"]
+    databases = {line.split()[0] for line in points.splitlines() if "peewee" in line}
+    assert databases == {"sqlite", "postgresql", "mariadb", "mysql"}
+    assert databases <= {*setup["options.extras_require"]}
 
 
 @pytest.mark.parametrize(
