@@ -232,9 +232,11 @@ class ObjectType:
         return f" It is a field of {', '.join(labels)}; ask for type={labels[0]}." if labels else ""
 
     def having(self, name: str) -> list[str]:
-        """The labels of those of its :attr:`types` that show a key in lists."""
+        """The labels of those of its :attr:`types` that show a key in lists; not of types that are
+        derived from one of them, which brings them in."""
         types = [self.served_at.types[label] for label in sorted(self.types)]
-        return [t.label for t in types if name in t.exports.keys() - t.detail_only]
+        having = [t for t in types if name in t.exports.keys() - t.detail_only]
+        return [t.label for t in having if not any(t.types < other.types for other in having)]
 
     @property
     def api_filters(self) -> Sequence[APIFilter]:

@@ -444,6 +444,12 @@ def test_derived_types_are_filtered_ordered_and_shown_by_the_fields_asked_for(ev
     assert events.ids("pages/?type=music.Concert&order=band") == [3, 2]
 
 
+def test_a_field_of_several_types_is_asked_for_with_the_one_that_brings_all(events: API) -> None:
+    message = events.refusal("pages/?fields=venue")
+    assert message.endswith("It is a field of events.Event; ask for type=events.Event.")
+    assert "ask for type=music.Concert." in events.refusal("pages/?type=events.Event&band=Gulls")
+
+
 def test_fields_come_in_the_order_of_their_own_type(events: API) -> None:
     assert list(events.json("pages/3/"))[3:] == ["days", "starts", "venue", "band"]
     assert list(events.json("pages/1/"))[3:] == ["starts", "venue"]
