@@ -12,7 +12,8 @@ from flask_contentapi.registry import Column, ObjectType
 from flask_contentapi_peewee.binding import Bound
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, microseconds
 from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
-from flask_contentapi_peewee.tables import PREFIX, OwnTable, Tables
+from flask_contentapi_peewee.names import table_name
+from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["ABOVE", "KEY", "PLACE", "Arm"]
 
@@ -245,7 +246,8 @@ def _empty(column: Column) -> Any:
 
 
 def _places_name(mapped: MappedModel) -> str:
-    return f"{PREFIX}{mapped.content_class.type_label().replace('.', '_').lower()}_places"
+    label = mapped.content_class.type_label()
+    return table_name(f"{label.replace('.', '_').lower()}_places")
 
 
 def _named(table: OwnTable, values: Mapping[str, Clause], columns: Sequence[str]) -> list[Clause]:

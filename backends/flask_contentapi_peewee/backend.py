@@ -375,15 +375,16 @@ class PeeweeBackend(Backend):
 
     def _clear_unused(self) -> None:
         """Takes everything out of the tables that no type declares any longer."""
-        for name in self._migration(self.engine.database).unused:
-            peewee.Table(name).bind(self.engine.database).delete().execute()
-            if self.engine.database.table_exists(f"{name}_words"):
-                self.engine.clear_words(f"{name}_words")
+        migration = self._migration(self.engine.database)
+        for table in migration.unused:
+            peewee.Table(table).bind(self.engine.database).delete().execute()
+        for table in migration.unused_words:
+            self.engine.clear_words(table)
 
     def _analyze(self) -> None:
         """Lets the database see how much it holds now, so that it finds the quickest ways."""
         with connected(self.engine.database):
-            self.engine.analyze(list(self.tables.names))
+            self.engine.analyze(self.tables.names, self.tables.words)
 
     @contextmanager
     def _transaction(self, *, migrating: bool = False) -> Iterator[None]:

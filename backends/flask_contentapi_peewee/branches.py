@@ -13,8 +13,7 @@ from flask_contentapi.kinds import INT64
 from flask_contentapi.records import Place
 from flask_contentapi.search import words
 from flask_contentapi_peewee.clauses import any_of
-from flask_contentapi_peewee.columns import OPEN
-from flask_contentapi_peewee.engines import md5
+from flask_contentapi_peewee.columns import OPEN, md5
 from flask_contentapi_peewee.objects import refuse
 from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
 from flask_contentapi_peewee.reader import DatabaseReader

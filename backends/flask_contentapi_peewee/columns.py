@@ -6,6 +6,7 @@ point, dates and times as text in ISO 8601 of a fixed width, instants in UTC, de
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -23,6 +24,7 @@ __all__ = [
     "OPEN",
     "Clause",
     "StoredField",
+    "md5",
     "microseconds",
     "stored_field",
 ]
@@ -41,6 +43,11 @@ def microseconds(moment: datetime) -> int:
     """A moment as a number, exact and in order."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def md5(text: str) -> str:
+    """The digest that long paths are found by, as every database computes it."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class StoredField(peewee.Field):

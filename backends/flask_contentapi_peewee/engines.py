@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -21,7 +20,7 @@ from flask_contentapi import kinds
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee import addresses
-from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.columns import Clause, StoredField, md5
 from flask_contentapi_peewee.connections import Pool, file_of
 from flask_contentapi_peewee.conversions import (
     Conversion,
@@ -29,23 +28,19 @@ from flask_contentapi_peewee.conversions import (
     PostgreSQLConversion,
     SQLiteConversion,
 )
+from flask_contentapi_peewee.names import index_name
 
-__all__ = ["Engine", "MariaDB", "PostgreSQL", "SQLite", "md5"]
+__all__ = ["Engine", "MariaDB", "PostgreSQL", "SQLite", "Words"]
 
 #: How long somebody who writes waits for others that do, in s, where that is up to us.
 WAIT_TO_WRITE = 60
-#: The same of who changes the tables, where one has to say it.
+#: The same of who changes the tables, in s, where one has to say it.
 WAIT_FOR_TABLES = 86_400
 #: How many characters of a text an index has where it cannot have all.
 INDEXED = 190
 
 #: An object's words: its id, the tokens of its title, and those of the rest.
 Words = tuple[int, Sequence[str], Sequence[str]]
-
-
-def md5(text: str) -> str:
-    """The digest that long paths are found by, as every database computes it."""
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Engine(ABC):
@@ -145,14 +140,24 @@ class Engine(ABC):
         """A column that no index shall be looked for, where the planner cannot know better."""
         return field
 
-    def analyze(self, tables: Sequence[str]) -> None:
-        """Lets the planner know what tables are like, after much has changed."""
-        quoted = [f"{self.database.quote[0]}{table}{self.database.quote[1]}" for table in tables]
-        for statement in self._analyzing(quoted):
+    def quoted(self, name: str) -> str:
+        """The name of a table or an index as it stands in a statement."""
+        return str(self.database.get_sql_context().sql(peewee.Entity(name)).query()[0])
+
+    def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
+        """Lets the planner know what tables are like, after much has changed.
+
+        :param tables: the names of tables, those of words among them.
+        :param words: the names of those of words.
+        """
+        for statement in self._analyzing([self.quoted(table) for table in tables]):
             self.database.execute_sql(statement)
 
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
-        """The statements for it."""
+        """The statements for it.
+
+        :param tables: the names of tables as they stand in a statement.
+        """
         return [f"ANALYZE {', '.join(tables)}"]
 
     def equals(self, field: Clause, value: Clause) -> Clause:
@@ -171,32 +176,15 @@ class Engine(ABC):
     def array(self, fields: Sequence[StoredField]) -> Clause:
         """Columns of a row as a JSON array; where numbers would lose digits, they are texts."""
 
-    # Full text. Words are tokens of ASCII letters and digits, which every engine takes as they
-    # are; they are neither so short nor so common that one would leave them out.
-
     def drop_table(self, table: str) -> None:
         """Takes a table away, if it is there."""
-        quote = self.database.quote
-        self.database.execute_sql(f"DROP TABLE IF EXISTS {quote[0]}{table}{quote[1]}")
-
-    @abstractmethod
-    def create_words(self, table: str) -> None:
-        """Makes the table of words of an endpoint's objects, by id."""
-
-    def clear_words(self, table: str) -> None:
-        """Takes everything out of the table of words."""
-        self.database.execute_sql(f"DELETE FROM {table}")  # noqa: S608 - a name of our own
-
-    def delete_words(self, table: str, ids: Sequence[int]) -> None:
-        """Takes objects out of the table of words."""
-        words = peewee.Table(table).bind(self.database)
-        words.delete().where(self.words_id(words).in_(ids)).execute()
+        self.database.execute_sql(f"DROP TABLE IF EXISTS {self.quoted(table)}")
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Inserts many rows by one statement."""
         self.database.cursor().executemany(sql, rows)
 
-    def transaction(self) -> Any:
+    def transaction(self) -> AbstractContextManager[Any]:
         """A transaction for writing; others that write wait for its end."""
         return self.database.atomic()
 
@@ -217,6 +205,22 @@ class Engine(ABC):
         """A time in which what is read does not change, whoever writes."""
         with self.reading.atomic():
             yield
+
+    # Full text. Words are tokens of ASCII letters and digits, which every engine takes as they
+    # are; they are neither so short nor so common that one would leave them out.
+
+    @abstractmethod
+    def create_words(self, table: str) -> None:
+        """Makes the table of words of an endpoint's objects, by id."""
+
+    def clear_words(self, table: str) -> None:
+        """Takes everything out of the table of words."""
+        peewee.Table(table).bind(self.database).delete().execute()
+
+    def delete_words(self, table: str, ids: Sequence[int]) -> None:
+        """Takes objects out of the table of words."""
+        words = peewee.Table(table).bind(self.database)
+        words.delete().where(self.words_id(words).in_(ids)).execute()
 
     @abstractmethod
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
@@ -319,7 +323,7 @@ class SQLite(Engine):
 
     def clear_words(self, table: str) -> None:
         # Taking the rows out one by one would take as long as putting them in.
-        self.database.execute_sql(f'DROP TABLE "{table}"')
+        self.drop_table(table)
         self.create_words(table)
 
     def array(self, fields: Sequence[StoredField]) -> Clause:
@@ -329,12 +333,12 @@ class SQLite(Engine):
 
     def create_words(self, table: str) -> None:
         self.database.execute_sql(
-            f'CREATE VIRTUAL TABLE "{table}" USING fts5(title, rest, tokenize=ascii)'
+            f"CREATE VIRTUAL TABLE {self.quoted(table)} USING fts5(title, rest, tokenize=ascii)"
         )
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         texts = ((identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows)
-        sql = f'INSERT INTO "{table}" (rowid, title, rest) VALUES (?, ?, ?)'  # noqa: S608
+        sql = f"INSERT INTO {self.quoted(table)} (rowid, title, rest) VALUES (?, ?, ?)"  # noqa: S608
         self.database.cursor().executemany(sql, texts)
 
     def words_id(self, table: peewee.Table) -> Clause:
@@ -408,11 +412,16 @@ class PostgreSQL(Engine):
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
 
-    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
-        yield from super()._analyzing(tables)
+    def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
+        super().analyze(tables, words)
         # What an index has not yet taken in is searched row by row.
-        words = (table.strip('"') for table in tables if table.endswith('_words"'))
-        yield from (f"SELECT gin_clean_pending_list('{table}_words')" for table in words)
+        for table in words:
+            clean = "SELECT gin_clean_pending_list(CAST(%s AS REGCLASS))"
+            self.database.execute_sql(clean, (self._words_index(table),))
+
+    def _words_index(self, table: str) -> str:
+        """The name of the index of a table of words as it stands in a statement."""
+        return self.quoted(index_name(table, "words"))
 
     def integers(self, values: Iterable[int]) -> Any:
         return f"{{{','.join(map(str, values))}}}"
@@ -450,13 +459,14 @@ class PostgreSQL(Engine):
         return fn.json_build_array(*entries).cast("text")
 
     def create_words(self, table: str) -> None:
+        name, index = self.quoted(table), self._words_index(table)
         self.database.execute_sql(
-            f'CREATE TABLE "{table}" (id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)'
+            f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
         )
-        self.database.execute_sql(f'CREATE INDEX "{table}_words" ON "{table}" USING GIN (words)')
+        self.database.execute_sql(f"CREATE INDEX {index} ON {name} USING GIN (words)")
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
-        sql = f'INSERT INTO "{table}" (id, words) VALUES (%s, CAST(%s AS TSVECTOR))'  # noqa: S608
+        sql = f"INSERT INTO {self.quoted(table)} (id, words) VALUES (%s, CAST(%s AS TSVECTOR))"  # noqa: S608
         vectors = ((identity, _vector(title, rest)) for identity, title, rest in rows)
         self.database.cursor().executemany(sql, vectors)
 
@@ -547,13 +557,13 @@ class MariaDB(Engine):
     def create_words(self, table: str) -> None:
         text = "LONGTEXT CHARACTER SET ascii NOT NULL"
         self.database.execute_sql(
-            f"CREATE TABLE `{table}` (id BIGINT PRIMARY KEY, title {text}, rest {text}, "
+            f"CREATE TABLE {self.quoted(table)} (id BIGINT PRIMARY KEY, title {text}, rest {text}, "
             "FULLTEXT (title), FULLTEXT (title, rest))"
         )
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         texts = [(identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows]
-        sql = f"INSERT INTO `{table}` (id, title, rest) VALUES (%s, %s, %s)"  # noqa: S608
+        sql = f"INSERT INTO {self.quoted(table)} (id, title, rest) VALUES (%s, %s, %s)"  # noqa: S608
         self.database.cursor().executemany(sql, texts)
 
     def words_id(self, table: peewee.Table) -> Clause:

@@ -103,6 +103,11 @@ class Layout:
         known = [at.get(label, {}) for at in (self.places, self.left, self.gone)]
         return {*self.rows.get(label, ())}.union(*(tables_of(at.values()) for at in known))
 
+    @property
+    def bases(self) -> set[str]:
+        """The names of the tables of endpoints, which have a table of words each."""
+        return {stands["id"].table for stands in self.places.values()}
+
     def used(self) -> set[str]:
         """The names of the tables in which something stands."""
         known = (*self.places.values(), *self.left.values(), *self.gone.values())

@@ -22,11 +22,12 @@ from flask_contentapi.records import Place
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.arms import ABOVE, KEY, Arm
 from flask_contentapi_peewee.binding import Bound, bind
-from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.columns import Clause, StoredField, md5
 from flask_contentapi_peewee.decoding import decoder
-from flask_contentapi_peewee.engines import Engine, md5
+from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.mapping import MappedModel
-from flask_contentapi_peewee.tables import PREFIX, EndpointTables, Maker, OwnTable, Tables
+from flask_contentapi_peewee.names import PREFIX, query_name
+from flask_contentapi_peewee.tables import EndpointTables, Maker, OwnTable, Tables
 
 __all__ = ["MappedTables"]
 
@@ -159,7 +160,7 @@ class MappedTables(Tables):
             return [own, *(rows for arm in self._arms for rows in arm.rows(ours, columns))]
 
         if len(query(["id"])) > 1:
-            name = f"{ours.model._meta.table_name}_all"
+            name = query_name(ours.model._meta.table_name)
             read.model._meta.set_table_name(name)
             self._queries[name], self._tables[name] = query, read
 

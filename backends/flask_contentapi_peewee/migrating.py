@@ -39,7 +39,8 @@ from flask_contentapi_peewee.layouts import (
     tables_of,
 )
 from flask_contentapi_peewee.moving import Mover, stored_types
-from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.names import PREFIX, aside_name, words_name
+from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables, indexes_of
 
 __all__ = ["Migration"]
 
@@ -115,7 +116,7 @@ class Migration:
     def _name_aside(self, name: str) -> str:
         """What a table is called that is put aside."""
         columns = self._old.columns
-        return _kept(name[:45], _filling(columns[name]), columns)
+        return _kept(name, _filling(columns[name]), columns)
 
     def _emptied(self) -> set[str]:
         """The tables of fields that are columns now."""
@@ -258,8 +259,14 @@ class Migration:
 
     @property
     def unused(self) -> list[str]:
-        """The tables that no type declares any longer."""
+        """The tables that no type declares any longer, but for those of words."""
         return sorted(self._old.columns.keys() - self._new.columns.keys())
+
+    @property
+    def unused_words(self) -> list[str]:
+        """The tables of words of endpoints that no type declares any longer."""
+        words = {words_name(table) for table in self.unused if table in self._old.bases}
+        return sorted(words - self._new.columns.keys())
 
     @property
     def layout(self) -> Layout:
@@ -376,15 +383,16 @@ class Migration:
         if self._database.table_exists(kept):
             return
         for index in self._database.get_indexes(name):
-            if index.name.startswith(f"{name}_") and "_pkey" not in index.name[len(name) :]:
+            if index.name.startswith(PREFIX) and not index.unique:
                 migrate(self._migrator.drop_index(name, index.name))
         migrate(self._migrator.rename_table(name, kept))
 
     def _create(self, table: OwnTable) -> None:
         name = name_of(table)
-        for other in self._old.columns:
+        for other, columns in self._old.columns.items():
             # The index of a column that was may be called as the table that has its field now.
-            if name.startswith(f"{other}_") and self._database.table_exists(other):
+            called = any(name in indexes_of(other, column) for column in columns)
+            if called and self._database.table_exists(other):
                 for index in self._database.get_indexes(other):
                     if index.name == name:
                         migrate(self._migrator.drop_index(other, name))
@@ -406,8 +414,9 @@ class Migration:
     def _put_aside(self, change: Change) -> None:
         """Gives the old column its new name, and its index none, which the new one is to have."""
         table, name = change.table, name_of(change.table)
+        indexes = indexes_of(name, change.column)
         for index in self._database.get_indexes(name):
-            if index.name.startswith(f"{name}_{change.column}"):
+            if index.name in indexes:
                 migrate(self._migrator.drop_index(name, index.name))
         old = table.fields[change.column].column_name
         migrate(self._migrator.rename_column(name, old, change.kept))
@@ -446,7 +455,7 @@ def _filling(columns: Collection[str]) -> str:
 def _kept(name: str, kind: str, taken: Collection[str]) -> str:
     """A name for something that is put aside."""
     kind = "".join(char for char in kind if char.isalnum())
-    names = (f"{name}__{kind}{number}" for number in chain([""], count(2)))
+    names = (aside_name(name, f"{kind}{number}") for number in chain([""], count(2)))
     return next(name for name in names if name not in taken)
 
 

@@ -20,8 +20,9 @@ from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
 from flask_contentapi.records import Place
 from flask_contentapi.registry import Column, Endpoint, ObjectType, Registry
-from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
-from flask_contentapi_peewee.engines import Engine, md5
+from flask_contentapi_peewee.columns import Clause, StoredField, md5, stored_field
+from flask_contentapi_peewee.engines import Engine
+from flask_contentapi_peewee.names import index_name, table_name, words_name
 
 __all__ = [
     "DERIVED",
@@ -31,11 +32,8 @@ __all__ = [
     "Model",
     "OwnTable",
     "Tables",
-    "table_name",
+    "indexes_of",
 ]
-
-#: In front of the name of every table, so that they can live beside a site's own.
-PREFIX = "contentapi_"
 
 #: What keys of the state begin with that say which ids are not to be given again.
 GONE = "gone "
@@ -46,8 +44,6 @@ DERIVED = frozenset(
         *("visible_from_", "visible_until_", "is_restricted_"),
     ]
 )
-#: How long the name of a table or an index may be, in characters.
-LONGEST_NAME = 60
 #: How many indexes a table has at most, as some databases take no more. What is asked by further
 #: columns is found by looking at all rows.
 MOST_INDEXES = 60
@@ -100,7 +96,7 @@ class EndpointTables:
     def __init__(self, endpoint: Endpoint, make: Maker) -> None:
         self.endpoint = endpoint
         self.base = make.base_table(endpoint)
-        self.words = f"{PREFIX}{endpoint.name}_words"
+        self.words = words_name(table_name(endpoint.name))
         asked = _asked(endpoint)
         self._own = {
             label: make.own_table(label.replace(".", "_").lower(), added, asked)
@@ -177,6 +173,10 @@ class EndpointTables:
         yield from self.own.values()
 
 
+#: What helps where two things would have one name.
+_RENAME = "Rename one of them, or give its type another app_label."
+
+
 def _asked(endpoint: Endpoint) -> frozenset[str]:
     """The columns that lists of an endpoint are filtered or ordered by."""
     asked = {"translation_key"} if endpoint.tree else set()
@@ -238,12 +238,22 @@ class Tables:
         self._refuse_shared()
 
     def _refuse_shared(self) -> None:
-        """Refuses declarations that would have two things kept in one table."""
-        for name, number in Counter(self.names).items():
+        """Refuses declarations that would have two things kept in one table.
+
+        Some databases do not tell the case of letters, nor tables from indexes.
+        """
+        known = Counter(name.lower() for name in self.names)
+        for name, number in known.items():
             if number > 1:
                 raise DeclarationError(
                     f"{name} would be the table of {number} types, endpoints or fields at once. "
-                    "Rename one of them, or give its type another app_label."
+                    f"{_RENAME}"
+                )
+        known.update(index._name.lower() for m in self.models for index in m._meta.indexes)
+        for name, number in known.items():
+            if number > 1:
+                raise DeclarationError(
+                    f"{name} would be the name of {number} tables and indexes at once. {_RENAME}"
                 )
 
     @property
@@ -309,6 +319,11 @@ class Tables:
     def names(self) -> Iterator[str]:
         """The names of all tables."""
         yield from (model._meta.table_name for model in self.models)
+        yield from self.words
+
+    @property
+    def words(self) -> Iterator[str]:
+        """The names of the tables of words."""
         yield from (endpoint.words for endpoint in self.endpoints.values())
 
     @property
@@ -460,12 +475,16 @@ class Maker:
     def _index(
         self, table: OwnTable, keys: Sequence[Any], name: str = "", unique: bool = False
     ) -> None:
-        name = name or keys[0].column_name.strip("_")
         model = table.model
         if len(model._meta.indexes) >= MOST_INDEXES:
             return
-        index_name = _short(f"{model._meta.table_name}_{name}")
-        model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=index_name))
+        name = index_name(model._meta.table_name, name or keys[0].column_name)
+        model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=name))
+
+
+def indexes_of(table: str, column: str) -> set[str]:
+    """What the indexes may be called that a column of a table has."""
+    return {index_name(table, f"{column}{about}") for about in ("", "_descending", "_path")}
 
 
 def _beside(table: OwnTable, column: Column) -> list[StoredField]:
@@ -483,13 +502,3 @@ _SEEN = ("access", "visible_from", "visible_until")
 def _attribute(column: str) -> str:
     """The attribute of a model for a column; those of peewee's own stay what they are."""
     return f"{column}_" if hasattr(peewee.Model, column) else column
-
-
-def table_name(name: str) -> str:
-    """What the table of an endpoint, a type or a field is called in the database."""
-    return _short(f"{PREFIX}{name}")
-
-
-def _short(name: str) -> str:
-    """A name of a table or an index that every database takes."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}_{md5(name)[:8]}"
