@@ -167,7 +167,7 @@ class Arguments:
             del given[key]
         endpoint = self._registry.endpoints[name]
         named = _named_types(endpoint, given)
-        declared = named[0] if len(named) == 1 else endpoint.base
+        declared = _shared(endpoint, named)
         read = self._parser.parse(self._schemas[declared], given)
         order, random = read["order"]
         if random and "offset" in given:
@@ -201,6 +201,14 @@ def _named_types(endpoint: Endpoint, given: Mapping[str, str]) -> list[ObjectTyp
     if not _has_types(endpoint) or "type" not in given:
         return []
     return list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
+
+
+def _shared(endpoint: Endpoint, named: Iterable[ObjectType]) -> ObjectType:
+    """The type that brings the fields which the named ones have in common: the nearest declared
+    one that each of them is or is derived from."""
+    wanted = {declared.label for declared in named}
+    above = [t for t in endpoint.types.values() if wanted and wanted <= t.types]
+    return min(above, key=lambda declared: len(declared.types), default=endpoint.base)
 
 
 def _has_types(endpoint: Endpoint) -> bool:

@@ -444,6 +444,53 @@ def test_derived_types_are_filtered_ordered_and_shown_by_the_fields_asked_for(ev
     assert events.ids("pages/?type=music.Concert&order=band") == [3, 2]
 
 
+class Party(Event):
+    app_label = "events"
+    host = fields.String()
+    api_fields = [*Event.api_fields, "host"]
+
+
+class Notice(Page):
+    app_label = "events"
+
+
+@pytest.fixture(scope="module")
+def meetings(make_api: MakeAPI) -> API:
+    pages = [
+        page(1, type="events.Event", venue="Hall"),
+        page(2, type="music.Concert", venue="Hall", band="The Gulls"),
+        page(3, type="events.Party", venue="Pier", host="Ada"),
+        page(4, type="events.Notice"),
+    ]
+    return make_api({"pages": pages}, types=[Notice, Event, Concert, Festival, Party])
+
+
+@pytest.mark.parametrize(
+    ("query", "items"),
+    [
+        ("fields=_,id,venue", [{"id": 2, "venue": "Hall"}, {"id": 3, "venue": "Pier"}]),
+        ("fields=_,id&venue=Pier", [{"id": 3}]),
+        ("fields=_,id&order=-venue", [{"id": 3}, {"id": 2}]),
+    ],
+)
+def test_several_types_bring_the_fields_of_the_type_above_them(
+    meetings: API, query: str, items: list[Any]
+) -> None:
+    assert meetings.items(f"pages/?type=music.Concert,events.Party&{query}") == items
+
+
+@pytest.mark.parametrize("query", ["band=x", "order=band", "fields=band", "fields=host"])
+def test_several_types_bring_no_field_that_one_of_them_alone_has(meetings: API, query: str) -> None:
+    assert meetings.refusal(f"pages/?type=music.Concert,events.Party&{query}")
+    assert meetings.refusal(f"pages/?type=music.Concert,events.Event&{query}")
+
+
+def test_types_without_a_type_above_them_bring_what_all_pages_have(meetings: API) -> None:
+    query = "type=events.Notice,events.Party&order=-title"
+    assert meetings.ids(f"pages/?{query}") == [4, 3]
+    assert meetings.refusal(f"pages/?{query}&fields=venue")
+
+
 def test_a_field_of_several_types_is_asked_for_with_the_one_that_brings_all(events: API) -> None:
     message = events.refusal("pages/?fields=venue")
     assert message.endswith("It is a field of events.Event; ask for type=events.Event.")
