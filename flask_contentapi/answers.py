@@ -7,11 +7,11 @@ changes: what is not asked for any longer makes room for what is.
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import NamedTuple
 
-from cachetools import LRUCache
 from flask import Response
+
+from flask_contentapi.kept import Kept
 
 __all__ = ["Answers"]
 
@@ -42,15 +42,13 @@ class Answers:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: LRUCache[str, _Answer] = LRUCache(size, _size)
-        self._lock = Lock()
+        self._kept: Kept[_Answer] = Kept(size, _size)
 
     def find(self, key: str | None) -> Response | None:
         """The answer with a key, without its lifetime and tag; None if it is not kept."""
         if key is None or not self._size:
             return None
-        with self._lock:
-            answer = self._kept.get(key)
+        answer = self._kept.find(key)
         return None if answer is None else Response(*answer)
 
     def keep(self, key: str | None, response: Response) -> None:
@@ -63,7 +61,4 @@ class Answers:
         headers = [(name, value) for name, value in response.headers if name not in _OWN]
         # What orjson makes is a part of something longer, which would be kept as a whole.
         body = bytes(memoryview(response.get_data()))
-        answer = _Answer(body, response.status_code, headers)
-        if _size(answer) <= self._size:
-            with self._lock:
-                self._kept[key] = answer
+        self._kept.keep(key, _Answer(body, response.status_code, headers))

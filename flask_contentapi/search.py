@@ -27,8 +27,6 @@ STOP_WORDS = frozenset(
 )
 #: What a word counts more if it is in the title.
 TITLE_WEIGHT = 8
-#: How many words of a search the ranking goes by; the others have to be found all the same.
-RANKED = 16
 
 
 class _Apart(dict[int, str | None]):

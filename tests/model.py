@@ -196,11 +196,6 @@ class Request:
     offset: int | None = None
     fields: str | None = None
 
-    @property
-    def ranked(self) -> bool:
-        """Whether the order is the engine's own."""
-        return self.words is not None and not self.order
-
     def parameters(self) -> list[tuple[str, str]]:
         """The query string."""
         order = ",".join("-" * down + name for name, down in self.order)
@@ -437,9 +432,12 @@ class Model:
         return request.words is None or self.has_words(request, record)
 
     @staticmethod
-    def has_words(request: Request, record: Record) -> bool:
+    def asked_words(request: Request) -> list[str]:
         asked = words(request.words or "")
-        asked = [word for word in asked if word not in STOP_WORDS] or asked
+        return [word for word in asked if word not in STOP_WORDS] or asked
+
+    def has_words(self, request: Request, record: Record) -> bool:
+        asked = self.asked_words(request)
         own = {word for text in texts_of(request.section, record) for word in words(text)}
         if not asked:
             return False
@@ -447,6 +445,8 @@ class Model:
 
     def ordered(self, request: Request, found: list[int]) -> list[int]:
         """Ids in the order asked for; by id where two are the same in it."""
+        if request.words is not None and not request.order:
+            return sorted(found, key=lambda id: -self.relevance(request, id))
         if not request.order:
             return found
         kinds = kinds_of(request.section, request.types)
@@ -459,6 +459,13 @@ class Model:
                 keys[id] = (value is not None, 0 if value is None else value)
             ordered.sort(key=keys.__getitem__, reverse=descending)
         return ordered
+
+    def relevance(self, request: Request, identity: int) -> int:
+        """One for each word that is asked for and there, and eight more for one in the title."""
+        record = self.records[request.section][identity]
+        own = {word for text in texts_of(request.section, record) for word in words(text)}
+        title = words(record.get("title") or "")
+        return sum((word in own) + 8 * (word in title) for word in {*self.asked_words(request)})
 
     # Single objects.
 

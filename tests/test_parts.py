@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -128,8 +130,8 @@ def test_what_is_kept_of_lists_is_bounded(
         api.total(f"pages/?title=Title {number}")
         api.total(f"pages/?search=storm title {number}")
     with api.backend.reader() as reader:
-        kept: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC)))._found
-    assert 0 < kept.currsize <= most
+        kept: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC))).found
+    assert 0 < kept._things.currsize <= most
     assert len(kept) <= most / matches.ROOM
 
 
@@ -151,6 +153,22 @@ def test_lists_that_are_kept_by_nothing_else_count(make_api: MakeAPI, query: str
         api.total(f"pages/?{query.format(above)}")
     with api.backend.reader() as reader:
         view: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC)))
-    for found in [*view._found.values()]:
+    for found in [*view.found._things.values()]:
         is_shared = sys.getrefcount(found._places) > 2
         assert is_shared or found.room == matches.ROOM + len(found._places)
+
+
+@pytest.mark.parametrize("backend", ["memory", "jsonfiles"], indirect=True, scope="session")
+def test_content_that_is_replaced_goes_at_once(make_api: MakeAPI) -> None:
+    api = make_api(content())
+    for path in LISTS:
+        api.total(path)
+    with api.backend.reader() as reader:
+        before = weakref.ref(reader)
+    del reader
+    gc.disable()
+    try:
+        api.load({"pages": [page(1)]})
+        assert before() is None
+    finally:
+        gc.enable()

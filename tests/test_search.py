@@ -217,6 +217,26 @@ def test_more_hits_stand_first(make_api: MakeAPI) -> None:
     assert make_api({"pages": pages}).ids("pages/?search=storm night")[0] == 3
 
 
+def test_what_is_hidden_does_not_change_the_order(make_api: MakeAPI) -> None:
+    pages = [page(1, title="Home"), page(2, 1, title="storm"), page(3, 1, title="night")]
+    others = [page(n, 1, slug=f"p{n}", title="storm " * n, live=False) for n in range(4, 30)]
+    orders = [
+        make_api({"pages": content}).ids("pages/?search=storm night")
+        for content in (pages, [*pages, *others])
+    ]
+    assert orders == [[2, 3], [2, 3]]
+
+
+def test_a_word_in_the_title_weighs_more_however_long_the_rest_is(make_api: MakeAPI) -> None:
+    pages = [
+        page(1, title="Home"),
+        blog(2, 1, title="Weather", body="storm " * 100),
+        blog(3, 1, title="Storm", body="night " * 1000),
+        *(blog(n, 1, slug=f"p{n}", title="Storm" if n == 29 else "Short") for n in range(4, 30)),
+    ]
+    assert make_api({"pages": pages}).ids("pages/?search=storm") == [3, 29, 2]
+
+
 def test_too_many_words_are_refused(api: API) -> None:
     words = "+".join(f"w{n}" for n in range(51))
     assert "50" in api.refusal(f"pages/?search={words}")

@@ -14,7 +14,7 @@ from typing import Any
 from flask_contentapi.query import Filter, Query, Selected, Tree
 from flask_contentapi_memory.matches import Condition, Matches
 from flask_contentapi_memory.shelves import Labels, Range, is_within
-from flask_contentapi_memory.views import Ranking, Visible
+from flask_contentapi_memory.views import Ranking, View
 
 __all__ = ["Selection"]
 
@@ -25,9 +25,10 @@ MANY = 5_000
 class Selection:
     """The answer to one query."""
 
-    def __init__(self, visible: Visible, query: Query) -> None:
-        self._visible = visible
-        self._shelf = visible.shelf
+    def __init__(self, view: View, query: Query) -> None:
+        self._view = view
+        self._visible = view.of(query.endpoint)
+        self._shelf = self._visible.shelf
         self._query = query
         self._scope = None if query.scope is None else self._shelf.branches(query.scope)
 
@@ -162,15 +163,15 @@ class Selection:
 
     def _page(self) -> tuple[list[int], int]:
         """The places that are wanted, and how many match."""
-        query, view = self._query, self._visible.view
+        query, view = self._query, self._view
         key = (*query.conditions, query.scope, query.order, query.random)
-        found = view.found(key)
+        found = view.found.find(key)
         if found is None:
             matches = self._matches()
             if self._is_walk(matches):
                 return self._walked(matches), len(matches)
             found = self._in_order(matches)
-            view.keep(key, found)
+            view.found.keep(key, found)
         total = len(found)
         size = total if query.limit is None else min(query.limit, total)
         places = random.sample([*found], size) if query.random else found.slice(query.offset, size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -47,8 +47,7 @@ class Shelf:
             self.rows = [(path, *row) for path, row in pairs]
         if words is not None:
             self.words = words
-        self.getter = lru_cache(KEPT_GETTERS)(self._getter)
-        self.project = lru_cache(KEPT_GETTERS)(self._project)
+        self._getters: dict[Any, Callable[[Row], Any]] = {}
 
     @cached_property
     def words(self) -> WordIndex:
@@ -84,8 +83,24 @@ class Shelf:
     def _labels(self, labels: Labels) -> Iterable[str]:
         return labels or {self.endpoint.base.label, *self.endpoint.types}
 
-    def _getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
+    def getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
         """Reads a column of objects of some types."""
+        return self._kept((column, labels), self._getter)
+
+    def project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
+        """Reads several columns of objects of some types, in order."""
+        return self._kept((columns, labels), self._project)
+
+    def _kept(self, key: Any, make: Callable[..., Callable[[Row], Any]]) -> Callable[[Row], Any]:
+        """What reads columns, kept by what it is made of."""
+        found = self._getters.get(key)
+        if found is None:
+            if len(self._getters) >= KEPT_GETTERS:
+                self._getters.clear()
+            found = self._getters[key] = make(*key)
+        return found
+
+    def _getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
         places = {label: self._place(column, label) for label in self._labels(labels)}
         first, *others = set(places.values())
         if not others:
@@ -94,7 +109,6 @@ class Shelf:
         return lambda row: row[places.get(row[of_type], base)]
 
     def _project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
-        """Reads several columns of objects of some types, in order."""
         getters = [self._getter(column, labels) for column in columns]
         if len(columns) > 1 and all(isinstance(getter, itemgetter) for getter in getters):
             label = next(iter(self._labels(labels)))

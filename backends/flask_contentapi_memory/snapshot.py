@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 
 from flask_contentapi.backend import Reader
+from flask_contentapi.kept import Kept
 from flask_contentapi.library import Library, Restrictions
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
@@ -40,7 +40,7 @@ class Snapshot(Reader):
             name: Shelf(table, known.get(name)) for name, table in library.tables.items()
         }
         self._turns = self._find_turns()
-        self._view = lru_cache(KEPT_VIEWS)(self._make_view)
+        self._views: Kept[View] = Kept(KEPT_VIEWS)
 
     @property
     def version(self) -> str:
@@ -72,7 +72,8 @@ class Snapshot(Reader):
     def view(self, viewer: Viewer) -> View:
         """What a viewer may see."""
         turn = bisect_right(self._turns, viewer.moment)
-        return self._view(turn, viewer.pages, viewer.collections)
+        key = (turn, viewer.pages, viewer.collections)
+        return self._views.find(key) or self._views.keep(key, self._make_view(*key))
 
     def _make_view(self, turn: int, pages: frozenset[int], collections: frozenset[int]) -> View:
         moment = self._turns[turn - 1] if turn else datetime.min.replace(tzinfo=UTC)
@@ -112,4 +113,4 @@ class Snapshot(Reader):
         return label, shelf.project_own(row, columns_of(label))
 
     def select(self, query: Query) -> Selected:
-        return Selection(self.view(query.viewer).of(query.endpoint), query).run()
+        return Selection(self.view(query.viewer), query).run()

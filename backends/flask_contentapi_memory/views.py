@@ -6,17 +6,16 @@ changes something, and its indexes when they are first needed.
 
 from __future__ import annotations
 
+import weakref
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
-from threading import Lock
 from typing import Any, NamedTuple
 
-from cachetools import LRUCache
-
+from flask_contentapi.kept import Kept
 from flask_contentapi.query import Order, Row, Viewer
 from flask_contentapi_memory.matches import Matches
 from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
@@ -52,7 +51,8 @@ class Visible:
         self.shelf = shelf
         self.flags = flags
         self.places = [place for place, seen in enumerate(flags) if seen]
-        self.view = view
+        # Who looks holds it; to hold it here as well would keep both when nobody does.
+        self._view = weakref.ref(view)
         self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
         self._rankings: dict[tuple[Order, Labels], Ranking] = {}
 
@@ -129,7 +129,9 @@ class Visible:
         stored = self.shelf.endpoint.type_of(label).columns.get(column)
         if stored is None or stored.target is None:
             return read
-        sees = self.view.of(stored.target.served_at.name).sees
+        view = self._view()
+        assert view is not None
+        sees = view.of(stored.target.served_at.name).sees
         return lambda row: value if (value := read(row)) is not None and sees(value) else None
 
 
@@ -140,19 +142,8 @@ class View:
         self._shelves = shelves
         self._viewer = viewer
         self._visible: dict[str, Visible] = {}
-        self._found: LRUCache[Any, Matches] = LRUCache(KEPT_PLACES, lambda found: found.room)
-        self._lock = Lock()
-
-    def found(self, key: Any) -> Matches | None:
-        """What was kept under a key; None if nothing is."""
-        with self._lock:
-            return self._found.get(key)
-
-    def keep(self, key: Any, found: Matches) -> None:
-        """Keeps what was found, unless there is too much of it."""
-        if found.room <= KEPT_PLACES:
-            with self._lock:
-                self._found[key] = found
+        #: What lists have found.
+        self.found: Kept[Matches] = Kept(KEPT_PLACES, lambda found: found.room)
 
     def of(self, endpoint: str) -> Visible:
         """What they may see of an endpoint."""

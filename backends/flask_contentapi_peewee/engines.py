@@ -7,19 +7,18 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import orjson
 import peewee
-from peewee import SQL, fn
+from peewee import SQL, Value, fn
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee import addresses
+from flask_contentapi_peewee.clauses import sum_of
 from flask_contentapi_peewee.columns import Clause, StoredField, md5
 from flask_contentapi_peewee.connections import Pool, file_of
 from flask_contentapi_peewee.conversions import (
@@ -231,18 +230,29 @@ class Engine(ABC):
         """The id of the object that a row of the table is about."""
 
     @abstractmethod
-    def matches(self, table: peewee.Table, query: SQL) -> Clause:
+    def matches(self, table: peewee.Table, query: Clause) -> Clause:
         """Whether an object has the words of a query.
 
         :param query: the place of a parameter made by :meth:`query`.
         """
 
-    @abstractmethod
-    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
-        """What to order by so that the best come first.
+    def rank(self, table: peewee.Table, words: Sequence[SQL], every: bool) -> Clause:
+        """What to order by so that the best come first, by what
+        :func:`flask_contentapi.search.words_of` counts.
 
-        :param query: the place of a parameter made by :meth:`query`.
         :param words: the places of the single tokens.
+        :param every: whether all that is found has every one.
+        """
+        counted = [TITLE_WEIGHT * self.has(table, word, in_title=True) for word in words]
+        if not every:
+            counted += [self.has(table, word) for word in words]
+        return sum_of(counted).desc()
+
+    @abstractmethod
+    def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
+        """Whether an object that is found has a word, as 0 or 1.
+
+        :param word: the place of its token.
         """
 
     @abstractmethod
@@ -344,11 +354,15 @@ class SQLite(Engine):
     def words_id(self, table: peewee.Table) -> Clause:
         return table.c.rowid
 
-    def matches(self, table: peewee.Table, query: SQL) -> Clause:
+    def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return peewee.Expression(self._whole(table), "MATCH", query)
 
-    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
-        return [fn.bm25(self._whole(table), float(TITLE_WEIGHT), 1.0).asc()]
+    def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
+        # What bm25 gives depends on other objects, hidden ones among them.
+        other = peewee.Table(table.__name__)
+        wanted = Value("title:").concat(word) if in_title else word
+        found = other.select(other.c.rowid).where(self.matches(other, wanted))
+        return table.c.rowid.in_(found)
 
     @staticmethod
     def _whole(table: peewee.Table) -> Clause:
@@ -473,12 +487,12 @@ class PostgreSQL(Engine):
     def words_id(self, table: peewee.Table) -> Clause:
         return table.c.id
 
-    def matches(self, table: peewee.Table, query: SQL) -> Clause:
+    def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))
 
-    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
-        weights = SQL(f"CAST('{{{1 / TITLE_WEIGHT}, 0, 0, 1}}' AS REAL[])")
-        return [fn.ts_rank(weights, table.c.words, query.cast("tsquery")).desc()]
+    def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
+        wanted = word.cast("text").concat(":A" if in_title else "").cast("tsquery")
+        return peewee.Expression(table.c.words, "@@", wanted).cast("integer")
 
     def query(self, tokens: Sequence[str], every: bool) -> str:
         return (" & " if every else " | ").join(f"'{token}'" for token in tokens)
@@ -569,19 +583,12 @@ class MariaDB(Engine):
     def words_id(self, table: peewee.Table) -> Clause:
         return table.c.id
 
-    def matches(self, table: peewee.Table, query: SQL) -> Clause:
+    def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return _against([table.c.title, table.c.rest], query)
 
-    def rank(self, table: peewee.Table, query: SQL, words: Iterable[SQL]) -> Sequence[Clause]:
-        # How rare a word is, which is all that MATCH goes by, is known to the server only roughly:
-        # it counts what was deleted, and a word that all objects have counts for nothing.
-        title, anywhere = [table.c.title], [table.c.title, table.c.rest]
-        found = [
-            weight * (_against(columns, word) > 0)
-            for word in words
-            for columns, weight in ((title, TITLE_WEIGHT), (anywhere, 1))
-        ]
-        return [reduce(add, found).desc(), _against(anywhere, query).desc()]
+    def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
+        columns = [table.c.title] if in_title else [table.c.title, table.c.rest]
+        return _against(columns, word) > 0
 
     def query(self, tokens: Sequence[str], every: bool) -> str:
         return " ".join(f"+{token}" if every else token for token in tokens)

@@ -384,7 +384,7 @@ class Select:
             # An index on a column has the id of the column's own table.
             return [*keys, *engine.sort_keys(self._ordered().fields["id"], shape.backward)]
         if shape.searched:
-            return [*engine.rank(self._words, self._search(), self._tokens()), default]
+            return [engine.rank(self._words, [*self._tokens()], shape.every), default]
         return [default.desc() if shape.backward else default.asc()]
 
     def _ordered(self) -> OwnTable:

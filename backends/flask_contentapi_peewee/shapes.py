@@ -83,6 +83,7 @@ class Shape(NamedTuple):
     :param filters: of each the column, the operator, and how many values there are.
     :param relations: of each condition on the tree the relation.
     :param searched: how many words are to be found.
+    :param every: whether all that is found has every one of them.
     :param order: as :attr:`Query.order`.
     :param random: as :attr:`Query.random`.
     :param scope: as :attr:`Values.scope`.
@@ -105,6 +106,7 @@ class Shape(NamedTuple):
     filters: tuple[tuple[str, str, int], ...] = ()
     relations: tuple[str, ...] = ()
     searched: int = 0
+    every: bool = False
     order: tuple[Order, ...] = ()
     random: bool = False
     scope: tuple[str, ...] | None = None
@@ -134,13 +136,15 @@ class Shape(NamedTuple):
 
 def shape_of(query: Query, values: Values) -> Shape:
     """The shape of a query."""
+    words = query.search.words if query.search else ()
     return Shape(
         query.endpoint,
         query.columns,
         query.types,
         tuple((f.column, f.operator, _arity(f)) for f in query.filters),
         tuple(tree.relation for tree in query.tree),
-        len(query.search.words) if query.search else 0,
+        len(words),
+        len(words) == 1 or bool(query.search and query.search.every),
         query.order,
         query.random,
         values.scope,
