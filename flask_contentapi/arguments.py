@@ -30,7 +30,7 @@ from flask_contentapi.selection import parse_fields
 from flask_contentapi.serializers import Plan, Planner
 from flask_contentapi.settings import Settings
 
-__all__ = ["Arguments", "ListArguments", "check_values", "read_query_string"]
+__all__ = ["Arguments", "ListArguments", "check_length", "check_values", "read_query_string"]
 
 #: Bounds on what a client may send, in characters.
 MAX_QUERY_STRING = 16_384
@@ -61,10 +61,10 @@ Root = Literal["root"]
 def read_query_string(query_string: bytes) -> dict[str, str]:
     """The parameters of a query string, the last of repeated ones; ``type`` adds up.
 
-    :raises BadRequest: if it is too long.
+    Of one that is too long only the beginning is read, for what goes before that error.
     """
     if len(query_string) > MAX_QUERY_STRING:
-        raise BadRequest(f"The query is longer than {MAX_QUERY_STRING} characters.")
+        query_string = query_string[:MAX_QUERY_STRING].rpartition(b"&")[0]
     text = query_string.decode("utf-8", "replace")
     given: dict[str, str] = {}
     for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
@@ -72,6 +72,15 @@ def read_query_string(query_string: bytes) -> dict[str, str]:
             value = f"{given[name]},{value}" if value else given[name]
         given[name] = value
     return given
+
+
+def check_length(query_string: bytes) -> None:
+    """Refuses a query string that is too long.
+
+    :raises BadRequest: saying how long it may be.
+    """
+    if len(query_string) > MAX_QUERY_STRING:
+        raise BadRequest(f"The query is longer than {MAX_QUERY_STRING} characters.")
 
 
 def check_values(given: Mapping[str, str]) -> None:
@@ -160,6 +169,7 @@ class Arguments:
         return (self._kept_list if is_small else self._list)(name, query_string)
 
     def _list(self, name: str, query_string: bytes) -> ListArguments:
+        check_length(query_string)
         given = read_query_string(query_string)
         check_values(given)
         absent = [key for key in _EMPTY_IS_ABSENT if given.get(key) == ""]

@@ -17,7 +17,7 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import quote_slug, split_path
-from flask_contentapi.arguments import ListArguments, check_values, read_query_string
+from flask_contentapi.arguments import ListArguments, check_length, check_values, read_query_string
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
@@ -313,6 +313,7 @@ class DetailView(EndpointView):
         plans: dict[str, Plan] = {}
 
         def columns_of(label: str) -> tuple[str, ...]:
+            check_length(asked.query_string)
             check_values(given)
             plans[label] = self.state.arguments.detail_plan(self.endpoint.name, label, selected)
             return plans[label].columns
@@ -336,6 +337,7 @@ class FindView(EndpointView):
         visit = self.visit(
             asked, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
         )
+        check_length(asked.query_string)
         places = self._places(given, visit, reader)
         found = (self._find(visit, reader, filters) for filters in places)
         row = next(filter(None, found), None)

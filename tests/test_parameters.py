@@ -255,6 +255,16 @@ def test_query_strings_have_a_longest_length(reference: API) -> None:
     assert "16384" in reference.refusal(f"pages/?{known}&")
 
 
+def test_what_is_missing_goes_before_a_query_that_is_too_long(reference: API) -> None:
+    long = "&" * 16_385
+    assert reference.refusal(f"pages/?site=nowhere.example{long}", 404)
+    assert reference.refusal(f"pages/find/?site=nowhere.example{long}", 404)
+    assert reference.refusal(f"pages/999/?{long}", 404)
+    assert "16384" in reference.refusal(f"pages/2/?{long}")
+    assert "16384" in reference.refusal(f"pages/find/?id=2{long}")
+    assert "16384" in reference.refusal(f"pages/?{long}site=nowhere.example")
+
+
 # Combinations that make no sense.
 
 
