@@ -44,8 +44,9 @@ ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
 _INSTANTS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 _ID = re.compile(r"[0-9]+")
-#: Parameters of ``find/`` that are used up by it (contract, Parameters).
-_FINDING = ("html_path", "id")
+#: Parameters of ``find/`` that are used up by it; the second one only pages have (contract,
+#: Parameters).
+_FINDING = ("id", "html_path")
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -351,7 +352,8 @@ class FindView(EndpointView):
     ) -> Response:
         """The way to the detail view; what ``find/`` did not use up is kept."""
         pairs = parse_qsl(asked.query_string.decode("utf-8", "replace"), keep_blank_values=True)
-        kept = [(name, value) for name, value in pairs if name not in _FINDING]
+        used = _FINDING if self.endpoint.tree else _FINDING[:1]
+        kept = [(name, value) for name, value in pairs if name not in used]
         if self.endpoint.tree and not given.get("site"):
             # Under CMSAPI_BASE_URL the next request can come to the host of another site.
             kept += [("site", site) for site in [visit.addresses.other_site(row[1])] if site]

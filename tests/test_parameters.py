@@ -426,6 +426,11 @@ def test_find_keeps_the_other_parameters(reference: API) -> None:
     assert response.headers["Location"].endswith("/pages/3/?fields=%2A%2C-title&x=a%26b&x=")
 
 
+def test_find_keeps_a_path_where_it_knows_the_id_alone(reference: API) -> None:
+    response = reference.get("images/find/?id=1&html_path=/x")
+    assert response.headers["Location"].endswith("/images/1/?html_path=%2Fx")
+
+
 @pytest.mark.parametrize(
     "query", ["", "?id=", "?id=x", "?id=-2", "?id=2.0", "?html_path=/nope/&id=2"]
 )
