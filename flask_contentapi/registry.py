@@ -192,6 +192,21 @@ class ObjectType:
     columns: dict[str, Column] = field(default_factory=dict)
     exports: dict[str, Export] = field(default_factory=dict)
     searched: tuple[Column, ...] = ()
+    _partial: dict[frozenset[str], type[Content]] = field(default_factory=dict, repr=False)
+
+    def without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
+        """The class of its objects that do not have some of its fields.
+
+        Which fields those are is declared, so that there are not many such classes.
+
+        :param mark: makes what stands in the place of a field.
+        """
+        if names not in self._partial:
+            own = self.content_class
+            marks = {name: mark(name) for name in sorted(names)}
+            partial = type(own.__name__, (own,), {"__module__": own.__module__, **marks})
+            self._partial[names] = partial
+        return self._partial[names]
 
     @property
     def served_at(self) -> Endpoint:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -256,7 +256,8 @@ def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
     """Makes instances of the layout's class from its rows."""
     names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
-    content_class = _without(layout.type, layout.type.columns.keys() - set(names))
+    unread = frozenset(layout.type.columns) - frozenset(names)
+    content_class = layout.type.without(unread, _Unread)
 
     def bind(context: Context) -> Getter:
         getters = [(name, get(context)) for name, get in attributes]
@@ -282,13 +283,6 @@ class _Unread:
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         raise AttributeError(f"{self._name} is not read for this; name it in needs.")
-
-
-def _without(declared: ObjectType, names: Set[str]) -> type[Any]:
-    """The class of a type, whose objects do not have some of its fields."""
-    own = declared.content_class
-    unread = {name: _Unread(name) for name in names}
-    return type(own.__name__, (own,), {"__module__": own.__module__, **unread})
 
 
 def _attribute(layout: Layout, name: str) -> Bind:

@@ -991,6 +991,20 @@ def test_computations_see_only_what_they_need(make_api: MakeAPI) -> None:
     assert seen[1] == set(Page.declared_fields()) - {"parent", "alias_of"}
 
 
+def test_no_class_is_made_by_what_clients_ask(make_api: MakeAPI) -> None:
+    class Asked(Page):
+        app_label = "asked"
+        api_fields = [
+            APIField("one", fields.Function(lambda asked: asked.title), needs=["title"]),
+            APIField("other", fields.Function(lambda asked: asked.slug), needs=["slug"]),
+        ]
+
+    api = make_api({"pages": [{**page(1), "type": "asked.Asked"}]}, types=[Asked])
+    for selected in ("one", "other", "one,other", "*", "_,one,slug", "_,id,other"):
+        api.json(f"pages/?type=asked.Asked&fields={selected}")
+    assert len(Asked.__subclasses__()) == 2
+
+
 @pytest.mark.parametrize(("field", "needs"), [("body", ["title"]), ("parent", None)])
 def test_a_computation_that_reads_more_than_it_needs_is_told_so(
     make_api: MakeAPI, field: str, needs: list[str] | None
