@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
-from typing import Any
 
-from flask_contentapi.fields import Related
 from flask_contentapi.library import Library, Restriction, Table
 from flask_contentapi.query import Row
-from flask_contentapi.registry import Column, ObjectType
-from flask_contentapi.serializers import block_ids
+from flask_contentapi.relations import Object, pointed, values_of
 from flask_contentapi.signals import EVERYTHING, tag_of
 from flask_contentapi.sites import Sites
 
-__all__ = ["Object", "changed_tags", "embedded", "pointed", "tags_of"]
+__all__ = ["MOST_NAMED", "changed_tags", "tags_of"]
 
 #: How many objects are named at most; where more have changed, everything has.
 MOST_NAMED = 1000
 #: The columns that say when a page is visible.
 _TIMES = ("live", "go_live_at", "expires_at")
-
-#: An object: its endpoint and id.
-Object = tuple[str, int]
 
 
 def changed_tags(before: Library, after: Library) -> frozenset[str]:
@@ -94,33 +88,6 @@ def _references(library: Library) -> Iterator[tuple[Object, Object]]:
     """All relations: the object that has it, and the one it points to."""
     for name, table in library.tables.items():
         for row in table.rows:
-            for other in _pointed(table.endpoint.type_of(row[1]), row):
-                yield (name, row[0]), other
-
-
-def _pointed(declared: ObjectType, row: Row) -> Iterator[Object]:
-    """What an object and its children point to."""
-    for name, column in declared.columns.items():
-        value = row[declared.places[name]]
-        yield from pointed(column, value)
-        if column.child is not None:
-            for child in value:
-                yield from _pointed(column.child, child)
-
-
-def pointed(column: Column, value: Any) -> Iterator[Object]:
-    """What the value of a relation, or of blocks that have some, points to."""
-    if value is None:
-        return
-    if column.target is not None:
-        yield column.target.served_at.name, value
-    for block, endpoint in embedded(column):
-        yield from ((endpoint, identity) for identity in block_ids(value, block))
-
-
-def embedded(column: Column) -> Iterator[tuple[str, str]]:
-    """The types of blocks whose value is an id, each with the endpoint of the objects."""
-    for block, representation in getattr(column.field, "representations", {}).items():
-        if isinstance(representation, Related):
-            target = representation.endpoint
-            yield block, target if isinstance(target, str) else target.endpoint
+            for value in values_of(table.endpoint.type_of(row[1]), row):
+                for other in pointed(value.column, value.stored):
+                    yield (name, row[0]), other

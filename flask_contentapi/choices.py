@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BadRequest, DeclarationError, remarks, suggest
-from flask_contentapi.fields import Blocks, Related
+from flask_contentapi.fields import Blocks
 from flask_contentapi.registry import Export, ObjectType, Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 
@@ -80,10 +80,8 @@ def _embedded(
     if column.target or column.child:
         yield cast(ObjectType, column.target or column.child), export.shown or inner
     elif isinstance(column.field, Blocks):
-        for representation in column.field.representations.values():
-            if isinstance(representation, Related):
-                shown = parse_fields(representation.shown or "")
-                yield registry.target(representation), shown
+        for relation in column.field.relations.values():
+            yield registry.target(relation), parse_fields(relation.shown or "")
 
 
 def is_volatile(registry: Registry, chosen: Chosen) -> bool:

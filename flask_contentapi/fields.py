@@ -49,6 +49,12 @@ class Related(fields.Integer):
         self.shown = shown
         self.within_site = within_site
 
+    @property
+    def endpoint_name(self) -> str:
+        """The name of the endpoint; "" if the class is served at none."""
+        wanted = self.endpoint
+        return wanted if isinstance(wanted, str) else getattr(wanted, "endpoint", "")
+
 
 class Children(fields.Field[list[Any]]):
     """Objects that live and die with the page; a record holds a list of them.
@@ -93,6 +99,12 @@ class Blocks(fields.Raw):
     ) -> None:
         super().__init__(**kwargs)
         self.representations = dict(representations or {})
+
+    @property
+    def relations(self) -> dict[str, Related]:
+        """The types of blocks whose value is the id of another object."""
+        found = self.representations.items()
+        return {block: relation for block, relation in found if isinstance(relation, Related)}
 
 
 class Instant(fields.DateTime):

@@ -16,7 +16,8 @@ from flask_contentapi.addresses import quote_slug
 from flask_contentapi.errors import ContentError, Problem, suggest
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, check_name, write_record
-from flask_contentapi.registry import SECTIONS, Endpoint, ObjectType, Registry
+from flask_contentapi.registry import SECTIONS, Endpoint, Registry
+from flask_contentapi.relations import values_of
 from flask_contentapi.sites import Home, Site, Sites
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "Restrictions",
     "Table",
     "read_library",
-    "relations",
     "revise_library",
     "undeclared",
 ]
@@ -128,28 +128,18 @@ class Library:
                 if row[1] not in table.endpoint.types:
                     yield place.problem("type", undeclared(row[1], table.endpoint))
                 declared = table.endpoint.type_of(row[1])
-                for inner, name, target, identity in relations(place, declared, row):
-                    if identity not in ids[target]:
-                        yield inner.problem(name, f"there is no object {identity} in {target}")
+                for column, stored, children in values_of(declared, row):
+                    target = column.target and column.target.served_at.name
+                    if target and stored is not None and stored not in ids[target]:
+                        inner = place.child(*children) if children else place
+                        message = f"there is no object {stored} in {target}"
+                        yield inner.problem(column.name, message)
 
 
 def undeclared(label: str, endpoint: Endpoint) -> str:
     """What is wrong with an object whose type is not declared."""
     hint = suggest(label, endpoint.types)
     return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
-
-
-def relations(
-    place: Place, declared: ObjectType, row: Row
-) -> Iterator[tuple[Place, str, str, int]]:
-    """The relations of an object and its children: where, name, endpoint and id."""
-    for name, column in declared.columns.items():
-        value = row[declared.places[name]]
-        if column.target is not None and value is not None:
-            yield place, name, column.target.served_at.name, value
-        elif column.child is not None:
-            for number, child in enumerate(value):
-                yield from relations(place.child(name, number), column.child, child)
 
 
 #: The columns that places in the tree, restrictions and languages follow from.

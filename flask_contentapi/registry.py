@@ -452,9 +452,8 @@ class Registry:
         target = self.target(field) if isinstance(field, Related) else None
         child = self._child(declared, name, field) if isinstance(field, Children) else None
         if isinstance(field, Blocks):
-            for block, representation in field.representations.items():
-                if isinstance(representation, Related):
-                    self._check_relation(declared, f"{name}[{block!r}]", representation)
+            for block, relation in field.relations.items():
+                self._check_relation(declared, f"{name}[{block!r}]", relation)
         column = Column(name, kind_of(field), field, target, child)
         try:
             if not field.required and not callable(field.load_default):
@@ -465,13 +464,11 @@ class Registry:
         return column
 
     def _check_relation(self, declared: ObjectType, name: str, field: Related) -> None:
-        wanted = field.endpoint
-        endpoint = wanted if isinstance(wanted, str) else getattr(wanted, "endpoint", None)
-        if endpoint not in self.endpoints:
+        if field.endpoint_name not in self.endpoints:
             raise _mistake(
                 declared,
                 name,
-                f"is a relation to {wanted!r}, which is not served; there are "
+                f"is a relation to {field.endpoint!r}, which is not served; there are "
                 + ", ".join(sorted(self.endpoints)),
             )
         try:
@@ -490,8 +487,7 @@ class Registry:
 
     def target(self, field: Related) -> ObjectType:
         """What a relation of the declared types points to."""
-        wanted = field.endpoint
-        return self.endpoints[wanted if isinstance(wanted, str) else wanted.endpoint].base
+        return self.endpoints[field.endpoint_name].base
 
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
         child = field.child

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from flask_contentapi import kinds
+from flask_contentapi.blocks import texts_in
 from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Column, ObjectType
@@ -123,19 +124,6 @@ def _texts(column: Column, value: Any) -> Iterator[str]:
             for inner in column.child.searched:
                 yield from _texts(inner, entry[places[inner.name]])
     elif isinstance(column.kind, kinds.Blocks):
-        yield from map(plain_text, _json_texts(value))
+        yield from map(plain_text, texts_in(value))
     else:
-        yield from _json_texts(value)
-
-
-def _json_texts(value: Any) -> Iterator[str]:
-    """All texts in a JSON value; of a block only those of its value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        is_block = value.keys() >= {"type", "value"}
-        for entry in [value["value"]] if is_block else value.values():
-            yield from _json_texts(entry)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            yield from _json_texts(entry)
+        yield from texts_in(value)

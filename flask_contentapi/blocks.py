@@ -1,0 +1,61 @@
+"""Blocks: objects with a ``type`` and a ``value``, at any depth of a JSON value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeGuard
+
+__all__ = ["ids_in", "is_block", "is_id", "represented", "texts_in"]
+
+
+def is_block(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is a block."""
+    return isinstance(value, dict) and "value" in value and isinstance(value.get("type"), str)
+
+
+def is_id(value: Any) -> TypeGuard[int]:
+    """Whether the value of a block can be the id of an object."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def ids_in(value: Any, block: str) -> Iterator[int]:
+    """The ids that are the values of blocks.
+
+    :param value: the JSON value that they stand in.
+    :param block: their type.
+    """
+    if isinstance(value, list):
+        for entry in value:
+            yield from ids_in(entry, block)
+    elif isinstance(value, dict):
+        if is_block(value) and value["type"] == block and is_id(value["value"]):
+            yield value["value"]
+        for entry in value.values():
+            yield from ids_in(entry, block)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts in a JSON value; of a block only those in its value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for entry in [value["value"]] if is_block(value) else value.values():
+            yield from texts_in(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from texts_in(entry)
+
+
+def represented(value: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:
+    """A JSON value with its blocks as they are answered; inner blocks first.
+
+    :param makers: by type of block what makes the answered value of the stored one.
+    """
+    if isinstance(value, list):
+        return [represented(entry, makers) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    answered = {key: represented(entry, makers) for key, entry in value.items()}
+    if is_block(value) and value["type"] in makers:
+        answered["value"] = makers[value["type"]](answered["value"])
+    return answered

@@ -1,0 +1,60 @@
+"""What objects point to: by relations of theirs, of their child objects, and in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from flask_contentapi.blocks import ids_in
+from flask_contentapi.fields import Blocks
+from flask_contentapi.query import Row
+from flask_contentapi.registry import Column, ObjectType
+
+__all__ = ["Object", "Value", "embedded", "pointed", "values_of"]
+
+#: An object: its endpoint and id.
+Object = tuple[str, int]
+
+
+class Value(NamedTuple):
+    """A stored value of an object, or of one of its child objects.
+
+    :param column: what stores it.
+    :param stored: the value.
+    :param children: for that of a child object, the column of these and its number among them.
+    """
+
+    column: Column
+    stored: Any
+    children: tuple[str, int] | None = None
+
+
+def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
+    """The values of an object, after each column of child objects those of theirs.
+
+    :param row: the columns of its type, :attr:`ObjectType.column_names`.
+    """
+    for name, column in declared.columns.items():
+        stored = row[declared.places[name]]
+        yield Value(column, stored)
+        if column.child is not None:
+            for number, child in enumerate(stored):
+                inner = values_of(column.child, child)
+                yield from (value._replace(children=(name, number)) for value in inner)
+
+
+def pointed(column: Column, stored: Any) -> Iterator[Object]:
+    """What the value of a relation, or of blocks that have some, points to."""
+    if stored is None:
+        return
+    if column.target is not None:
+        yield column.target.served_at.name, stored
+    for block, endpoint in embedded(column):
+        yield from ((endpoint, identity) for identity in ids_in(stored, block))
+
+
+def embedded(column: Column) -> Iterator[tuple[str, str]]:
+    """The types of blocks whose value is an id, each with the endpoint of the objects."""
+    if isinstance(column.field, Blocks):
+        for block, relation in column.field.relations.items():
+            yield block, relation.endpoint_name
