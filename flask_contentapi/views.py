@@ -378,20 +378,21 @@ class FindView(EndpointView):
         self, given: Mapping[str, str], visit: Visit, reader: Reader
     ) -> Iterator[tuple[Filter, ...]]:
         """Where the object can be, the first place that has one deciding."""
+        i18n = self.endpoint.tree and self.state.settings.i18n
+        locale = given.get("locale") if i18n else None
+        if locale is not None:
+            _check_locale(locale, reader)
         if self.endpoint.tree and "html_path" in given:
-            yield from self._at_path(given, visit, reader)
+            yield from self._at_path(given["html_path"], locale, visit)
         else:
             ways = "html_path, the path of a page, or " if self.endpoint.tree else ""
             identity = _identity(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
             yield (Filter("id", "eq", identity),)
 
     def _at_path(
-        self, given: Mapping[str, str], visit: Visit, reader: Reader
+        self, html_path: str, asked: str | None, visit: Visit
     ) -> Iterator[tuple[Filter, ...]]:
-        asked = given.get("locale") if self.state.settings.i18n else None
-        if asked is not None:
-            _check_locale(asked, reader)
-        locale, path = self.state.page_urls.resolve(visit.site, asked, given["html_path"])
+        locale, path = self.state.page_urls.resolve(visit.site, asked, html_path)
         slugs = "".join(f"{quote_slug(part)}/" for part in split_path(path))
         homes = visit.trees(locale)
         # A tree that the path itself names is the only one meant.

@@ -502,6 +502,9 @@ def test_find_looks_in_the_language_asked_for(make_api: MakeAPI) -> None:
     }
     assert api.refusal("pages/find/?html_path=/&locale=pt-br", 404)
     assert api.refusal("pages/find/?html_path=/&locale=xx", 404)
+    assert api.refusal("pages/find/?id=112&locale=xx", 404) == (
+        "There is no language 'xx'. There are en, fr, pt-br."
+    )
 
 
 # The second host.
