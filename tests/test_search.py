@@ -6,6 +6,7 @@ import unicodedata
 
 import pytest
 
+from flask_contentapi import Blocks, Page
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, document, image, page, site
@@ -235,6 +236,20 @@ def test_a_word_in_the_title_weighs_more_however_long_the_rest_is(make_api: Make
         *(blog(n, 1, slug=f"p{n}", title="Storm" if n == 29 else "Short") for n in range(4, 30)),
     ]
     assert make_api({"pages": pages}).ids("pages/?search=storm") == [3, 29, 2]
+
+
+class Leaflet(Page):
+    app_label = "lab"
+    parts = Blocks()
+    search_fields = ("parts",)
+
+
+def test_only_what_has_the_form_of_a_block_is_searched_as_one(make_api: MakeAPI) -> None:
+    block, other = {"type": "text", "value": "oak", "note": "elm"}, {"type": 3, "value": "ash"}
+    parts = [block, {**other, "note": "fir"}]
+    api = make_api({"pages": [page(1, type="lab.Leaflet", parts=parts)]}, types=[Leaflet])
+    found = [api.total(f"pages/?search={word}") for word in ("oak", "elm", "ash", "fir")]
+    assert found == [1, 0, 1, 1]
 
 
 def test_too_many_words_are_refused(api: API) -> None:
