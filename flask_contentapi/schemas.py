@@ -1,8 +1,8 @@
 """The marshmallow schema of each type: the definition of what its answers are.
 
-The schemas are generated once. Answers are made by plans that are compiled from them
-(:mod:`flask_contentapi.serializers`); dumping a :class:`~flask_contentapi.serializers.Item`
-gives the same, slowly, and tests hold one against the other.
+Schemas and the plans that make answers (:mod:`flask_contentapi.serializers`) come from the same
+declared fields. Dumping an :class:`~flask_contentapi.serializers.Item` gives what its plan makes,
+slowly, and the tests hold every plan against it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows to the JSON of answers, by plans compiled from schema and selection.
+"""Rows to the JSON of answers, by plans compiled from the fields of a type that are selected.
 
 A plan knows which columns and which related objects it needs, and binds to one request to
 become a function from a row to a dictionary. A value goes through its marshmallow field unless
