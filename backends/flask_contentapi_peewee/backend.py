@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import orjson
 import peewee
@@ -44,6 +44,8 @@ from flask_contentapi_peewee.writing import Writer
 __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
 
 _log = logging.getLogger("flask_contentapi")
+
+Part = TypeVar("Part")
 
 #: The version of the tables' layout.
 SCHEMA = "3"
@@ -108,23 +110,17 @@ class PeeweeBackend(Backend):
     @property
     def tables(self) -> Tables:
         """The tables."""
-        if self._tables is None:
-            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
-        return self._tables
+        return _opened(self._tables)
 
     @property
     def statements(self) -> Statements:
         """The statements."""
-        if self._statements is None:
-            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
-        return self._statements
+        return _opened(self._statements)
 
     @property
     def registry(self) -> Registry:
         """The declared types."""
-        if self._registry is None:
-            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
-        return self._registry
+        return _opened(self._registry)
 
     # Set-up.
 
@@ -173,6 +169,12 @@ class PeeweeBackend(Backend):
             return self.statements.tables.missing(database)
 
     def create(self) -> None:
+        """Makes the tables, if there are none; the file as well, where that is the database.
+
+        :raises ConfigurationError: if they cannot be made, if nothing answers where the database
+            should be, or if the tables there are of another version.
+        :raises BackendUnavailable: if the database ceases to answer meanwhile.
+        """
         self.engine.create()
         database = self.engine.database
         try:
@@ -209,6 +211,14 @@ class PeeweeBackend(Backend):
         self.tables.state.model.insert_many(rows).execute()
 
     def migrate(self) -> list[str]:
+        """Changes the tables so that they are those of the declared types.
+
+        :returns: what is done, each in a sentence.
+        :raises ContentError: if something that is kept cannot fit; nothing is changed then.
+        :raises ConfigurationError: if there are no tables, or those of another version.
+        :raises BackendUnavailable: if the database does not answer, or others write for too long.
+        :raises RuntimeError: if :meth:`dump` is under way in this thread.
+        """
         database = self.engine.database
         with self._answering():
             why = self._not_made(database)
@@ -331,7 +341,9 @@ class PeeweeBackend(Backend):
         An error that leaves the ``with`` block leaves the content as it was. Who asks within the
         block sees what it has changed so far, and that answer has no tag.
 
+        :raises ConfigurationError: if the tables are not there, or not those of the declared types.
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
+        :raises RuntimeError: if :meth:`dump` is under way in this thread.
         """
         with self._transaction():
             reader = self._writing_reader()
@@ -357,12 +369,26 @@ class PeeweeBackend(Backend):
         return DatabaseReader(database, self.statements, self._read_structure(database))
 
     def reload(self) -> None:
+        """Has the rows of the site's own models searched and told of as they are now.
+
+        :raises ConfigurationError: if the tables are not there, or not those of the declared types.
+        :raises BackendUnavailable: if the database does not answer, or others write for too long.
+        :raises RuntimeError: if :meth:`dump` is under way in this thread.
+        """
         if self._models:
             with self.write() as content:
                 content.refresh()
             self._analyze()
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        """Replaces the whole content in one transaction; others that write wait for its end.
+
+        :param content: the records of each section, which can be gone through once.
+        :raises ContentError: with every problem that the records have.
+        :raises ConfigurationError: if the tables are not there, or not those of the declared types.
+        :raises BackendUnavailable: if the database does not answer, or others write for too long.
+        :raises RuntimeError: if :meth:`dump` is under way in this thread.
+        """
         with self._transaction():
             foreign = self.statements.tables.foreign
             load(content, self.registry, self.tables, foreign)
@@ -383,7 +409,7 @@ class PeeweeBackend(Backend):
 
     def _analyze(self) -> None:
         """Lets the database see how much it holds now, so that it finds the quickest ways."""
-        with connected(self.engine.database):
+        with self._answering(), connected(self.engine.database):
             self.engine.analyze(self.tables.names, self.tables.words)
 
     @contextmanager
@@ -409,6 +435,12 @@ class PeeweeBackend(Backend):
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
+        """The whole content as it is when the first record is asked for.
+
+        :raises BackendUnavailable: if the tables are not those of the declared types, if the
+            database does not answer, or if rows of the site's own models change meanwhile.
+        :raises RuntimeError: if the content is being changed in this thread.
+        """
         with self._snapshot() as reader:
             yield from dump(reader)
 
@@ -431,6 +463,11 @@ class PeeweeBackend(Backend):
             self._here.reading = False
 
     def check(self) -> Iterator[Problem]:
+        """What is wrong with the content, or only why the database cannot be served from.
+
+        :raises BackendUnavailable: as :meth:`dump`.
+        :raises RuntimeError: if the content is being changed in this thread.
+        """
         why = self.not_ready()
         if why:
             yield Problem("database", "", why)
@@ -439,7 +476,11 @@ class PeeweeBackend(Backend):
             yield from check(reader, self.registry)
 
     def notes(self) -> Iterator[str]:
-        """Tables and columns that no type declares any longer."""
+        """Tables and columns that no type declares any longer.
+
+        :raises BackendUnavailable: as :meth:`dump`.
+        :raises RuntimeError: if the content is being changed in this thread.
+        """
         if not self.not_ready():
             with self._snapshot():
                 yield from self._migration(self.engine.reading).left_over()
@@ -491,6 +532,13 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
     (peewee.PostgresqlDatabase, PostgreSQLBackend),
     (peewee.MySQLDatabase, MariaDBBackend),
 )
+
+
+def _opened(part: Part | None) -> Part:
+    """A part that there is as soon as the backend is open."""
+    if part is None:
+        raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+    return part
 
 
 def _unknown(schema: str) -> str:
