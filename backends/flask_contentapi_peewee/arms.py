@@ -15,10 +15,10 @@ from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 from flask_contentapi_peewee.names import table_name
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
-__all__ = ["ABOVE", "KEY", "PLACE", "Arm"]
+__all__ = ["ABOVE", "KEY", "Arm"]
 
 #: The columns that say where a page is in the tree.
-PLACE = ("id", "path_", "url_path", "access_")
+_PLACE = ("id", "path_", "url_path", "access_")
 #: The columns besides those of our tables: the model's own key, and the path of the page above.
 KEY, ABOVE = "key_", "above_"
 #: What child objects are ordered by that have nothing for it, so that they come first everywhere.
@@ -81,7 +81,7 @@ class Arm:
     def places(self) -> list[Any]:
         """Queries for the places of pages in the tree; where they are below each other, the
         later ones ask the query that all make together."""
-        return [*self._pages(self.base, PLACE)] if self._tables.endpoint.tree else []
+        return [*self._pages(self.base, _PLACE)] if self._tables.endpoint.tree else []
 
     # Values.
 
@@ -140,7 +140,7 @@ class Arm:
         under = bound.mapped.under if is_key else parent
         if under is not None:
             above = self.base.model.alias()
-            place = {name: getattr(above, self.base.fields[name].name) for name in PLACE}
+            place = {name: getattr(above, self.base.fields[name].name) for name in _PLACE}
             on = place["id"] == under
             on = on & parent.is_null() if is_key else on
             # What is ours of an address is quoted already, and ends with an empty slug.
@@ -148,7 +148,7 @@ class Arm:
             yield self._below(place, table, columns).join(above, on=on)
         if bound.above is not None:
             places = peewee.Table(_places_name(bound.above))
-            place = {name: getattr(places.c, name) for name in PLACE}
+            place = {name: getattr(places.c, name) for name in _PLACE}
             on = place["id"] == self._convert.number(bound.shifted(parent, bound.above))
             yield self._below(place, table, columns).join(places, on=on)
 

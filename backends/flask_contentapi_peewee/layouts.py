@@ -22,6 +22,7 @@ __all__ = [
     "TAGS",
     "Layout",
     "Stand",
+    "Stands",
     "all_tables",
     "kind_named",
     "kind_of_column",

@@ -20,7 +20,7 @@ from flask_contentapi_peewee.rows import Branch, Inserter, batches, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
 
-__all__ = ["dump", "find_branches", "forget_gone", "ids_of", "load", "reindex"]
+__all__ = ["dump", "forget_gone", "ids_of", "load", "of_site", "reindex"]
 
 
 def load(
@@ -118,7 +118,7 @@ def _load_objects(
     locales: Sequence[str],
 ) -> None:
     endpoint = table.endpoint
-    branches = find_branches(table) if endpoint.tree else {}
+    branches = _find_branches(table) if endpoint.tree else {}
     inserter = Inserter(tables, tables.endpoints[endpoint.name])
     reader = RecordReader(registry, logs=False)
     locale = endpoint.base.places.get("locale")
@@ -132,7 +132,7 @@ def _load_objects(
     inserter.flush()
 
 
-def find_branches(pages: Table) -> dict[int, Branch]:
+def _find_branches(pages: Table) -> dict[int, Branch]:
     """Where each page is in the tree, by id.
 
     :param pages: the pages in tree order; of their rows only what is structural counts.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["AFTER", "GAP", "LARGEST", "ancestors", "end", "last_number", "step"]
+__all__ = ["AFTER", "GAP", "LARGEST", "end", "last_number", "step"]
 
 #: How far the numbers of siblings are apart at first, to leave room for pages in between.
 GAP = 10
@@ -38,16 +38,6 @@ def step(number: int) -> str:
 def end(path: str) -> str:
     """What follows a page and all below it in text order."""
     return path + AFTER
-
-
-def ancestors(path: str) -> list[str]:
-    """The paths of the pages above a page, from the root page down.
-
-    >>> ancestors("2102203100")
-    ['210', '210220']
-    """
-    ends = list(_ends(path))
-    return [path[:place] for place in ends[:-1]]
 
 
 def last_number(path: str) -> int:

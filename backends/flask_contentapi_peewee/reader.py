@@ -81,7 +81,7 @@ class DatabaseReader(Reader):
         Who reads one keeps others waiting who want it, so that it must not be waited for a
         connection of theirs then.
         """
-        if part not in vars(self._structure) and self._database.is_closed():
+        if not self._structure.has(part) and self._database.is_closed():
             self._database.connect()
 
     def next_change(self, moment: datetime) -> datetime | None:

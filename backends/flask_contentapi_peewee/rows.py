@@ -23,9 +23,7 @@ __all__ = [
     "Inserter",
     "Replacer",
     "batches",
-    "derived_columns",
     "stored_values",
-    "values_of_many",
     "words_of_row",
 ]
 
@@ -54,7 +52,7 @@ class Branch(NamedTuple):
     access: int
 
 
-def derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
+def _derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
     """The columns of a page that follow from others and from its place.
 
     :param page: its stored values.
@@ -84,10 +82,12 @@ def stored_values(
     """
     values = dict(zip(declared.column_names, row, strict=True))
     values["extras_"] = dict(extras) or None
-    return values if branch is None else values | derived_columns(values, branch)
+    return values if branch is None else values | _derived_columns(values, branch)
 
 
-def values_of_many(table: OwnTable, owner: int, entries: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def _values_of_many(
+    table: OwnTable, owner: int, entries: Iterable[Any]
+) -> Iterator[dict[str, Any]]:
     """The rows of the tags or the child objects of an object.
 
     :param owner: its id.
@@ -146,7 +146,7 @@ class Inserter:
         )
 
     def _put_many(self, table: OwnTable, owner: int, entries: Iterable[Any]) -> None:
-        for values in values_of_many(table, owner, entries):
+        for values in _values_of_many(table, owner, entries):
             self._put(table, values)
 
     def flush(self) -> None:
@@ -190,7 +190,7 @@ class Replacer:
         self._put(table, rows)
         for name, many in table.many.items():
             entries = [
-                values for row in rows for values in values_of_many(many, row["id"], row[name])
+                values for row in rows for values in _values_of_many(many, row["id"], row[name])
             ]
             if many.child:
                 self._put_children(many, ids, entries)

@@ -21,7 +21,7 @@ from flask_contentapi_peewee.clauses import any_of
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, microseconds
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
-__all__ = ["Counted", "Structure", "Turn"]
+__all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Structure", "Turn"]
 
 #: The keys of the records of sites and collections.
 SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
@@ -70,6 +70,11 @@ class Structure:
         self._totals: dict[Any, Counted] = {}
         self._sizes: dict[str, int] = {}
         self._homes: dict[int, str] = {}
+
+    def has(self, part: str) -> bool:
+        """Whether a part has been read already."""
+        # Where cached properties keep what they gave.
+        return part in vars(self)
 
     @cached_property
     def locales(self) -> list[str]:

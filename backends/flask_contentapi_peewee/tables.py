@@ -25,7 +25,6 @@ from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.names import index_name, table_name, words_name
 
 __all__ = [
-    "DERIVED",
     "GONE",
     "EndpointTables",
     "Maker",
@@ -37,13 +36,6 @@ __all__ = [
 
 #: What keys of the state begin with that say which ids are not to be given again.
 GONE = "gone "
-#: The columns of endpoints' tables that are no fields.
-DERIVED = frozenset(
-    [
-        *("type", "extras_", "path_", "url_path", "url_hash_", "access_"),
-        *("visible_from_", "visible_until_", "is_restricted_"),
-    ]
-)
 #: How many indexes a table has at most, as some databases take no more. What is asked by further
 #: columns is found by looking at all rows.
 MOST_INDEXES = 60
