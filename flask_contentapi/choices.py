@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, cast
 
 from flask_contentapi.content import Entry
-from flask_contentapi.errors import BadRequest, DeclarationError, remarks, suggest
+from flask_contentapi.errors import BadRequest, DeclarationError
 from flask_contentapi.fields import Blocks
-from flask_contentapi.registry import Export, ObjectType, Registry
+from flask_contentapi.hints import remarks, suggest
+from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
+from flask_contentapi.types import Export, ObjectType
 
 __all__ = ["Chosen", "View", "choose", "is_volatile", "refuse_circles"]
 

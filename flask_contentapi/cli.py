@@ -17,8 +17,9 @@ from flask.cli import FlaskGroup, with_appcontext
 from flask_contentapi.backend import Backend, find_backend, installed_backends
 from flask_contentapi.dumps import ENDINGS, Record, read_json, read_lines, write, write_file
 from flask_contentapi.errors import ConfigurationError
-from flask_contentapi.registry import SECTIONS, ObjectType
+from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import unknown_settings
+from flask_contentapi.types import ObjectType
 
 if TYPE_CHECKING:
     from flask_contentapi.extension import State

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, Literal
 
 from marshmallow import ValidationError, fields, validate
 
-from flask_contentapi.errors import suggest
 from flask_contentapi.fields import Related, Tags
+from flask_contentapi.hints import suggest
 from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
 
 __all__ = ["APIField", "APIFilter", "ChildObject", "Document", "Entry", "Image", "Media", "Page"]

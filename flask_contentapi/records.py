@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.content import Content, restriction_field
-from flask_contentapi.errors import Problem, suggest
+from flask_contentapi.errors import Problem
 from flask_contentapi.fields import kind_of
+from flask_contentapi.hints import suggest
 from flask_contentapi.kinds import check_text, read_json
 from flask_contentapi.query import Row
-from flask_contentapi.registry import Column, Endpoint, Registry
+from flask_contentapi.registry import Registry
+from flask_contentapi.types import Column, Endpoint
 
 __all__ = ["Place", "RecordReader", "check_name", "write_record"]
 

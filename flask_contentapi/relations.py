@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from flask_contentapi.blocks import ids_in
 from flask_contentapi.fields import Blocks
 from flask_contentapi.query import Row
-from flask_contentapi.registry import Column, ObjectType
+from flask_contentapi.types import Column, ObjectType
 
 __all__ = ["Object", "Value", "embedded", "pointed", "values_of"]
 

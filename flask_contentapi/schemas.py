@@ -13,8 +13,8 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from flask_contentapi.choices import choose
-from flask_contentapi.registry import Export, ObjectType
 from flask_contentapi.selection import Selection
+from flask_contentapi.types import Export, ObjectType
 
 __all__ = ["AnswerSchema", "Schemas"]
 

@@ -17,7 +17,7 @@ from flask_contentapi import kinds
 from flask_contentapi.blocks import texts_in
 from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
-from flask_contentapi.registry import Column, ObjectType
+from flask_contentapi.types import Column, ObjectType
 
 #: Words that a query leaves out; setting ``CMSAPI_STOP_WORDS``.
 STOP_WORDS = frozenset(

@@ -18,10 +18,11 @@ from flask_contentapi.backend import Reader
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, itself
 from flask_contentapi.query import Row, Viewer
-from flask_contentapi.registry import Column, Export, ObjectType, Registry
+from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup, Stored
+from flask_contentapi.types import Column, Export, ObjectType
 
 __all__ = ["Item", "Plan", "Planner", "block_ids"]
 

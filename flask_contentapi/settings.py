@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask_contentapi.errors import ConfigurationError, suggest
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.hints import suggest
 from flask_contentapi.search import STOP_WORDS, words
 
 __all__ = ["Settings", "unknown_settings"]

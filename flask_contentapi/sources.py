@@ -19,7 +19,7 @@ from flask_contentapi.query import Row
 
 if TYPE_CHECKING:
     from flask_contentapi.addresses import Addresses
-    from flask_contentapi.registry import ObjectType
+    from flask_contentapi.types import ObjectType
 
 __all__ = [
     "HTMLURL",

@@ -21,14 +21,14 @@ from flask_contentapi.arguments import ListArguments, check_length, check_values
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
-from flask_contentapi.library import Restriction
 from flask_contentapi.origins import host_of
 from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
-from flask_contentapi.registry import Endpoint
 from flask_contentapi.serializers import Plan
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.sources import Context
+from flask_contentapi.tables import Restriction
+from flask_contentapi.types import Endpoint
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from docs.examples.list_backend import ListBackend, ListReader, Thing
 from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ContentError, Problem
-from flask_contentapi.library import Library, Restrictions, read_library
+from flask_contentapi.library import Library, read_library
 from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.sites import Sites
+from flask_contentapi.tables import Restrictions
 from flask_contentapi.testing import TYPES, BackendTests
 from flask_contentapi.testing.sample import NOW
 

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.kept import Kept
-from flask_contentapi.library import Library, Restrictions
+from flask_contentapi.library import Library
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
+from flask_contentapi.tables import Restrictions
 from flask_contentapi_memory.selection import Selection
 from flask_contentapi_memory.shelves import Shelf
 from flask_contentapi_memory.views import View

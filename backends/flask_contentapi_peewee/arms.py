@@ -8,7 +8,7 @@ from typing import Any
 import peewee
 from peewee import SQL, Value, fn
 
-from flask_contentapi.registry import Column, ObjectType
+from flask_contentapi.types import Column, ObjectType
 from flask_contentapi_peewee.binding import Bound
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, microseconds
 from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows

@@ -9,8 +9,10 @@ from typing import Any
 import peewee
 
 from flask_contentapi.content import Page
-from flask_contentapi.errors import DeclarationError, suggest
-from flask_contentapi.registry import Column, ObjectType, Registry
+from flask_contentapi.errors import DeclarationError
+from flask_contentapi.hints import suggest
+from flask_contentapi.registry import Registry
+from flask_contentapi.types import Column, ObjectType
 from flask_contentapi_peewee.fitting import (
     check_belongs,
     check_key,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flask_contentapi.changes import MOST_NAMED, tags_of
-from flask_contentapi.registry import Column
 from flask_contentapi.relations import Object, embedded, pointed
 from flask_contentapi.signals import EVERYTHING
+from flask_contentapi.types import Column
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import OwnTable
 

@@ -8,7 +8,7 @@ from typing import Any
 import peewee
 
 from flask_contentapi.errors import DeclarationError
-from flask_contentapi.registry import Column
+from flask_contentapi.types import Column
 from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 
 __all__ = ["check_belongs", "check_key", "check_kind", "check_options", "check_shape", "is_key_of"]

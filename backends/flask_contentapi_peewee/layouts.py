@@ -14,7 +14,7 @@ import orjson
 import peewee
 
 from flask_contentapi import kinds
-from flask_contentapi.registry import ObjectType
+from flask_contentapi.types import ObjectType
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = [

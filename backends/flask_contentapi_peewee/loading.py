@@ -9,10 +9,11 @@ from typing import Any
 import peewee
 
 from flask_contentapi.errors import ContentError
-from flask_contentapi.library import Library, Table, read_library
+from flask_contentapi.library import Library, read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
+from flask_contentapi.tables import Table
 from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader

@@ -25,7 +25,8 @@ from playhouse.migrate import SchemaMigrator, migrate
 
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.records import Place
-from flask_contentapi.registry import Column, Registry
+from flask_contentapi.registry import Registry
+from flask_contentapi.types import Column
 from flask_contentapi_peewee.layouts import (
     CHILDREN,
     TAGS,

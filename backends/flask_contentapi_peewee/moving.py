@@ -13,7 +13,8 @@ import peewee
 from flask_contentapi.errors import Problem
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
-from flask_contentapi.registry import Column, ObjectType, Registry
+from flask_contentapi.registry import Registry
+from flask_contentapi.types import Column, ObjectType
 from flask_contentapi_peewee.columns import stored_field
 from flask_contentapi_peewee.layouts import (
     CHILDREN,

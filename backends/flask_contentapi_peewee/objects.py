@@ -14,7 +14,8 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi.kinds import INT64
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
-from flask_contentapi.registry import ObjectType, Registry
+from flask_contentapi.registry import Registry
+from flask_contentapi.types import ObjectType
 from flask_contentapi_peewee.engines import Words
 from flask_contentapi_peewee.layouts import name_of, stored_layout
 from flask_contentapi_peewee.loading import of_site

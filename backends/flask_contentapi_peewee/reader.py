@@ -11,9 +11,9 @@ from typing import Any
 import peewee
 
 from flask_contentapi.backend import ContentChanged, Reader
-from flask_contentapi.library import Restrictions
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
+from flask_contentapi.tables import Restrictions
 from flask_contentapi_peewee.columns import EPOCH, NEVER
 from flask_contentapi_peewee.projections import Projection
 from flask_contentapi_peewee.shapes import Shape, Values, shape_of

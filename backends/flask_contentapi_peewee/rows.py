@@ -10,8 +10,8 @@ import peewee
 from peewee import SQL
 
 from flask_contentapi.query import Row
-from flask_contentapi.registry import ObjectType
 from flask_contentapi.search import rest_words, title_words
+from flask_contentapi.types import ObjectType
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, StoredField, md5, microseconds
 from flask_contentapi_peewee.engines import Engine, Words
 from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables

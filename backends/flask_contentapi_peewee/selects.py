@@ -10,7 +10,7 @@ import peewee
 from peewee import SQL, fn
 
 from flask_contentapi.query import Order
-from flask_contentapi.registry import Column
+from flask_contentapi.types import Column
 from flask_contentapi_peewee.clauses import all_of, any_of
 from flask_contentapi_peewee.columns import OPEN, Clause, StoredField
 from flask_contentapi_peewee.engines import Engine

@@ -19,7 +19,8 @@ from flask_contentapi import kinds
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
 from flask_contentapi.records import Place
-from flask_contentapi.registry import Column, Endpoint, ObjectType, Registry
+from flask_contentapi.registry import Registry
+from flask_contentapi.types import Column, Endpoint, ObjectType
 from flask_contentapi_peewee.columns import Clause, StoredField, md5, stored_field
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.names import index_name, table_name, words_name

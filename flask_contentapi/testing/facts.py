@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from flask_contentapi.backend import Backend, Reader
-from flask_contentapi.library import Restriction
 from flask_contentapi.sites import Home, Site
+from flask_contentapi.tables import Restriction
 from flask_contentapi.testing.kit import Kit
 from flask_contentapi.testing.sample import NOW
 

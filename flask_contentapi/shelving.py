@@ -1,0 +1,78 @@
+"""Collections, and which restriction lies on what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from flask_contentapi.records import Place, RecordReader
+from flask_contentapi.tables import Restriction, Table, place_of, rows_of
+
+__all__ = ["read_collections", "restrictions_of", "shelve"]
+
+
+def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
+    collections: dict[int, dict[str, Any]] = {}
+    for index, record in enumerate(records):
+        collection = reader.collection(index, record)
+        if collection is None:
+            continue
+        if collection["id"] in collections:
+            place = Place("collections", index, f"collections {collection['id']}")
+            reader.note(place, "id", "another record has this id already")
+        collections[collection["id"]] = collection
+    _check_collections(collections, reader)
+    return collections
+
+
+def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordReader) -> None:
+    """Notes parents that are missing, and circles."""
+    known = {None, *collections, *reader.refused["collections"]}
+    rooted: set[int] = set()
+    for identity in collections:
+        chain: list[int] = []
+        above: int | None = identity
+        while above in collections and above not in rooted and above not in chain:
+            chain.append(above)
+            above = collections[above]["parent"]
+        place = Place("collections", -1, f"collections {identity}")
+        if above in chain:
+            reader.note(place, "parent", "the collections above it form a circle")
+        elif above not in known:
+            reader.note(place, "parent", f"there is no collection {above}")
+        else:
+            rooted.update(chain)
+
+
+def restrictions_of(collections: dict[int, dict[str, Any]]) -> dict[int, Restriction]:
+    return {
+        identity: Restriction(
+            _nearest(collections, collection["parent"]), collection["restriction"]
+        )
+        for identity, collection in collections.items()
+        if collection["restriction"]
+    }
+
+
+def _nearest(collections: dict[int, dict[str, Any]], identity: int | None) -> int | None:
+    """The nearest restricted collection: the one given or one above it."""
+    while identity is not None and not collections[identity]["restriction"]:
+        identity = collections[identity]["parent"]
+    return identity
+
+
+def shelve(
+    table: Table, collections: dict[int, dict[str, Any]], reader: RecordReader
+) -> list[int | None]:
+    """The restriction of each image or document."""
+    if not table.endpoint.collections:
+        return [None] * len(table.rows)
+    column = table.endpoint.base.places["collection"]
+    known = {None, *collections, *reader.refused["collections"]}
+    for row in rows_of(table, reader):
+        if row[column] not in known:
+            reader.note(place_of(table, row), "collection", f"there is no collection {row[column]}")
+    if reader.problems:
+        return []
+    nearest = {identity: _nearest(collections, identity) for identity in collections}
+    return [nearest.get(row[column]) for row in table.rows]

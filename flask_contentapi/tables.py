@@ -1,0 +1,81 @@
+"""The objects of an endpoint as backends get them, with what follows from their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from flask_contentapi.query import Row
+from flask_contentapi.records import Place, RecordReader
+from flask_contentapi.types import Endpoint
+
+__all__ = ["Restriction", "Restrictions", "Table", "place_of", "rows_of"]
+
+
+class Restriction(NamedTuple):
+    """What keeps visitors from a page or a collection and from all below it.
+
+    :param within: the restricted one above it whose restriction holds as well, or None.
+    :param rule: as the record has it, ``{"type": "login" | "password" | "groups", ...}``.
+    """
+
+    within: int | None
+    rule: Mapping[str, Any]
+
+
+class Restrictions(NamedTuple):
+    """All restrictions, by the id of the page or the collection that has them."""
+
+    pages: Mapping[int, Restriction]
+    collections: Mapping[int, Restriction]
+
+
+@dataclass(slots=True)
+class Table:
+    """The objects of an endpoint in default order; the lists run in parallel.
+
+    :param endpoint: the endpoint.
+    :param rows: for each object the columns of its type, :attr:`ObjectType.column_names`.
+    :param access: for each the nearest restricted page (itself or above it) or collection.
+    :param url_paths: for each page the slugs down to it, percent-encoded, as ``/home/log/``.
+    :param ends: for each page the place after its last descendant.
+    :param extras: what records of undeclared types have besides, by id.
+    """
+
+    endpoint: Endpoint
+    rows: list[Row] = field(default_factory=list)
+    access: list[int | None] = field(default_factory=list)
+    url_paths: list[str] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    extras: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def copy(self) -> Table:
+        """The same objects, to be changed and assembled anew."""
+        return Table(self.endpoint, list(self.rows), extras=dict(self.extras))
+
+    def drop(self, identity: int) -> None:
+        """Leaves an object out, if it is there."""
+        self.rows = [row for row in self.rows if row[0] != identity]
+        self.extras.pop(identity, None)
+
+    def put(self, row: Row, extras: dict[str, Any]) -> None:
+        """Adds an object, or puts it in the place of the one with its id."""
+        place = next((n for n, known in enumerate(self.rows) if known[0] == row[0]), None)
+        if place is None:
+            self.rows.append(row)
+        else:
+            self.rows[place] = row
+        self.extras.pop(row[0], None)
+        if extras:
+            self.extras[row[0]] = extras
+
+
+def place_of(table: Table, row: Row, index: int = -1) -> Place:
+    return Place(table.endpoint.name, index, f"{table.endpoint.name} {row[0]}")
+
+
+def rows_of(table: Table, reader: RecordReader) -> Iterator[Row]:
+    """The objects of an endpoint, with those in which something is wrong already."""
+    yield from table.rows
+    yield from (row for row in reader.refused[table.endpoint.name].values() if row[0] is not None)

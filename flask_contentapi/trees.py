@@ -1,0 +1,71 @@
+"""The tree of pages, and what follows from it: their order, paths and restrictions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from flask_contentapi.addresses import quote_slug
+from flask_contentapi.query import Row
+from flask_contentapi.records import RecordReader
+from flask_contentapi.tables import Restriction, Table, place_of, rows_of
+
+__all__ = ["grow"]
+
+
+def grow(table: Table, reader: RecordReader) -> dict[int, Restriction]:
+    """Puts the pages into tree order and finds what follows from it; gives the restrictions."""
+    columns = table.endpoint.base.places
+    slug, restriction = columns["slug"], columns["restriction"]
+    children = _siblings(table, reader)
+    total = len(table.rows)
+    table.rows = []
+    restrictions: dict[int, Restriction] = {}
+    above: list[int] = []  # for each page the place of its parent, -1 for root pages
+    waiting = [(row, "/", None, -1) for row in reversed(children.pop(None, []))]
+    while waiting:
+        row, path, access, parent = waiting.pop()
+        if row[restriction]:
+            restrictions[row[0]] = Restriction(access, row[restriction])
+            access = row[0]
+        path = f"{path}{quote_slug(row[slug])}/"
+        place = len(table.rows)
+        waiting += [(child, path, access, place) for child in reversed(children.pop(row[0], []))]
+        table.rows.append(row)
+        table.url_paths.append(path)
+        table.access.append(access)
+        above.append(parent)
+    table.ends = _ends(above)
+    if len(table.rows) < total:
+        for row in (row for siblings in children.values() for row in siblings):
+            reader.note(place_of(table, row), "parent", "the pages above it form a circle")
+    return restrictions
+
+
+def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, list[Row]]:
+    """The pages by parent, in the order of their records."""
+    columns = table.endpoint.base.places
+    parent, slug = columns["parent"], columns["slug"]
+    present = {None, *(row[0] for row in table.rows)}
+    known = present | reader.refused[table.endpoint.name].keys()
+    for row in rows_of(table, reader):
+        if row[parent] not in known:
+            reader.note(place_of(table, row), "parent", f"there is no page {row[parent]}")
+    slugs = set()
+    children: defaultdict[int | None, list[Row]] = defaultdict(list)
+    for row in table.rows:
+        if (row[parent], row[slug]) in slugs:
+            reader.note(
+                place_of(table, row), "slug", f"a sibling has the slug {row[slug]!r} already"
+            )
+        slugs.add((row[parent], row[slug]))
+        children[row[parent] if row[parent] in present else None].append(row)
+    return children
+
+
+def _ends(above: list[int]) -> list[int]:
+    """For each page the place after its last descendant, from the places of the parents."""
+    ends = list(range(1, len(above) + 1))
+    for place in range(len(above) - 1, -1, -1):
+        if above[place] >= 0 and ends[above[place]] < ends[place]:
+            ends[above[place]] = ends[place]
+    return ends
