@@ -65,15 +65,20 @@ class Results:
         found: Mapping[str, Any] = self._cells.get((server or "", pages), {})
         return found
 
+    def _rates(self, server: str | None, pages: int, workload: str) -> Sequence[float]:
+        """Answers in a second, in each round."""
+        found: Sequence[float] = self.cell(server, pages).get("rates", {}).get(workload, ())
+        return found
+
     def rate(self, server: str | None, pages: int, workload: str) -> float | None:
         """Answers in a second, the median of all rounds; None if that was not measured."""
-        rates = self.cell(server, pages).get("rates", {}).get(workload)
+        rates = self._rates(server, pages, workload)
         return median(rates) if rates else None
 
     def ratio(self, backend: str, pages: int, workload: str) -> float | None:
         """The rate of a backend, of the rate of the same by hand."""
         peer = CONSTANT.name if workload == CONDITIONAL else _by_hand(backend)
-        return _divided(self.rate(backend, pages, workload), self.rate(peer, pages, workload))
+        return _divided(self._rates(backend, pages, workload), self._rates(peer, pages, workload))
 
     @property
     def workloads(self) -> list[str]:
@@ -88,7 +93,7 @@ class Results:
 
     def growth(self, server: str | None, small: int, large: int, workload: str) -> float | None:
         """How many times as much a request costs with more pages."""
-        return _divided(self.rate(server, small, workload), self.rate(server, large, workload))
+        return _divided(self._rates(server, small, workload), self._rates(server, large, workload))
 
 
 _TITLES = {workload.name: workload.title for workload in WORKLOADS}
@@ -99,8 +104,10 @@ def _by_hand(backend: str) -> str | None:
     return peer.name if peer else None
 
 
-def _divided(one: float | None, other: float | None) -> float | None:
-    return one / other if one is not None and other else None
+def _divided(rates: Sequence[float], others: Sequence[float]) -> float | None:
+    """The median of the ratios in each round, of which noise takes least; None if there is none."""
+    ratios = [rate / other for rate, other in zip(rates, others, strict=False)]
+    return median(ratios) if ratios else None
 
 
 # The page.
