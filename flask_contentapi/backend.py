@@ -13,16 +13,14 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from flask_contentapi.errors import ConfigurationError, Problem
 from flask_contentapi.hints import suggest
 from flask_contentapi.query import Query, Row, Selected, Viewer
-
-if TYPE_CHECKING:
-    from flask_contentapi.registry import Registry
-    from flask_contentapi.sites import Sites
-    from flask_contentapi.tables import Restrictions
+from flask_contentapi.registry import Registry
+from flask_contentapi.sites import Sites
+from flask_contentapi.tables import Restrictions
 
 __all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends", "name_of"]
 

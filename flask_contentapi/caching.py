@@ -21,11 +21,10 @@ from flask_contentapi.backend import Reader
 from flask_contentapi.origins import host_of
 from flask_contentapi.query import Viewer
 from flask_contentapi.signals import EVERYTHING
+from flask_contentapi.state import State
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
-
-    from flask_contentapi.extension import State
 
 __all__ = ["Freshness", "tag_header"]
 

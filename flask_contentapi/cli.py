@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import closing
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from flask import current_app
@@ -19,10 +19,8 @@ from flask_contentapi.dumps import ENDINGS, Record, read_json, read_lines, write
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import unknown_settings
+from flask_contentapi.state import State
 from flask_contentapi.types import ObjectType
-
-if TYPE_CHECKING:
-    from flask_contentapi.extension import State
 
 __all__ = ["COMMANDS", "is_command"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -33,6 +32,7 @@ from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, unknown_settings
+from flask_contentapi.state import CanView, State
 from flask_contentapi.views import (
     NOTHING,
     DetailView,
@@ -42,46 +42,12 @@ from flask_contentapi.views import (
     json_response,
 )
 
-__all__ = ["ContentAPI", "State"]
-
-CanView = Callable[[Mapping[str, Any]], bool]
+__all__ = ["ContentAPI"]
 
 _log = logging.getLogger("flask_contentapi")
 
 #: What a setting is that is not there.
 _UNSET = object()
-
-
-@dataclass(frozen=True)
-class State:
-    """What one instance is in one application.
-
-    :param settings: its settings.
-    :param registry: the declared types.
-    :param backend: the storage, opened.
-    :param arguments: reads query strings.
-    :param can_view: the hook that lets requests through restrictions, or None.
-    :param page_urls: how addresses of pages are made.
-    :param origins: where requests come to.
-    :param answers: those that are kept.
-    :param clock: gives the time.
-    :param fingerprint: what all of this adds to the tag of an answer.
-    :param config_prefix: what the keys of its settings start with.
-    :param backend_name: what the backend is called to people; "" where none was named or given.
-    """
-
-    settings: Settings
-    registry: Registry
-    backend: Backend
-    arguments: Arguments
-    can_view: CanView | None
-    page_urls: PageURLs
-    origins: Origins
-    answers: Answers
-    clock: Callable[[], datetime]
-    fingerprint: str
-    config_prefix: str
-    backend_name: str
 
 
 class ContentAPI:

@@ -15,10 +15,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from flask_contentapi import kinds
+from flask_contentapi.addresses import Addresses
 from flask_contentapi.query import Row
 
 if TYPE_CHECKING:
-    from flask_contentapi.addresses import Addresses
     from flask_contentapi.types import ObjectType
 
 __all__ = [

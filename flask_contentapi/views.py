@@ -27,13 +27,12 @@ from flask_contentapi.serializers import Plan
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.sources import Context
+from flask_contentapi.state import State
 from flask_contentapi.tables import Restriction
 from flask_contentapi.types import Endpoint
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
-
-    from flask_contentapi.extension import State
 
 __all__ = ["NOTHING", "DetailView", "FindView", "ListView", "UnknownView", "json_response"]
 

@@ -338,22 +338,33 @@ def test_modules_import_only_what_stands_below_them() -> None:
     rows = re.findall(r"^   (\w+(?: \w+)*)  +\S", page, re.MULTILINE)
     row_of = {module: number for number, row in enumerate(rows) for module in row.split()}
     assert sorted(row_of) == MODULES
-    upwards = [
+    upwards = {
         (module, other)
         for module in MODULES
         for other in imported_by(module)
         if row_of[other] <= row_of[module]
-    ]
-    assert upwards == []
+    }
+    assert upwards == set(re.findall(r"``(\w+)`` from ``(\w+)``", page))
 
 
-def imported_by(module: str) -> Iterator[str]:
-    """The modules of the core that one imports, but for what only its type hints need."""
+def test_only_type_hints_know_names_from_above() -> None:
+    page = text_of("docs/development.rst").partition("Modules of the core")[2]
+    for module, other in re.findall(r"``(\w+)`` from ``(\w+)``", page):
+        assert other not in imported_by(module, hints=False)
+
+
+def imported_by(module: str, *, hints: bool = True) -> set[str]:
+    """The modules of the core that one imports.
+
+    :param hints: whether those count that only its type hints need.
+    """
     tree = ast.parse((ROOT / "flask_contentapi" / f"{module}.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == "flask_contentapi":
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            package, _, name = node.module.partition(".")
-            if package == "flask_contentapi":
-                yield name
+    nodes = ast.walk(tree) if hints else tree.body
+    return {name for node in nodes if isinstance(node, ast.ImportFrom) for name in named_by(node)}
+
+
+def named_by(node: ast.ImportFrom) -> Iterator[str]:
+    """The modules of the core that a statement imports, or imports from."""
+    package, _, name = (node.module or "").partition(".")
+    if package == "flask_contentapi":
+        yield from [name] if name else (alias.name for alias in node.names)

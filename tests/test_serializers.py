@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from flask_contentapi import Entry, Page, Related
 from flask_contentapi.choices import View
-from flask_contentapi.extension import State
 from flask_contentapi.query import Query
 from flask_contentapi.schemas import AnswerSchema, Schemas
 from flask_contentapi.selection import parse_fields
 from flask_contentapi.serializers import Item, Planner
 from flask_contentapi.sources import Context
+from flask_contentapi.state import State
 from flask_contentapi.types import Export, ObjectType
 from flask_contentapi.views import Visit, json_response, look
 from tests.conftest import MakeApp
