@@ -258,7 +258,7 @@ def test_who_waits_too_long_for_another_writer_is_told(
     address: str, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
     first, second = api_at(address), api_at(address)
-    monkeypatch.setattr("flask_contentapi_peewee.engines.WAIT_TO_WRITE", 0.1)
+    monkeypatch.setattr("flask_contentapi_peewee.sqlite.WAIT_TO_WRITE", 0.1)
     limit = {"mariadb": "SET innodb_lock_wait_timeout = 1", "postgresql": "SET lock_timeout = 100"}
     database = storage(second).engine.database
     with database.connection_context(), writing(first):

@@ -29,13 +29,16 @@ from flask_contentapi_peewee.connections import (
     file_of,
     is_gone,
 )
-from flask_contentapi_peewee.engines import Engine, MariaDB, PostgreSQL, SQLite
+from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.layouts import layout_of, stored_layout
 from flask_contentapi_peewee.loading import dump, ids_of, load, reindex
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.mapping import MappedModel
+from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.migrating import Migration
+from flask_contentapi_peewee.postgresql import PostgreSQL
 from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
 from flask_contentapi_peewee.tables import Tables

@@ -1,0 +1,169 @@
+"""What is particular to MariaDB and MySQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import peewee
+from peewee import SQL, fn
+
+from flask_contentapi import kinds
+from flask_contentapi_peewee import addresses
+from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.conversions import Conversion
+from flask_contentapi_peewee.engines import INDEXED, Engine, Words
+
+__all__ = ["MariaDB"]
+
+#: How long somebody who changes the tables waits for others that do, in s; one has to say it.
+WAIT_FOR_TABLES = 86_400
+
+
+class MariaDBConversion(Conversion):
+    """MariaDB and MySQL."""
+
+    def typed(self, name: str, value: Clause) -> Clause:
+        sql_type, _, characters = self.sql_types[name].partition(" CHARACTER SET ")
+        charset, _, collation = characters.partition(" COLLATE ")
+        if name == "path":
+            # As long as it gets in a recursive query, which takes the first row's length for all.
+            cast = peewee.Cast(value, f"CHAR(1500) CHARACTER SET {charset}")
+            return peewee.NodeList((cast, SQL(f"COLLATE {collation}")))
+        if charset:
+            converted = peewee.NodeList((value, SQL(f"USING {charset}")))
+            return peewee.NodeList((fn.CONVERT(converted), SQL(f"COLLATE {collation}")))
+        return peewee.Cast(value, sql_type) if name in ("decimal", "float") else value
+
+    def _date(self, field: StoredField, column: Clause) -> Clause:
+        return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%d"))
+
+    def _time(self, field: StoredField, column: Clause) -> Clause:
+        text = fn.TIME_FORMAT(column, "%H:%i:%s.%f")
+        return peewee.Case(None, [((column >= "00:00:00") & (column < "24:00:00"), text)])
+
+    def _datetime(self, field: StoredField, column: Clause) -> Clause:
+        return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%dT%H:%i:%s.%fZ"))
+
+    @staticmethod
+    def _whole(date: Clause, text: Clause) -> Clause:
+        """The text of a date that has a day, a month and a year."""
+        is_whole = (fn.YEAR(date) > 0) & (fn.MONTH(date) > 0) & (fn.DAYOFMONTH(date) > 0)
+        return peewee.Case(None, [(is_whole, text)])
+
+    def step(self, identity: Clause) -> Clause:
+        return fn.CONCAT("9", fn.LPAD(identity, 19, "0"))
+
+    def address(self, value: Clause) -> Clause:
+        # In a recursive query the first row's length is the longest that there can be.
+        return self.typed("text", peewee.Cast(value, "CHAR(16000) CHARACTER SET utf8mb4"))
+
+    def moment(self, column: Clause) -> Clause:
+        moment = fn.TIMESTAMPDIFF(SQL("MICROSECOND"), "1970-01-01", column)
+        # It takes the year 0 for a good one.
+        return peewee.Case(None, [(fn.YEAR(column) > 0, moment)])
+
+    def is_null(self, column: Clause) -> Clause:
+        # IS NULL finds '0000-00-00' as well where a column cannot be null.
+        return peewee.Expression(column, "<=>", SQL("NULL"))
+
+
+class MariaDB(Engine):
+    """MariaDB and MySQL; of several hosts in the address the first that answers is read from."""
+
+    ordered_join = "STRAIGHT_JOIN"
+    conversion_class = MariaDBConversion
+    sql_types = {
+        **dict.fromkeys(
+            ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+        ),
+        **dict.fromkeys(
+            ("key", "date", "time", "datetime"),
+            "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+        ),
+        "path": "VARCHAR(1500) CHARACTER SET ascii COLLATE ascii_nopad_bin",
+        **dict.fromkeys(("integer", "relation"), "BIGINT"),
+        "boolean": "BOOL",
+        "decimal": f"DECIMAL({2 * kinds.DECIMAL_DIGITS}, {kinds.DECIMAL_DIGITS})",
+        "float": "DOUBLE",
+    }
+
+    @classmethod
+    def connect(cls, address: str, root: Path) -> MariaDB:
+        return cls(*addresses.mariadb(address))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        # The names of locks are those of the whole server.
+        name = "CONCAT(DATABASE(), '.contentapi')"
+        taken = self.database.execute_sql(f"SELECT GET_LOCK({name}, {WAIT_FOR_TABLES})")
+        if taken.fetchall() != ((1,),):
+            raise peewee.OperationalError("Others have changed the tables for too long")
+        try:
+            yield
+        finally:
+            self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
+
+    def among(self, column: Clause, values: SQL) -> Clause:
+        table = fn.JSON_TABLE(
+            peewee.NodeList((values, SQL(", '$[*]' COLUMNS (value BIGINT PATH '$')")))
+        )
+        return column.in_(peewee.Select(columns=[SQL("j.value")]).from_(table.alias("j")))
+
+    def as_integer(self, value: Clause) -> Clause:
+        return value.cast("SIGNED")
+
+    def as_text(self, value: Clause) -> Clause:
+        return value.cast("CHAR")
+
+    def begin_again(self) -> None:
+        self.database.execute_sql("START TRANSACTION")
+
+    def random(self) -> Clause:
+        return fn.RAND()
+
+    def indexed(self, field: Clause) -> Clause:
+        if not self.is_long(field):
+            return field
+        return peewee.NodeList((peewee.Entity(field.column_name), SQL(f"({INDEXED})")), glue="")
+
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
+        # An index is not read backwards where what follows is ascending.
+        return [[self.indexed(field)], *([] if self.is_long(field) else [[field.desc()]])]
+
+    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
+        return [f"ANALYZE TABLE {', '.join(tables)}"]
+
+    def array(self, fields: Sequence[StoredField]) -> Clause:
+        decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
+        return fn.JSON_ARRAY(*(f.cast("CHAR") if f in decimals else f for f in fields))
+
+    def create_words(self, table: str) -> None:
+        text = "LONGTEXT CHARACTER SET ascii NOT NULL"
+        self.database.execute_sql(
+            f"CREATE TABLE {self.quoted(table)} (id BIGINT PRIMARY KEY, title {text}, rest {text}, "
+            "FULLTEXT (title), FULLTEXT (title, rest))"
+        )
+
+    def put_words(self, table: str, rows: Iterable[Words]) -> None:
+        texts = [(identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows]
+        sql = f"INSERT INTO {self.quoted(table)} (id, title, rest) VALUES (%s, %s, %s)"  # noqa: S608
+        self.database.cursor().executemany(sql, texts)
+
+    def words_id(self, table: peewee.Table) -> Clause:
+        return table.c.id
+
+    def matches(self, table: peewee.Table, query: Clause) -> Clause:
+        return _against([table.c.title, table.c.rest], query)
+
+    def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
+        columns = [table.c.title] if in_title else [table.c.title, table.c.rest]
+        return _against(columns, word) > 0
+
+    def query(self, tokens: Sequence[str], every: bool) -> str:
+        return " ".join(f"+{token}" if every else token for token in tokens)
+
+
+def _against(columns: Sequence[Clause], query: SQL) -> Clause:
+    return peewee.NodeList((fn.MATCH(*columns), SQL("AGAINST ("), query, SQL("IN BOOLEAN MODE)")))

@@ -1,0 +1,192 @@
+"""What is particular to PostgreSQL."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import peewee
+from peewee import SQL, fn
+
+from flask_contentapi import kinds
+from flask_contentapi_peewee import addresses
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField
+from flask_contentapi_peewee.conversions import Conversion
+from flask_contentapi_peewee.engines import INDEXED, Engine, Words
+from flask_contentapi_peewee.names import index_name
+
+__all__ = ["PostgreSQL"]
+
+#: Where the times begin that Python has, and what comes after them.
+_FIRST, _AFTER_LAST = SQL("DATE '0001-01-01'"), SQL("DATE '10000-01-01'")
+
+
+class PostgreSQLConversion(Conversion):
+    """PostgreSQL."""
+
+    materialized = False
+
+    def typed(self, name: str, value: Clause) -> Clause:
+        sql_type, _, collation = self.sql_types[name].partition(" COLLATE ")
+        cast = peewee.Cast(value, sql_type)
+        return peewee.NodeList((cast, SQL(f"COLLATE {collation}"))) if collation else cast
+
+    def _uuid(self, column: Clause) -> Clause:
+        return column
+
+    def _date(self, field: StoredField, column: Clause) -> Clause:
+        return self._within(column, fn.to_char(column, "YYYY-MM-DD"))
+
+    def _time(self, field: StoredField, column: Clause) -> Clause:
+        text = fn.to_char(column.cast("INTERVAL"), "HH24:MI:SS.US")
+        return peewee.Case(None, [(column < SQL("TIME '24:00'"), text)])
+
+    def _float(self, field: StoredField, column: Clause) -> Clause:
+        number = column.cast("DOUBLE PRECISION")
+        infinite = [SQL("'NaN'"), SQL("'Infinity'"), SQL("'-Infinity'")]
+        return peewee.Case(None, [(number.not_in(infinite), number)])
+
+    def _datetime(self, field: StoredField, column: Clause) -> Clause:
+        instant = self._in_utc(column)
+        return self._within(instant, fn.to_char(instant, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+
+    @staticmethod
+    def _within(moment: Clause, text: Clause) -> Clause:
+        """The text of a moment of the years 1 to 9999; others would look like such."""
+        return peewee.Case(None, [((moment >= _FIRST) & (moment < _AFTER_LAST), text)])
+
+    def step(self, identity: Clause) -> Clause:
+        return fn.CONCAT(SQL("'9'"), fn.LPAD(identity.cast("TEXT"), 19, "0"))
+
+    def has(self, text: Clause, part: Clause) -> Clause:
+        return fn.STRPOS(text, part) > 0
+
+    @staticmethod
+    def _in_utc(column: Clause) -> Clause:
+        if getattr(column, "field_type", "").upper().startswith("TIMESTAMPTZ"):
+            return fn.timezone("UTC", column)
+        return column
+
+    def moment(self, column: Clause) -> Clause:
+        instant = self._in_utc(column)
+        seconds = fn.EXTRACT(peewee.NodeList((SQL("EPOCH FROM"), instant)))
+        moment = (seconds * 1_000_000).cast("BIGINT")
+        outside = [(instant < _FIRST, ALWAYS), (instant >= _AFTER_LAST, NEVER)]
+        return peewee.Case(None, outside, moment)
+
+
+class PostgreSQL(Engine):
+    """PostgreSQL; with several hosts in the address, standbys are read from."""
+
+    conversion_class = PostgreSQLConversion
+    sql_types = {
+        **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
+        **dict.fromkeys(("key", "path", "date", "time", "datetime"), 'VARCHAR COLLATE "C"'),
+        **dict.fromkeys(("integer", "relation"), "BIGINT"),
+        "boolean": "BOOLEAN",
+        "decimal": "NUMERIC",
+        "float": "DOUBLE PRECISION",
+    }
+
+    @classmethod
+    def connect(cls, address: str, root: Path) -> PostgreSQL:
+        return cls(*addresses.postgresql(address))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with super().alone():
+            self.database.execute_sql("SELECT pg_advisory_xact_lock(hashtext('contentapi'))")
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with super().snapshot():
+            self.reading.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+
+    def among(self, column: Clause, values: SQL) -> Clause:
+        return peewee.Expression(column, "=", fn.ANY(values))
+
+    def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
+        super().analyze(tables, words)
+        # What an index has not yet taken in is searched row by row.
+        for table in words:
+            clean = "SELECT gin_clean_pending_list(CAST(%s AS REGCLASS))"
+            self.database.execute_sql(clean, (self._words_index(table),))
+
+    def _words_index(self, table: str) -> str:
+        """The name of the index of a table of words as it stands in a statement."""
+        return self.quoted(index_name(table, "words"))
+
+    def integers(self, values: Iterable[int]) -> Any:
+        return f"{{{','.join(map(str, values))}}}"
+
+    def indexed(self, field: Clause) -> Clause:
+        # Longer values do not fit the pages of an index.
+        return fn.LEFT(field, SQL(str(INDEXED))) if self.is_long(field) else field
+
+    def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
+        return [[self.indexed(field).asc(nulls="FIRST")]]
+
+    def equals(self, field: Clause, value: Clause) -> Clause:
+        if not self.is_long(field):
+            return field == value
+        start = fn.LEFT(value, SQL(str(INDEXED)))
+        return (self.indexed(field) == start) & (field == value)
+
+    def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
+        if not self.is_long(field):
+            return field.in_(values)
+        starts = [fn.LEFT(value, SQL(str(INDEXED))) for value in values]
+        return self.indexed(field).in_(starts) & field.in_(values)
+
+    def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
+        keys = [self.indexed(field), field] if self.is_long(field) else [field]
+        if getattr(field, "primary_key", False):
+            return [field.desc() if descending else field.asc()]
+        if descending:
+            return [key.desc(nulls="LAST") for key in keys]
+        return [key.asc(nulls="FIRST") for key in keys]
+
+    def array(self, fields: Sequence[StoredField]) -> Clause:
+        decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
+        entries = (f.cast("text") if f in decimals else f for f in fields)
+        return fn.json_build_array(*entries).cast("text")
+
+    def create_words(self, table: str) -> None:
+        name, index = self.quoted(table), self._words_index(table)
+        self.database.execute_sql(
+            f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
+        )
+        self.database.execute_sql(f"CREATE INDEX {index} ON {name} USING GIN (words)")
+
+    def put_words(self, table: str, rows: Iterable[Words]) -> None:
+        sql = f"INSERT INTO {self.quoted(table)} (id, words) VALUES (%s, CAST(%s AS TSVECTOR))"  # noqa: S608
+        vectors = ((identity, _vector(title, rest)) for identity, title, rest in rows)
+        self.database.cursor().executemany(sql, vectors)
+
+    def words_id(self, table: peewee.Table) -> Clause:
+        return table.c.id
+
+    def matches(self, table: peewee.Table, query: Clause) -> Clause:
+        return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))
+
+    def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
+        wanted = word.cast("text").concat(":A" if in_title else "").cast("tsquery")
+        return peewee.Expression(table.c.words, "@@", wanted).cast("integer")
+
+    def query(self, tokens: Sequence[str], every: bool) -> str:
+        return (" & " if every else " | ").join(f"'{token}'" for token in tokens)
+
+
+def _vector(title: Sequence[str], rest: Sequence[str]) -> str:
+    """Tokens as PostgreSQL reads a text search vector: each with its places and weights."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for place, token in enumerate(title, 1):
+        places[token].append(f"{place}A")
+    for place, token in enumerate(rest, len(title) + 1):
+        places[token].append(str(place))
+    return " ".join(f"'{token}':{','.join(found)}" for token, found in places.items())

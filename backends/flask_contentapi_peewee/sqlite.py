@@ -1,0 +1,309 @@
+"""What is particular to SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, time
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import peewee
+from peewee import SQL, Value, fn
+
+from flask_contentapi import kinds
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi_peewee import addresses
+from flask_contentapi_peewee.columns import Clause, StoredField, md5, microseconds, stored_field
+from flask_contentapi_peewee.connections import file_of
+from flask_contentapi_peewee.conversions import Conversion
+from flask_contentapi_peewee.engines import Engine, Words
+
+__all__ = ["SQLite"]
+
+#: How long somebody who writes waits for others that do, in s.
+WAIT_TO_WRITE = 60
+
+
+class SQLiteConversion(Conversion):
+    """SQLite, where all but numbers and texts is converted by Python."""
+
+    is_loose = True
+    materialized = False
+
+    def typed(self, name: str, value: Clause) -> Clause:
+        if self.sql_types[name] == "TEXT":
+            return peewee.NodeList((value, SQL("COLLATE BINARY")))
+        if name in ("integer", "relation", "boolean"):
+            # A cast would hide the column from its index.
+            return value
+        return peewee.Cast(value, self.sql_types[name])
+
+    def _converted(self, field: StoredField, column: Clause) -> Clause:
+        places = getattr(field.kind, "places", None)
+        return fn.contentapi_stored(field.kind.name, places, _passed(column))
+
+    _time = _decimal = _converted
+
+    def _float(self, field: StoredField, column: Clause) -> Clause:
+        return peewee.Case(None, [(fn.typeof(column).in_(_NUMBERS), column)])
+
+    def _boolean(self, field: StoredField, column: Clause) -> Clause:
+        is_true = fn.typeof(column).in_(_NUMBERS) & column
+        return peewee.Case(None, [(column.is_null(), None), (is_true, SQL("TRUE"))], SQL("FALSE"))
+
+    def _relation(self, field: StoredField, column: Clause) -> Clause:
+        return self.number(column)
+
+    def number(self, identity: Clause) -> Clause:
+        key = _key(identity)
+        if key is identity:
+            return identity
+        # A text is 0 for it where something is added.
+        return peewee.Case(None, [(fn.typeof(key) == "integer", identity)])
+
+    def legible(self, column: Clause) -> Clause:
+        # A function of Python takes far longer than to see that all is ASCII.
+        is_ascii = ~peewee.Expression(column, "GLOB", "*[^ -~]*")
+        return (fn.typeof(column) == "text") & (is_ascii | fn.contentapi_legible(_passed(column)))
+
+    def odd(self, name: str, column: Clause) -> Clause | None:
+        key = _key(column)
+        if name == "text" and isinstance(key, _TEXTS):
+            return ~self.legible(key) & key.is_null(False)
+        if name == "boolean":
+            return fn.typeof(key).not_in([*_NUMBERS, "null"])
+        return fn.typeof(key).not_in(["integer", "null"]) if name in _INTEGERS else None
+
+    def _text(self, field: StoredField, column: Clause) -> Clause:
+        # A cast would hide the column from its index.
+        return column if isinstance(column, _TEXTS) else column.cast("TEXT")
+
+    def _date(self, field: StoredField, column: Clause) -> Clause:
+        day = fn.SUBSTR(column, 1, 10)
+        is_day = (fn.DATE(day, _MENDED) == day) & (day >= _FIRST_DAY)
+        return peewee.Case(None, [(is_day, day)])
+
+    def _datetime(self, field: StoredField, column: Clause) -> Clause:
+        # As peewee writes nearly all; a function of Python takes far longer.
+        day, clock = fn.SUBSTR(column, 1, 10), fn.SUBSTR(column, 12)
+        plain = day.concat(" ").concat(fn.SUBSTR(clock, 1, 8))
+        start, is_moment = day.concat("T").concat(clock), fn.DATETIME(plain, _MENDED) == plain
+        is_moment &= day >= _FIRST_DAY
+        whole = ((fn.LENGTH(column) == 19) & is_moment, start.concat(".000000Z"))
+        has_fraction = peewee.Expression(fn.SUBSTR(column, 20), "GLOB", _FRACTION)
+        fraction = (has_fraction & is_moment, start.concat("Z"))
+        return peewee.Case(None, [whole, fraction], self._converted(field, column))
+
+    def step(self, identity: Clause) -> Clause:
+        return fn.printf("9%019d", identity)
+
+    def moment(self, column: Clause) -> Clause:
+        return fn.contentapi_moment(_passed(column))
+
+    def register(self, database: peewee.SqliteDatabase) -> None:
+        """Makes the functions known that convert."""
+
+        @cache
+        def field(name: str, places: int | None) -> StoredField:
+            kind = kinds.Decimal(places) if name == "decimal" else _KINDS[name]()
+            return stored_field(kind, self.sql_types)
+
+        def stored(name: str, places: int | None, value: Any) -> Any:
+            known = field(name, places)
+            return known.db_value(_read(known.kind, value))
+
+        def moment(value: Any) -> int | None:
+            read = _read(_KINDS["datetime"](), value)
+            return None if read is None else microseconds(read)
+
+        database.register_function(stored, "contentapi_stored", 3)
+        database.register_function(moment, "contentapi_moment", 1)
+        database.register_function(_is_legible, "contentapi_legible", 1)
+
+
+#: The first day that Python has, and microseconds as peewee writes them.
+_FIRST_DAY, _FRACTION = "0001-01-01", "." + "[0-9]" * 6
+#: What makes SQLite put a day that a month does not have into the next one.
+_MENDED = "+0 days"
+_TEXTS = (peewee.CharField, peewee.TextField)
+_NUMBERS = ("integer", "real")
+_INTEGERS = ("integer", "relation")
+
+
+def _passed(column: Clause) -> Clause:
+    """A column as it is passed to a function of Python, which would not take all text."""
+    is_text = fn.typeof(column) == "text"
+    return peewee.Case(None, [(is_text, column.cast("BLOB"))], column)
+
+
+def _key(identity: Clause) -> Clause:
+    """The column that the id of an object is made of, if it is one that is added to."""
+    is_sum = isinstance(identity, peewee.Expression) and identity.op == peewee.OP.ADD
+    return identity.lhs if is_sum and isinstance(identity.lhs, peewee.Field) else identity
+
+
+def _is_legible(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+_KINDS: Mapping[str, type[kinds.Kind]] = {
+    "time": kinds.Time,
+    "datetime": kinds.DateTime,
+}
+
+
+def _read(kind: kinds.Kind, value: Any) -> Any:
+    """What peewee keeps in SQLite as a value of a kind; None if it is none."""
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        return kind.read(_PARSERS[kind.name](text))
+    except ValueError:
+        return None
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "decimal": str,
+    "time": time.fromisoformat,
+    "datetime": datetime.fromisoformat,
+}
+
+
+class SQLite(Engine):
+    """SQLite, with FTS5; its file is written ahead (WAL), so that readers never wait."""
+
+    ordered_join = peewee.JOIN.CROSS
+    conversion_class = SQLiteConversion
+    sql_types = {
+        **dict.fromkeys(("text", "key", "path", "date", "time", "datetime"), "TEXT"),
+        **dict.fromkeys(("json", "blocks", "decimal"), "TEXT"),
+        **dict.fromkeys(("integer", "boolean", "relation"), "INTEGER"),
+        "float": "REAL",
+    }
+
+    def __init__(self, database: peewee.Database) -> None:
+        super().__init__(database)
+        known = cast(peewee.SqliteDatabase, database)
+        known.register_function(md5, "md5", 1)
+        cast(SQLiteConversion, self.conversion).register(known)
+
+    @classmethod
+    def connect(cls, address: str, root: Path) -> SQLite:
+        return cls(addresses.sqlite(address, root))
+
+    def create(self) -> None:
+        file = file_of(self.database)
+        if file is None:
+            return
+        try:
+            file.touch()
+        except OSError as error:
+            raise ConfigurationError(
+                f"The database file {file} cannot be made: {error.strerror}."
+            ) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self._wait_for_locks(WAIT_TO_WRITE)
+        try:
+            # A transaction that begins with reading could not go on to write after another has.
+            with self.database.atomic("IMMEDIATE"):
+                yield
+        finally:
+            self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
+
+    def _wait_for_locks(self, seconds: float) -> None:
+        """How long the present connection waits for others."""
+        self.database.execute_sql(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+
+    def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
+        try:
+            return ask()
+        except (peewee.OperationalError, sqlite3.OperationalError) as error:
+            if _NO_UTF8 not in str(error):
+                raise
+        connection = database.connection()
+        usual = connection.text_factory
+        connection.text_factory = _escaped
+        try:
+            return ask()
+        finally:
+            connection.text_factory = usual
+
+    def among(self, column: Clause, values: SQL) -> Clause:
+        return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
+
+    def unindexed(self, field: Clause) -> Clause:
+        # The planner takes every range for narrow.
+        return peewee.NodeList((SQL("+"), field), glue="")
+
+    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
+        return [f"ANALYZE {table}" for table in tables]
+
+    def clear_words(self, table: str) -> None:
+        # Taking the rows out one by one would take as long as putting them in.
+        self.drop_table(table)
+        self.create_words(table)
+
+    def array(self, fields: Sequence[StoredField]) -> Clause:
+        # JSON itself has no more than 15 digits of a number.
+        floats = {field for field in fields if isinstance(field.kind, kinds.Float)}
+        return fn.json_array(*(_digits(f) if f in floats else _plain(f) for f in fields))
+
+    def create_words(self, table: str) -> None:
+        self.database.execute_sql(
+            f"CREATE VIRTUAL TABLE {self.quoted(table)} USING fts5(title, rest, tokenize=ascii)"
+        )
+
+    def put_words(self, table: str, rows: Iterable[Words]) -> None:
+        texts = ((identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows)
+        sql = f"INSERT INTO {self.quoted(table)} (rowid, title, rest) VALUES (?, ?, ?)"  # noqa: S608
+        self.database.cursor().executemany(sql, texts)
+
+    def words_id(self, table: peewee.Table) -> Clause:
+        return table.c.rowid
+
+    def matches(self, table: peewee.Table, query: Clause) -> Clause:
+        return peewee.Expression(self._whole(table), "MATCH", query)
+
+    def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
+        # What bm25 gives depends on other objects, hidden ones among them.
+        other = peewee.Table(table.__name__)
+        wanted = Value("title:").concat(word) if in_title else word
+        found = other.select(other.c.rowid).where(self.matches(other, wanted))
+        return table.c.rowid.in_(found)
+
+    @staticmethod
+    def _whole(table: peewee.Table) -> Clause:
+        """The hidden column that stands for all columns."""
+        return getattr(table.c, table.__name__)
+
+    def query(self, tokens: Sequence[str], every: bool) -> str:
+        return (" AND " if every else " OR ").join(f'"{token}"' for token in tokens)
+
+
+#: What SQLite's driver says of text that is not UTF-8.
+_NO_UTF8 = "Could not decode to UTF-8"
+
+
+def _escaped(text: bytes) -> str:
+    """Text in which half surrogate pairs stand for what is not UTF-8."""
+    return text.decode(errors="surrogateescape")
+
+
+def _plain(field: StoredField) -> Clause:
+    """A text or an integer; where somebody else's column has what JSON cannot have, a fraction,
+    which is neither."""
+    fits = fn.typeof(field).in_(["integer", "text", "null"])
+    return peewee.Case(None, [(fits, field)], 0.5)
+
+
+def _digits(field: StoredField) -> Clause:
+    """A number as text that has all its digits."""
+    return peewee.Case(None, [(field.is_null(False), fn.printf("%!.20g", field))])
