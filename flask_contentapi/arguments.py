@@ -132,13 +132,12 @@ class Arguments:
     def __init__(self, registry: Registry, settings: Settings, ranks: bool) -> None:
         self._registry = registry
         self._planner = Planner(registry, settings.i18n)
-        self._schemas = {
-            declared: _list_schema(declared, settings, ranks)
+        self._parsers = {
+            declared: _ListParser(declared, settings, ranks)
             for endpoint in registry.endpoints.values()
             for declared in {endpoint.base, *endpoint.types.values()}
         }
         self._stop_words = settings.stop_words
-        self._parser = _QueryParser()
         self._kept_list = lru_cache(KEPT)(self._list)
         self._kept_plan = lru_cache(KEPT)(self._plan)
 
@@ -174,7 +173,7 @@ class Arguments:
         endpoint = self._registry.endpoints[name]
         named = _named_types(endpoint, given)
         declared = _shared(endpoint, named)
-        read = self._parser.parse(self._schemas[declared], given)
+        read = self._parsers[declared].read(given)
         order, random = read["order"]
         if random and "offset" in given:
             raise BadRequest("offset cannot be used with order=random.")
@@ -230,11 +229,24 @@ def _labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] |
 # Schemas of the parameters.
 
 
-class _QueryParser(Parser[Mapping[str, str]]):
-    """webargs for parameters that are read from their query string already."""
+class _ListParser(Parser[Mapping[str, str]]):
+    """webargs for the lists of one type; what it reads is taken from the query string already."""
 
     DEFAULT_LOCATION = "query"
     DEFAULT_UNKNOWN_BY_LOCATION = {"query": ma.RAISE}
+
+    def __init__(self, declared: ObjectType, settings: Settings, ranks: bool) -> None:
+        super().__init__()
+        self._declared = declared
+        self._schema = _list_schema(declared, settings, ranks)
+
+    def read(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """The values of parameters.
+
+        :raises BadRequest: naming what is wrong with them.
+        """
+        values: dict[str, Any] = self.parse(self._schema, given)
+        return values
 
     def load_querystring(self, req: Mapping[str, str], schema: ma.Schema) -> Mapping[str, str]:
         return req
@@ -251,12 +263,17 @@ class _QueryParser(Parser[Mapping[str, str]]):
         known = [field.data_key or name for name, field in schema.load_fields.items()]
         unknown = sorted(name for name in wrong if name not in known)
         if unknown:
-            hint = remarks(unknown, lambda name: _remark(name, schema, known))
+            hint = remarks(unknown, lambda name: self._remark(name, known))
             hint = hint or f" Known are {', '.join(sorted(known))}."
             raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}") from error
         sentences = [f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items())]
         message = "; ".join(sentences)
         raise BadRequest(message if message.endswith("?") else f"{message}.") from error
+
+    def _remark(self, name: str, known: Iterable[str]) -> str:
+        """What there is to say of an unknown parameter."""
+        hint = _ELSEWHERE.get(name) or self._declared.hint(name, "filtered")
+        return hint or suggest(name, known)
 
 
 def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Schema:
@@ -291,18 +308,6 @@ def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Sc
         )
     schema = ma.Schema.from_dict(parameters, name=f"{declared.label} parameters")
     return schema(unknown=ma.RAISE)
-
-
-def _remark(name: str, schema: ma.Schema, known: Iterable[str]) -> str:
-    """What there is to say of an unknown parameter."""
-    return _ELSEWHERE.get(name) or _declared(schema).hint(name, "filtered") or suggest(name, known)
-
-
-def _declared(schema: ma.Schema) -> ObjectType:
-    """The type whose lists have the parameters of a schema."""
-    order = schema.fields["order"]
-    assert isinstance(order, _Order)
-    return order.declared
 
 
 def _at_most(settings: Settings) -> validate.Range:
@@ -345,7 +350,7 @@ class _Order(fields.Field[Any]):
 
     def __init__(self, declared: ObjectType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.declared = declared
+        self._declared = declared
         self._columns = declared.orderable
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
@@ -365,7 +370,7 @@ class _Order(fields.Field[Any]):
     def _hint(self, name: str) -> str:
         """What would be right in the place of a key that is none."""
         return (
-            self.declared.hint(name, "ordered")
+            self._declared.hint(name, "ordered")
             or suggest(name, self._columns)
             or f" There are {', '.join(self._columns)}."
         )

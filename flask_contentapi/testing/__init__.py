@@ -18,18 +18,18 @@ import pytest
 for _module in "answers facts filters kit loads orders rows searches trees visibility".split():
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
-from flask_contentapi.testing.answers import AnswerTests  # noqa: E402
-from flask_contentapi.testing.facts import FactTests  # noqa: E402
-from flask_contentapi.testing.filters import FilterTests  # noqa: E402
-from flask_contentapi.testing.kit import Kit  # noqa: E402
-from flask_contentapi.testing.loads import LoadTests  # noqa: E402
-from flask_contentapi.testing.orders import OrderTests  # noqa: E402
-from flask_contentapi.testing.rows import RowTests  # noqa: E402
-from flask_contentapi.testing.sample import CONTENT, NOW  # noqa: E402
-from flask_contentapi.testing.sample_types import TYPES  # noqa: E402
-from flask_contentapi.testing.searches import SearchTests  # noqa: E402
-from flask_contentapi.testing.trees import TreeTests  # noqa: E402
-from flask_contentapi.testing.visibility import VisibilityTests  # noqa: E402
+from flask_contentapi.testing.answers import AnswerTests
+from flask_contentapi.testing.facts import FactTests
+from flask_contentapi.testing.filters import FilterTests
+from flask_contentapi.testing.kit import Kit
+from flask_contentapi.testing.loads import LoadTests
+from flask_contentapi.testing.orders import OrderTests
+from flask_contentapi.testing.rows import RowTests
+from flask_contentapi.testing.sample import CONTENT, NOW
+from flask_contentapi.testing.sample_types import TYPES
+from flask_contentapi.testing.searches import SearchTests
+from flask_contentapi.testing.trees import TreeTests
+from flask_contentapi.testing.visibility import VisibilityTests
 
 __all__ = [
     "CONTENT",

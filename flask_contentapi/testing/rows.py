@@ -104,7 +104,7 @@ _FETCHED = [
         "open pages open no collection",
         "images",
         [4, 6],
-        {"viewer": Viewer(STAFF.moment, frozenset({3, 6}))},
+        {"viewer": _PAGES_ALONE},
         [],
     ),
     ("documents", "documents", [1, 3], {}, [1]),
