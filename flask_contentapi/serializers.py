@@ -15,6 +15,7 @@ from marshmallow import fields
 
 from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
+from flask_contentapi.blocks import ids_in, is_id, represented
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, itself
 from flask_contentapi.query import Row, Viewer
@@ -24,7 +25,7 @@ from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup, Stored
 from flask_contentapi.types import Column, Export, ObjectType
 
-__all__ = ["Item", "Plan", "Planner", "block_ids"]
+__all__ = ["Item", "Plan", "Planner"]
 
 
 #: Makes the function from a row to its answer of what gives each key's value.
@@ -184,14 +185,14 @@ class Planner:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
         place = layout.column(column.name)
-        represented = [
+        compiled = [
             (name, self._represented(layout, place, name, representation))
             for name, representation in column.field.representations.items()
         ]
 
         def bind(context: Context) -> Getter:
-            represent = {name: get(context) for name, get in represented}
-            return lambda row: _represent(row[place], represent)
+            makers = {name: get(context) for name, get in compiled}
+            return lambda row: represented(row[place], makers)
 
         return bind
 
@@ -202,13 +203,13 @@ class Planner:
             return lambda context: _standalone(representation)
         target = self._registry.target(representation)
         within = representation.within_site
-        lookup = layout.lookup(target, lambda row: block_ids(row[place], block), within)
+        lookup = layout.lookup(target, lambda row: ids_in(row[place], block), within)
         shown = parse_fields(representation.shown or "")
         plan = self._plan(lookup.layout, choose(target, "nested", shown))
 
         def bind(context: Context) -> Callable[[Any], Any]:
             found, build = context.related[lookup.slot], plan.bind(context)
-            return lambda value: build(found[value]) if _is_id(value) and value in found else None
+            return lambda value: build(found[value]) if is_id(value) and value in found else None
 
         return bind
 
@@ -289,38 +290,3 @@ def _standalone(field: Any) -> Callable[[Any], Any]:
     if not isinstance(field, fields.Field):
         return cast(Callable[[Any], Any], field)
     return lambda value: field.serialize("", value, accessor=itself)
-
-
-# Blocks.
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and "value" in value and isinstance(value.get("type"), str)
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def block_ids(value: Any, block: str) -> Iterator[int]:
-    """The ids in all blocks of one type, at any depth."""
-    if isinstance(value, list):
-        for entry in value:
-            yield from block_ids(entry, block)
-    elif isinstance(value, dict):
-        if _is_block(value) and value["type"] == block and _is_id(value["value"]):
-            yield value["value"]
-        for entry in value.values():
-            yield from block_ids(entry, block)
-
-
-def _represent(value: Any, represent: Mapping[str, Callable[[Any], Any]]) -> Any:
-    """A stored value with its blocks as they are answered; inner blocks first."""
-    if isinstance(value, list):
-        return [_represent(entry, represent) for entry in value]
-    if not isinstance(value, dict):
-        return value
-    answered = {key: _represent(entry, represent) for key, entry in value.items()}
-    if _is_block(value) and value["type"] in represent:
-        answered["value"] = represent[value["type"]](answered["value"])
-    return answered
