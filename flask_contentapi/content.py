@@ -25,7 +25,18 @@ from flask_contentapi.fields import Related, Tags
 from flask_contentapi.hints import suggest
 from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
 
-__all__ = ["APIField", "APIFilter", "ChildObject", "Document", "Entry", "Image", "Media", "Page"]
+__all__ = [
+    "APIField",
+    "APIFilter",
+    "ChildObject",
+    "Content",
+    "Document",
+    "Entry",
+    "Image",
+    "Media",
+    "Page",
+    "restriction_field",
+]
 
 #: How ``parent`` and ``alias_of`` are shown (contract, Fields).
 _SUMMARY = "_,id,type,detail_url,html_url,title"

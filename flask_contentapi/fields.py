@@ -22,7 +22,18 @@ from flask_contentapi import kinds
 if TYPE_CHECKING:
     from flask_contentapi.content import ChildObject, Entry
 
-__all__ = ["Blocks", "Children", "Related", "RichText", "Tags", "answer_field", "kind_of"]
+__all__ = [
+    "Anything",
+    "Blocks",
+    "Children",
+    "Instant",
+    "Related",
+    "RichText",
+    "Tags",
+    "answer_field",
+    "itself",
+    "kind_of",
+]
 
 
 class Related(fields.Integer):

@@ -17,6 +17,30 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from decimal import Decimal as PythonDecimal
 from typing import Any, Final, NamedTuple, TypeVar
 
+__all__ = [
+    "DECIMAL_DIGITS",
+    "INT64",
+    "Blocks",
+    "Boolean",
+    "Canonical",
+    "Children",
+    "Date",
+    "DateTime",
+    "Decimal",
+    "Float",
+    "Gap",
+    "Integer",
+    "Json",
+    "Kind",
+    "Relation",
+    "Tags",
+    "Text",
+    "Time",
+    "check_text",
+    "parse_integer",
+    "read_json",
+]
+
 T = TypeVar("T")
 
 

@@ -19,6 +19,17 @@ from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
 from flask_contentapi.types import Column, ObjectType
 
+__all__ = [
+    "STOP_WORDS",
+    "TITLE_WEIGHT",
+    "plain_text",
+    "rest_words",
+    "terms",
+    "title_words",
+    "words",
+    "words_of",
+]
+
 #: Words that a query leaves out; setting ``CMSAPI_STOP_WORDS``.
 STOP_WORDS = frozenset(
     (

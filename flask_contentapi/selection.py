@@ -9,9 +9,10 @@ from types import MappingProxyType
 
 from flask_contentapi.errors import BadRequest
 
+__all__ = ["DEFAULT", "Selection", "parse_fields"]
+
 #: How deep brackets may be nested, and how many pairs of them there may be.
 MAX_DEPTH, MAX_BRACKETS = 10, 50
-
 _TOKEN = re.compile(r"\w+|[*(),-]")
 
 

@@ -34,7 +34,15 @@ from flask_contentapi.types import Endpoint
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["NOTHING", "DetailView", "FindView", "ListView", "UnknownView", "json_response"]
+__all__ = [
+    "ATTEMPTS",
+    "NOTHING",
+    "DetailView",
+    "FindView",
+    "ListView",
+    "UnknownView",
+    "json_response",
+]
 
 #: What is said where nothing is served.
 NOTHING = "There is nothing at this address."

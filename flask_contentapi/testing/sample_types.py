@@ -19,7 +19,7 @@ from flask_contentapi import (
     Tags,
 )
 
-__all__ = ["TYPES"]
+__all__ = ["TYPES", "Leaflet", "Room"]
 
 
 class Caption(ChildObject):

@@ -1,0 +1,57 @@
+"""What a module of the product offers to others is what it says it does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from tests.pages import ROOT
+
+#: The packages of the product, by the folders they lie in.
+PACKAGES = {
+    "flask_contentapi": ROOT,
+    **{path.name: path.parent for path in (ROOT / "backends").glob("flask_contentapi_*")},
+}
+#: All modules by their names.
+FILES = {
+    ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+    for package, root in PACKAGES.items()
+    for path in (root / package).rglob("*.py")
+}
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(FILES[module].read_text(encoding="utf-8"))
+
+
+def offered_by(module: str) -> set[str]:
+    """The names in a module's ``__all__``."""
+    for node in tree_of(module).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def taken_by(module: str) -> Iterator[tuple[str, str]]:
+    """The names that a module takes from others, each with the other."""
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.ImportFrom) and node.module in FILES:
+            for name in (alias.name for alias in node.names):
+                if f"{node.module}.{name}" in FILES:
+                    modules[name] = f"{node.module}.{name}"
+                else:
+                    yield node.module, name
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in modules:
+            yield modules[ast.unparse(node.value)], node.attr
+
+
+@pytest.mark.parametrize("module", sorted(FILES))
+def test_only_what_is_offered_is_taken(module: str) -> None:
+    taken = [(other, name) for other, name in taken_by(module) if name not in offered_by(other)]
+    assert taken == []
