@@ -427,7 +427,7 @@ def test_requests_do_not_wait_for_a_reload(content: Folder, slow: Slow) -> None:
 def test_two_threads_never_read_at_the_same_time(content: Folder, slow: Slow) -> None:
     slow.go_on.set()
     found, lock = content.backend(), CountingLock()
-    found._changing = lock  # type: ignore[assignment]
+    found.changing = lock  # type: ignore[assignment]
     slow.go_on.clear()
     with ThreadPoolExecutor() as pool:
         waiting = [pool.submit(found.reload) for _ in range(3)]

@@ -76,22 +76,23 @@ class JSONFilesBackend(SnapshotBackend):
             raise ConfigurationError(f"{str(self.folder)!r} is a file; the content is in a folder.")
         if not self.folder.is_dir():
             raise ConfigurationError(f"There is no folder {str(self.folder)!r}; create it.")
-        self._registry, self._snapshot, self._is_served = registry, None, False
+        self.begin(registry)
+        self._is_served = False
         self._debug, self._logs = debug, logs
-        with self._changing:
+        with self.changing:
             self._load()
 
     def reader(self) -> AbstractContextManager[Reader]:
-        if self._is_due() and self._changing.acquire(blocking=False):
+        if self._is_due() and self.changing.acquire(blocking=False):
             try:
                 self._catch_up()
             finally:
-                self._changing.release()
+                self.changing.release()
         return super().reader()
 
     def reload(self) -> None:
         try:
-            with self._changing:
+            with self.changing:
                 self._load()
                 self._store.touch()
         except OSError as error:
@@ -105,7 +106,7 @@ class JSONFilesBackend(SnapshotBackend):
         records: dict[str, list[Any]] = {section: [] for section in self._sections}
         for section, record in library.dump():
             records[section].append(record)
-        with self._changing:
+        with self.changing:
             branches = self._list().branches.values()
             obsolete = [file for branch in branches for file in branch.files]
             try:
@@ -114,7 +115,7 @@ class JSONFilesBackend(SnapshotBackend):
                 raise ConfigurationError(
                     f"The folder {str(self.folder)!r} cannot be written: {error.strerror}."
                 ) from error
-            self._serve(library)
+            self.serve(library)
             self._is_served = False
 
     def lost_by_loading(self) -> str:
@@ -195,7 +196,7 @@ class JSONFilesBackend(SnapshotBackend):
         self._fingerprint, reading = self._read(files)
         self._kept = files.kept
         if reading.problems or not (is_served and files.is_unchanged):
-            self._serve(reading.library(self.registry, logs=self._logs))
+            self.serve(reading.library(self.registry, logs=self._logs))
         self._is_served = True
         self._complained = ()
 

@@ -29,11 +29,16 @@ class SnapshotBackend(Backend):
 
     Requests read a snapshot that never changes; what changes the content makes a new one beside
     it and puts it in its place, so that every request sees one state and waits for nobody.
+
+    Its subclasses, and nobody else, call :meth:`begin` when they are opened, and :meth:`serve` with
+    the first content and with each that takes its place.
+
+    :ivar changing: a lock for subclasses, held from where they look at what they are going to
+        change until it is served; who reads needs none.
     """
 
     def __init__(self) -> None:
-        #: Held by who changes the content; who reads it needs no lock.
-        self._changing = threading.Lock()
+        self.changing = threading.Lock()
         self._registry: Registry | None = None
         self._snapshot: Snapshot | None = None
 
@@ -54,8 +59,14 @@ class SnapshotBackend(Backend):
             raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
         return self._registry
 
-    def _serve(self, library: Library, words: Mapping[str, WordIndex] | None = None) -> None:
+    def begin(self, registry: Registry) -> None:
+        """Begins to serve the declared types, of which there is nothing yet."""
+        self._registry, self._snapshot = registry, None
+
+    def serve(self, library: Library, words: Mapping[str, WordIndex] | None = None) -> None:
         """Puts content in the place of what is served, unless it is the same.
+
+        The caller holds :attr:`changing`.
 
         :param library: the content.
         :param words: indexes of its words that are there already, by endpoint.
@@ -87,7 +98,7 @@ class MemoryBackend(SnapshotBackend):
         self._content = content or {}
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
-        self._registry, self._snapshot = registry, None
+        self.begin(registry)
         self._replace(self._content, logs=logs)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
@@ -95,8 +106,8 @@ class MemoryBackend(SnapshotBackend):
 
     def _replace(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
         library = read_library(content, self.registry, logs=logs)
-        with self._changing:
-            self._serve(library)
+        with self.changing:
+            self.serve(library)
 
     def put(self, endpoint: str, *records: Any) -> None:
         """Adds objects, or puts them in the place of those with the same ids.
@@ -117,7 +128,7 @@ class MemoryBackend(SnapshotBackend):
         self._revise(delete=[(endpoint, identity) for identity in ids])
 
     def _revise(self, **changes: Any) -> None:
-        with self._changing:
+        with self.changing:
             before = self.snapshot
             library = revise_library(before.library, self.registry, **changes)
             words = {
@@ -125,7 +136,7 @@ class MemoryBackend(SnapshotBackend):
                 for name, shelf in before.shelves.items()
                 if "words" in vars(shelf)
             }
-            self._serve(library, words)
+            self.serve(library, words)
 
 
 def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
