@@ -17,10 +17,11 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
+from flask_contentapi.attributes import PARAMETERS
 from flask_contentapi.errors import BadRequest
 from flask_contentapi.hints import remarks, suggest
 from flask_contentapi.query import Filter, Order, Relation, Search
-from flask_contentapi.registry import PARAMETERS, Registry
+from flask_contentapi.registry import Registry
 from flask_contentapi.selection import parse_fields
 from flask_contentapi.serializers import Plan, Planner
 from flask_contentapi.settings import Settings

@@ -6,66 +6,27 @@ Everything is checked once, when the registry is made; a mistake is a
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from marshmallow import fields
 
 from flask_contentapi import kinds
-from flask_contentapi.content import (
-    APIField,
-    APIFilter,
-    ChildObject,
-    Content,
-    Document,
-    Entry,
-    Image,
-    Page,
-)
+from flask_contentapi.attributes import check_attributes, mistake
+from flask_contentapi.content import ChildObject, Content, Document, Entry, Image, Page
 from flask_contentapi.errors import BadRequest, DeclarationError
-from flask_contentapi.fields import Anything, Blocks, Children, Related, answer_field, kind_of
+from flask_contentapi.exports import COMPUTED, exports_of
+from flask_contentapi.fields import Blocks, Children, Related, kind_of
 from flask_contentapi.hints import suggest
 from flask_contentapi.selection import Selection, parse_fields
-from flask_contentapi.sources import Computed, Source, Stored, attribute
-from flask_contentapi.types import Column, Endpoint, Export, ObjectType
+from flask_contentapi.types import Column, Endpoint, ObjectType
 
-#: Lists of keys that are shown.
-_LISTINGS = (
-    "listing_default_fields",
-    "nested_default_fields",
-    "detail_only_fields",
-    "i18n_default_fields",
-)
-#: What types are declared with as lists, and all they are declared with besides their fields.
-_LISTS = ("api_fields", "search_fields", "meta_fields", "body_fields", "api_filters", *_LISTINGS)
-#: How like one of them an attribute is that is all but sure to be meant for it.
-_SURELY = 0.85
-_OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
+__all__ = ["SECTIONS", "Registry"]
 
-__all__ = ["PARAMETERS", "SECTIONS", "Registry"]
-
-#: Names that a type cannot give to a field: keys of records and of answers, derived columns, and
-#: what the classes themselves are made of.
-RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split()) | {
-    name
-    for base in (Page, Image, Document, ChildObject)
-    for own in base.__mro__[:-1]
-    for name, value in {**inspect.get_annotations(own), **vars(own)}.items()
-    if not isinstance(value, fields.Field) and not name.startswith("__")
-}
-#: Fields that make a value instead of writing a stored one.
-COMPUTED = (fields.Function, fields.Method, fields.Constant)
 #: Lists of records that are not those of an endpoint.
 SECTIONS = ("locales", "sites", "collections")
 #: What can be searched.
 _SEARCHABLE = (kinds.Text, kinds.Tags, kinds.Json, kinds.Children)
-#: Query parameters; a shown field of that name could not be filtered by.
-PARAMETERS = frozenset(
-    "limit offset order search search_operator fields type child_of ancestor_of descendant_of "
-    "site locale translation_of format html_path _".split()
-)
 
 
 class Registry:
@@ -113,7 +74,7 @@ class Registry:
             raise DeclarationError(
                 f"{content_class.__name__}.endpoint is {name!r}; all pages are served at 'pages'."
             )
-        _check_attributes(content_class)
+        check_attributes(content_class)
         endpoint = self.endpoints.get(name) or Endpoint(
             name,
             tree=issubclass(content_class, Page),
@@ -156,7 +117,7 @@ class Registry:
         for declared in filled:
             declared.columns = self._columns(declared)
         for declared in [*filled, *self._children.values()]:
-            declared.exports = self._exports(declared)
+            declared.exports = exports_of(declared)
             declared.searched = tuple(self._searched(declared))
 
     # Stored fields.
@@ -167,24 +128,24 @@ class Registry:
         common = declared.endpoint.base.content_class if declared.endpoint else ChildObject
         names = dict.fromkeys(("id", *common.declared_fields(), *own))
         for name in names.keys() - own.keys():
-            raise _mistake(declared, name, "is no field any more, but every type has to have it")
+            raise mistake(declared, name, "is no field any more, but every type has to have it")
         return {name: self._column(declared, name, own[name]) for name in names}
 
     def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
         built_in = _built_in(declared.content_class).get(name)
         if built_in is not None and type(kind_of(field)) is not type(kind_of(built_in)):
-            raise _mistake(
+            raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
             )
         if field.data_key is not None or field.attribute is not None:
-            raise _mistake(
+            raise mistake(
                 declared,
                 name,
                 "has a data_key or an attribute; to show it under another name, put "
                 f"APIField('<name>', source='{name}') into api_fields",
             )
         if isinstance(field, COMPUTED):
-            raise _mistake(declared, name, "stores nothing; put it into an APIField of api_fields")
+            raise mistake(declared, name, "stores nothing; put it into an APIField of api_fields")
         if isinstance(field, Related):
             self._check_relation(declared, name, field)
         target = self.target(field) if isinstance(field, Related) else None
@@ -198,12 +159,12 @@ class Registry:
                 column.default()
         except ValueError as error:
             what = f"has the default {field.load_default!r}, but it {error}"
-            raise _mistake(declared, name, what) from None
+            raise mistake(declared, name, what) from None
         return column
 
     def _check_relation(self, declared: ObjectType, name: str, field: Related) -> None:
         if field.endpoint_name not in self.endpoints:
-            raise _mistake(
+            raise mistake(
                 declared,
                 name,
                 f"is a relation to {field.endpoint!r}, which is not served; there are "
@@ -213,7 +174,7 @@ class Registry:
             parse_fields(field.shown or "")
         except BadRequest as error:
             what = f"is always shown with {field.shown!r}. {error.description}"
-            raise _mistake(declared, name, what.rstrip(".")) from None
+            raise mistake(declared, name, what.rstrip(".")) from None
         self._relations.append((declared, name, field))
 
     def _check_shown(self, declared: ObjectType, name: str, field: Related) -> None:
@@ -221,7 +182,7 @@ class Registry:
         wrong = _not_shown(self.target(field), parse_fields(field.shown or ""))
         if wrong:
             what = f"is always shown with {field.shown!r}, but {wrong!r} is nothing to be shown"
-            raise _mistake(declared, name, what)
+            raise mistake(declared, name, what)
 
     def target(self, field: Related) -> ObjectType:
         """What a relation of the declared types points to."""
@@ -230,14 +191,14 @@ class Registry:
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
         child = field.child
         if not (isinstance(child, type) and issubclass(child, ChildObject)):
-            raise _mistake(declared, name, "must be given a subclass of ChildObject")
+            raise mistake(declared, name, "must be given a subclass of ChildObject")
         if issubclass(declared.content_class, ChildObject):
-            raise _mistake(declared, name, "nests child objects, which have none themselves")
+            raise mistake(declared, name, "nests child objects, which have none themselves")
         if child not in self._children:
-            _check_attributes(child)
+            check_attributes(child)
             label = child.type_label()
             if any(label == known.label for known in self._children.values()):
-                raise _mistake(declared, name, f"has children of a second type labelled {label}")
+                raise mistake(declared, name, f"has children of a second type labelled {label}")
             self._children[child] = ObjectType(label, child, None)
             self._children[child].columns = self._columns(self._children[child])
             self._refuse_tags(self._children[child])
@@ -247,131 +208,7 @@ class Registry:
     def _refuse_tags(child: ObjectType) -> None:
         for column in child.columns.values():
             if isinstance(column.kind, kinds.Tags):
-                raise _mistake(child, column.name, "are tags, which child objects have none of")
-
-    # Keys of answers.
-
-    def _exports(self, declared: ObjectType) -> dict[str, Export]:
-        content_class = declared.content_class
-        listed: list[tuple[str | APIField, bool]] = [
-            *((entry, True) for entry in content_class.meta_fields),
-            *((entry, False) for entry in content_class.body_fields),
-            *((entry, False) for entry in content_class.api_fields),
-        ]
-        exports: dict[str, Export] = {}
-        for entry, in_meta in listed:
-            export = self._export(declared, entry, in_meta)
-            if not _is_name(export.name):
-                what = f"has {export.name!r}; a key of an answer is a name, as Python has them"
-                raise _mistake(declared, "api_fields", what)
-            if export.name in exports or export.name == "meta":
-                what = f"has {export.name!r}, which the API shows already"
-                raise _mistake(declared, "api_fields", what)
-            exports[export.name] = export
-        self._check_names(declared, exports)
-        return exports
-
-    def _check_names(self, declared: ObjectType, exports: dict[str, Export]) -> None:
-        for name, export in exports.items():
-            if name in PARAMETERS and not export.in_meta and export.column is not None:
-                raise _mistake(
-                    declared,
-                    "api_fields",
-                    f"shows {name!r}, which is a query parameter; show it under another name, as "
-                    f"APIField('<name>', source={export.column.name!r})",
-                )
-        taken = {*PARAMETERS, *exports}
-        for custom in declared.api_filters:
-            self._check_filter(declared, custom, taken)
-            taken.add(custom.name)
-        for listing in _LISTINGS:
-            for name in getattr(declared.content_class, listing, ()):
-                if name not in exports:
-                    raise _mistake(declared, listing, f"has {name!r}, which is not shown")
-
-    @staticmethod
-    def _check_filter(declared: ObjectType, custom: APIFilter, taken: set[str]) -> None:
-        column = declared.columns.get(custom.source)
-        if column is None or not column.kind.orderable:
-            what = f"compares {custom.source!r}, which is no single stored value"
-            fitting = [name for name, other in declared.columns.items() if other.kind.orderable]
-            raise _mistake(declared, "api_filters", what, suggest(custom.source, fitting))
-        if custom.name in taken:
-            what = f"has {custom.name!r}, which is a parameter already"
-            raise _mistake(declared, "api_filters", what)
-        if custom.operator not in ("lt", "le", "gt", "ge"):
-            what = f"has {custom.name!r} with the operator {custom.operator!r}"
-            raise _mistake(declared, "api_filters", what, " There are lt, le, gt and ge.")
-
-    def _export(self, declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
-        given = entry if isinstance(entry, APIField) else APIField(entry)
-        return replace(self._made(declared, given, in_meta), volatile=given.volatile)
-
-    def _made(self, declared: ObjectType, given: APIField, in_meta: bool) -> Export:
-        if isinstance(given.source, Source):
-            assert given.field is not None
-            return Export(given.name, given.field, given.source, None, in_meta)
-        source = given.source or given.name
-        column = declared.columns.get(source)
-        if given.needs is not None:
-            self._check_needs(declared, given)
-        wanted: Any = given.field
-        if not (wanted is None or isinstance(wanted, fields.Field)):
-            what = f"has {given.name!r}, which {wanted!r} cannot write"
-            raise _mistake(declared, "api_fields", what, " Give a field, as fields.String().")
-        if given.field is None:
-            if column is None:
-                raise self._unknown(declared, source)
-            return self._stored(given.name, column, in_meta)
-        if column is not None and not isinstance(given.field, COMPUTED):
-            return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
-        field, compute = self._computation(declared, given, source)
-        return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
-
-    def _computation(
-        self, declared: ObjectType, given: APIField, source: str
-    ) -> tuple[fields.Field[Any], Callable[[Any], Any]]:
-        """The field that writes a computed key, and what computes it."""
-        field = given.field
-        assert field is not None
-        if isinstance(field, fields.Function):
-            return Anything(), cast(Callable[[Any], Any], field.serialize_func)
-        if isinstance(field, fields.Constant):
-            return field, lambda instance: field.constant
-        if isinstance(field, fields.Method):
-            what = f"has {given.name!r} as a Method, which looks for it on a schema; "
-            raise _mistake(
-                declared, "api_fields", what + "give another field, and the method as its source"
-            )
-        if not hasattr(declared.content_class, source):
-            raise self._unknown(declared, source)
-        written = Anything() if type(field) is fields.Raw else answer_field(field)
-        return written, attribute(source)
-
-    @staticmethod
-    def _stored(name: str, column: Column, in_meta: bool) -> Export:
-        field, shown = column.field, None
-        if isinstance(field, Related) and field.shown is not None:
-            shown = parse_fields(field.shown)
-        composed = column.target or column.child or getattr(field, "representations", None)
-        source = None if composed else Stored(column.name)
-        return Export(name, answer_field(field), source, column, in_meta, shown)
-
-    @staticmethod
-    def _unknown(declared: ObjectType, name: object) -> DeclarationError:
-        return _mistake(
-            declared,
-            "api_fields",
-            f"has {name!r}, which is no field, property or method of the class",
-            suggest(str(name), declared.columns),
-        )
-
-    @staticmethod
-    def _check_needs(declared: ObjectType, given: APIField) -> None:
-        for name in given.needs or ():
-            if name not in declared.columns:
-                what = f"has {given.name!r}, which needs {name!r}: there is no such field"
-                raise _mistake(declared, "api_fields", what, suggest(name, declared.columns))
+                raise mistake(child, column.name, "are tags, which child objects have none of")
 
     # Search.
 
@@ -384,7 +221,7 @@ class Registry:
                 what = f"has {name!r}, which is no field that holds text"
                 texts = (c.name for c in declared.columns.values() if _is_searchable(c))
                 hint = "" if column else suggest(str(name), texts)
-                raise _mistake(declared, "search_fields", what, hint)
+                raise mistake(declared, "search_fields", what, hint)
             if name != "title":
                 yield column
 
@@ -399,31 +236,6 @@ def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
     return cast(type[Content], own[0]).declared_fields()
 
 
-def _check_attributes(content_class: type[Content]) -> None:
-    """Refuses attributes that cannot be meant as they stand."""
-    for base in content_class.__mro__:
-        for name, value in vars(base).items():
-            wrong = _wrong_attribute(name, value)
-            if wrong:
-                raise DeclarationError(f"{content_class.__name__}.{name} {wrong}")
-
-
-def _wrong_attribute(name: str, value: Any) -> str:
-    """What is wrong with an attribute of a class, and what would be right; "" if nothing."""
-    if isinstance(value, fields.Field):
-        return "is a name that the API uses itself; take another." if name in RESERVED else ""
-    if name in _LISTS and (isinstance(value, str) or not isinstance(value, Iterable)):
-        return f"is {value!r}; it must be a list."
-    # A class that is made right there has its own name.
-    if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
-        module = "fields." if value.__module__ == fields.__name__ else ""
-        return f"is a class; write {module}{value.__name__}()."
-    if isinstance(value, str | list | tuple) and name not in _OPTIONS:
-        hint = suggest(name, _OPTIONS, likeness=_SURELY)
-        return f"is nothing that a type has.{hint}" if hint else ""
-    return ""
-
-
 def _not_shown(target: ObjectType, selection: Selection) -> str | None:
     """What a selection names that an embedded object has not, or has no fields of."""
     for name in (*selection.added, *selection.removed):
@@ -436,11 +248,3 @@ def _not_shown(target: ObjectType, selection: Selection) -> str | None:
             if wrong:
                 return wrong
     return None
-
-
-def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and name.isidentifier()
-
-
-def _mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> DeclarationError:
-    return DeclarationError(f"{declared.content_class.__name__}.{attribute} {what}.{hint}")

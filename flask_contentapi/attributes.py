@@ -1,0 +1,82 @@
+"""What is wrong with the attributes that types are declared with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from marshmallow import fields
+
+from flask_contentapi.content import ChildObject, Content, Document, Image, Page
+from flask_contentapi.errors import DeclarationError
+from flask_contentapi.hints import suggest
+from flask_contentapi.types import ObjectType
+
+__all__ = ["LISTINGS", "PARAMETERS", "check_attributes", "mistake"]
+
+#: Lists of keys that are shown.
+LISTINGS = (
+    "listing_default_fields",
+    "nested_default_fields",
+    "detail_only_fields",
+    "i18n_default_fields",
+)
+#: What types are declared with as lists, and all they are declared with besides their fields.
+_LISTS = ("api_fields", "search_fields", "meta_fields", "body_fields", "api_filters", *LISTINGS)
+#: How like one of them an attribute is that is all but sure to be meant for it.
+_SURELY = 0.85
+_OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
+#: Names that a type cannot give to a field: keys of records and of answers, derived columns, and
+#: what the classes themselves are made of.
+_RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split()) | {
+    name
+    for base in (Page, Image, Document, ChildObject)
+    for own in base.__mro__[:-1]
+    for name, value in {**inspect.get_annotations(own), **vars(own)}.items()
+    if not isinstance(value, fields.Field) and not name.startswith("__")
+}
+#: Query parameters; a shown field of that name could not be filtered by.
+PARAMETERS = frozenset(
+    "limit offset order search search_operator fields type child_of ancestor_of descendant_of "
+    "site locale translation_of format html_path _".split()
+)
+
+
+def mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> DeclarationError:
+    """The error that names an attribute of a type.
+
+    :param declared: the type.
+    :param attribute: the attribute.
+    :param what: what is wrong with it, as the rest of a sentence.
+    :param hint: a sentence that follows, after a blank.
+    """
+    return DeclarationError(f"{declared.content_class.__name__}.{attribute} {what}.{hint}")
+
+
+def check_attributes(content_class: type[Content]) -> None:
+    """Refuses attributes that cannot be meant as they stand.
+
+    :raises DeclarationError: naming the first one.
+    """
+    for base in content_class.__mro__:
+        for name, value in vars(base).items():
+            wrong = _wrong_attribute(name, value)
+            if wrong:
+                raise DeclarationError(f"{content_class.__name__}.{name} {wrong}")
+
+
+def _wrong_attribute(name: str, value: Any) -> str:
+    """What is wrong with an attribute of a class, and what would be right; "" if nothing."""
+    if isinstance(value, fields.Field):
+        return "is a name that the API uses itself; take another." if name in _RESERVED else ""
+    if name in _LISTS and (isinstance(value, str) or not isinstance(value, Iterable)):
+        return f"is {value!r}; it must be a list."
+    # A class that is made right there has its own name.
+    if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
+        module = "fields." if value.__module__ == fields.__name__ else ""
+        return f"is a class; write {module}{value.__name__}()."
+    if isinstance(value, str | list | tuple) and name not in _OPTIONS:
+        hint = suggest(name, _OPTIONS, likeness=_SURELY)
+        return f"is nothing that a type has.{hint}" if hint else ""
+    return ""
