@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 from flask import Flask
 
 from flask_contentapi import ConfigurationError, ContentAPI
+from flask_contentapi.settings import Settings
+from flask_contentapi.state import State
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI
@@ -25,6 +28,12 @@ CONTENT: dict[str, list[Any]] = {
     "images": [image(1), image(2, file="https://cdn.example/2.png")],
     "documents": [document(1)],
 }
+
+
+@pytest.mark.parametrize("part", [Settings, State])
+def test_every_part_of_an_instance_is_explained(part: Any) -> None:
+    names = [field.name for field in dataclasses.fields(part)]
+    assert [name for name in names if f":param {name}:" not in part.__doc__] == []
 
 
 def configured(make_api: MakeAPI, **settings: Any) -> API:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -623,6 +624,13 @@ class StartsWithContent(ListBackend):
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         super().open(registry, debug=debug, logs=logs)
         self.load({"people": [{"id": 7, "name": "Eve"}]})
+
+
+@caught_by("test_opening_logs_nothing_where_a_command_says_it")
+class LogsWhatACommandSays(ListBackend):
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
+        super().open(registry, debug=debug, logs=logs)
+        logging.getLogger("shelf").warning("There is nothing on the shelf.")
 
 
 @caught_by("test_dump_is_lossless")

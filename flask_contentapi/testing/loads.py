@@ -254,6 +254,14 @@ class LoadTests(Kit):
         backend.reload()
         assert _state(backend) == before
 
+    def test_opening_logs_nothing_where_a_command_says_it(
+        self, sample: Backend, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        other = self.reopen(sample)
+        other.open(Registry(TYPES), logs=False)
+        other.close()
+        assert caplog.messages == []
+
     def test_loaded_content_outlives_a_persistent_backend(self) -> None:
         with self.opened(SMALL) as first:
             before = _state(first)
