@@ -124,6 +124,14 @@ def test_no_lifetime_goes_beyond_the_next_moment(kept: Timed, seconds: float, sa
     assert {kept.said(path, seconds) for path in PATHS if path != "pages/3/"} == {said}
 
 
+@pytest.mark.parametrize("column", ["go_live_at", "expires_at"])
+def test_what_drafts_are_to_become_does_not_count(make_api: MakeAPI, column: str) -> None:
+    soon = (NOW + timedelta(seconds=BEGINS)).isoformat()
+    content = {"sites": [site(1)], "pages": [page(1), page(2, 1, live=False, **{column: soon})]}
+    timed = Timed(make_api, content, **{AGE: 1000})
+    assert timed.said("pages/") == "public, max-age=1000"
+
+
 def test_content_that_time_does_not_change_is_kept_for_good(make_api: MakeAPI) -> None:
     content = {"pages": [page(1), page(2, 1, first_published_at="2026-06-01T00:01:00Z")]}
     assert Timed(make_api, content, **{AGE: 10**6}).said("pages/") == "public, max-age=1000000"

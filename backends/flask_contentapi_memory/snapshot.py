@@ -62,8 +62,9 @@ class Snapshot(Reader):
     def _find_turns(self) -> list[datetime]:
         """The moments at which time changes what is visible."""
         shelf = self.shelves["pages"]
-        start, end = shelf.getter("go_live_at", None), shelf.getter("expires_at", None)
-        moments = {moment for row in shelf.rows for moment in (start(row), end(row))}
+        live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
+        rows = filter(live, shelf.rows)
+        moments = {moment for row in rows for moment in (start(row), end(row))}
         return sorted(moment for moment in moments if moment is not None)
 
     def next_change(self, moment: datetime) -> datetime | None:

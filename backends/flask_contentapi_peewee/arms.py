@@ -180,11 +180,13 @@ class Arm:
 
     def _visible(self) -> dict[str, Clause]:
         live = self._values(self.base, ["live"])["live"]
-        start = peewee.Case(None, [(live, self._moment("go_live_at", ALWAYS, NEVER))], NEVER)
-        until = self._moment("expires_at", NEVER, ALWAYS)
+        moments = {
+            "visible_from_": self._moment("go_live_at", ALWAYS, NEVER),
+            "visible_until_": self._moment("expires_at", NEVER, ALWAYS),
+        }
         return {
-            "visible_from_": self._convert.typed("integer", start),
-            "visible_until_": self._convert.typed("integer", until),
+            name: self._convert.typed("integer", peewee.Case(None, [(live, moment)], NEVER))
+            for name, moment in moments.items()
         }
 
     def _moment(self, column: str, none: int, unread: int) -> Clause:

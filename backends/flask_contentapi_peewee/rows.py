@@ -57,18 +57,27 @@ def _derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
 
     :param page: its stored values.
     """
-    start, stop = page["go_live_at"], page["expires_at"]
+    start, until = _visible(page)
     return {
         "path_": branch.path,
         "url_path": branch.url_path,
         "url_hash_": md5(branch.url_path),
         "access_": branch.access,
-        "visible_from_": (ALWAYS if start is None else microseconds(start))
-        if page["live"]
-        else NEVER,
-        "visible_until_": NEVER if stop is None else microseconds(stop),
+        "visible_from_": start,
+        "visible_until_": until,
         "is_restricted_": bool(page["restriction"]),
     }
+
+
+def _visible(page: Mapping[str, Any]) -> tuple[int, int]:
+    """From when on a page is visible, and until when; time does not change one that is not live."""
+    if not page["live"]:
+        return NEVER, NEVER
+    start, stop = page["go_live_at"], page["expires_at"]
+    return (
+        ALWAYS if start is None else microseconds(start),
+        NEVER if stop is None else microseconds(stop),
+    )
 
 
 def stored_values(
