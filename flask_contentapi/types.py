@@ -63,6 +63,12 @@ class Column:
         if value is None:
             return self.default()
         stored = self.kind.read(value)
+        if self._is_checked:
+            self._check(value, stored)
+        return stored
+
+    def _check(self, value: Any, stored: Any) -> None:
+        """Raises what the field says against a value, if it does."""
         try:
             if self.is_plain:
                 for validator in self.field.validators:
@@ -71,7 +77,11 @@ class Column:
                 self.field.deserialize(value)
         except ValidationError as error:
             raise ValueError(_sentence(error.messages)) from None
-        return stored
+
+    @cached_property
+    def _is_checked(self) -> bool:
+        """Whether the field says more of its values than their kind does."""
+        return bool(self.field.validators) or not self.is_plain
 
     def to_python(self, stored: Any) -> Any:
         """A stored value as the field makes it available to Python."""
