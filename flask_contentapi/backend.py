@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar
@@ -280,13 +281,31 @@ def find_backend(text: str, root: Path) -> Backend:
         wrong = f"There is no backend {name!r}.{suggest(name, found)}"
         wrong = wrong if name else "The name of the backend is empty."
         raise ConfigurationError(f"{wrong} Installed are {', '.join(sorted(found))}.")
+    return _load(found[name]).from_address(address, root)
+
+
+def _load(point: EntryPoint) -> type[Backend]:
+    """The class that an entry point names.
+
+    :raises ConfigurationError: if it names none, or what that needs is not installed.
+    """
+    named = f"The entry point {point.name} = {point.value} in {ENTRY_POINTS} names"
     try:
-        backend_class: type[Backend] = found[name].load()
+        # Apart from the class, so that mistakes inside the module are seen as what they are.
+        import_module(point.module)
     except ImportError as error:
+        if error.name and f"{point.module}.".startswith(f"{error.name}."):
+            raise ConfigurationError(f"{named} a module that is not there.") from error
         raise ConfigurationError(
-            f"What the backend {name!r} needs is not installed: {error}.{_remedy(found[name])}"
+            f"What the backend {point.name!r} needs is not installed: {error}.{_remedy(point)}"
         ) from error
-    return backend_class.from_address(address, root)
+    try:
+        backend_class = point.load()
+    except AttributeError as error:
+        raise ConfigurationError(f"{named} a class that the module does not have.") from error
+    if not isinstance(backend_class, type) or not issubclass(backend_class, Backend):
+        raise ConfigurationError(f"{named} what is no subclass of Backend.")
+    return backend_class
 
 
 def _remedy(point: EntryPoint) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from configparser import ConfigParser
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import Mock
 
@@ -82,6 +84,33 @@ def test_what_is_no_backend_stops_the_start(backend: Any, said: str) -> None:
         ContentAPI(Flask("site"), backend=backend)
     with pytest.raises(ConfigurationError, match=said):
         ContentAPI().init_app(Flask("site"), backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ("no_such_shelf:ShelfBackend", "a module that is not there"),
+        ("json.no_such_shelf:ShelfBackend", "a module that is not there"),
+        ("json:ShelfBackend", "a class that the module does not have"),
+        ("json:loads", "what is no subclass of Backend"),
+        ("json:JSONDecoder", "what is no subclass of Backend"),
+    ],
+)
+def test_an_entry_point_of_no_backend_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, wrong: str
+) -> None:
+    install(tmp_path / "shelf-1.dist-info", f"shelf = {value}")
+    monkeypatch.syspath_prepend(tmp_path)
+    said = f"The entry point shelf = {value} in flask_contentapi.backends names {wrong}."
+    with pytest.raises(ConfigurationError, match=f"^backend: {re.escape(said)}$"):
+        ContentAPI(Flask("site"), backend="shelf")
+
+
+def install(folder: Path, entry_point: str) -> None:
+    """Makes what an installed package with an entry point for a backend looks like."""
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text(f"[flask_contentapi.backends]\n{entry_point}\n")
 
 
 @pytest.mark.parametrize("types", [Page, "blog.Page", None])
