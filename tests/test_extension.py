@@ -113,6 +113,14 @@ def install(folder: Path, entry_point: str) -> None:
     (folder / "entry_points.txt").write_text(f"[flask_contentapi.backends]\n{entry_point}\n")
 
 
+def test_where_nothing_can_be_written_there_is_told_what_to_do_instead(tmp_path: Path) -> None:
+    for address in ("memory", f"jsonfiles:{tmp_path}"):
+        app = Flask("site")
+        api = ContentAPI(app, backend=address)
+        with app.app_context(), pytest.raises(NotImplementedError, match=r"use load\(\)"):
+            api.backend.write()
+
+
 @pytest.mark.parametrize("types", [Page, "blog.Page", None])
 def test_types_that_are_in_no_list_stop_the_start(types: Any) -> None:
     with pytest.raises(DeclarationError, match=r"must be a list of classes, as \[HomePage\]"):
