@@ -1,7 +1,7 @@
 """Windfall, a community orchard: a small site whose every page is made from the JSON API.
 
 Run it with ``python3 demo``. The content is in ``content/``, what it is made of in
-:mod:`demo.types`, and what turns it into HTML in :mod:`demo.site` and ``templates/``.
+:mod:`demo.models`, and what turns it into HTML in :mod:`demo.website` and ``templates/``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 from flask import Flask
 
-from demo import members, site
+from demo import members, website
 from demo.languages import LANGUAGES, LanguageInPath
-from demo.types import TYPES
+from demo.models import TYPES
 from flask_contentapi import ContentAPI
 
 __all__ = ["create_app"]
@@ -37,6 +37,6 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
 
     ContentAPI(app, types=TYPES, can_view=members.can_view, page_urls=LanguageInPath())
     for language in LANGUAGES.values():
-        app.register_blueprint(site.pages, name=language.code, url_prefix=language.prefix)
-    app.register_blueprint(site.files)
+        app.register_blueprint(website.pages, name=language.code, url_prefix=language.prefix)
+    app.register_blueprint(website.files)
     return app

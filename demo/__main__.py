@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+#: What names the backend in the environment.
+_BACKEND = "FLASK_CMSAPI_BACKEND"
 
 
 def main() -> int:
@@ -26,7 +28,7 @@ def main() -> int:
     environment = runpy.run_path(str(HERE / "environment.py"))["environment"]
     (HERE / "instance").mkdir(exist_ok=True)
     command = [str(environment("demo")), "-m", "flask", "--app", "demo"]
-    named = {"FLASK_CMSAPI_BACKEND": backend} if backend else {}
+    named = {_BACKEND: backend} if backend else {}
     given: dict[str, Any] = {"cwd": HERE.parent, "env": {**os.environ, **named}}
 
     def contentapi(*arguments: str) -> bytes:
@@ -44,7 +46,9 @@ def main() -> int:
         contentapi("load", "jsonfiles:content")
     port = _free_port()
     print(f"\nThe demo is at http://127.0.0.1:{port}/ and its API at", end=" ")
-    print(f"http://127.0.0.1:{port}/api/v2/pages/\nControl-C ends it.\n", flush=True)
+    print(f"http://127.0.0.1:{port}/api/v2/pages/")
+    print(f"Its content is in {backend or given['env'].get(_BACKEND, 'an SQLite file')}.", end=" ")
+    print("Control-C ends it.\n", flush=True)
     return _serve([*command, "run", "--port", str(port)], given)
 
 

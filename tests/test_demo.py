@@ -24,7 +24,7 @@ from werkzeug.test import TestResponse
 import demo
 from demo import create_app, members
 from demo.languages import LANGUAGES
-from demo.types import TYPES
+from demo.models import TYPES
 from flask_contentapi import Page
 from flask_contentapi_memory import MemoryBackend
 from tests.clones import copy_demo
@@ -446,7 +446,7 @@ def test_demo_is_made_fit_by_the_command_that_it_names(tmp_path: Path) -> None:
     flask = [sys.executable, "-m", "flask", "--app", "demo", "contentapi"]
     (tmp_path / "demo" / "instance").mkdir()
     subprocess.check_call([*flask, "init-db"], cwd=tmp_path)
-    types = tmp_path / "demo" / "types.py"
+    types = tmp_path / "demo" / "models.py"
     types.write_text(
         f"{types.read_text()}class NewPage(Page): text = fields.String()\nTYPES.append(NewPage)\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from functools import cache
 
@@ -55,3 +56,9 @@ def taken_by(module: str) -> Iterator[tuple[str, str]]:
 def test_only_what_is_offered_is_taken(module: str) -> None:
     taken = [(other, name) for other, name in taken_by(module) if name not in offered_by(other)]
     assert taken == []
+
+
+@pytest.mark.parametrize("folder", ["demo", "tests", "bench"])
+def test_what_runs_as_a_folder_hides_nothing_of_python(folder: str) -> None:
+    names = {path.stem for path in (ROOT / folder).iterdir()}
+    assert not names & sys.stdlib_module_names
