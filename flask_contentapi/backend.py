@@ -218,18 +218,6 @@ class Backend(ABC):
         :raises RuntimeError: if :meth:`dump` of the same storage is under way in this thread.
         """
 
-    def write(self) -> AbstractContextManager[Any]:
-        """Changes the content object by object, where the backend is a database.
-
-        No backend needs it: the core and the commands never call it.
-
-        :raises NotImplementedError: if the backend has no such way.
-        """
-        raise NotImplementedError(
-            "Only databases can be changed with write(); use load(), put() and delete() of a "
-            "MemoryBackend, or edit the JSON files and reload them."
-        )
-
     def lost_by_loading(self) -> str:
         """What :meth:`load` would take away besides the content, in a sentence; "" if nothing.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from configparser import ConfigParser
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +18,7 @@ from werkzeug.exceptions import HTTPException
 
 from flask_contentapi import (
     APIField,
+    Backend,
     BackendUnavailable,
     ConfigurationError,
     ContentAPI,
@@ -26,6 +27,7 @@ from flask_contentapi import (
     Page,
 )
 from flask_contentapi.sites import Site
+from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
@@ -113,12 +115,20 @@ def install(folder: Path, entry_point: str) -> None:
     (folder / "entry_points.txt").write_text(f"[flask_contentapi.backends]\n{entry_point}\n")
 
 
-def test_where_nothing_can_be_written_there_is_told_what_to_do_instead(tmp_path: Path) -> None:
-    for address in ("memory", f"jsonfiles:{tmp_path}"):
-        app = Flask("site")
-        api = ContentAPI(app, backend=address)
-        with app.app_context(), pytest.raises(NotImplementedError, match=r"use load\(\)"):
-            api.backend.write()
+@pytest.mark.parametrize(
+    ("make", "instead"),
+    [
+        (lambda _: MemoryBackend(), "use load(), put() or delete()."),
+        (JSONFilesBackend, "use load(), or edit the files and reload them."),
+    ],
+)
+def test_writing_to_what_is_no_database_tells_what_to_do_instead(
+    tmp_path: Path, make: Callable[[Path], Backend], instead: str
+) -> None:
+    api = ContentAPI(app := Flask("site"), backend=make(tmp_path))
+    with app.app_context(), pytest.raises(NotImplementedError) as raised:
+        api.backend.write()  # type: ignore[attr-defined]
+    assert str(raised.value) == f"Only databases can be changed with write(); {instead}"
 
 
 @pytest.mark.parametrize("types", [Page, "blog.Page", None])

@@ -43,6 +43,8 @@ class JSONFilesBackend(SnapshotBackend):
     :param clock: gives the time in seconds.
     """
 
+    instead_of_writing = "use load(), or edit the files and reload them"
+
     def __init__(
         self,
         folder: str | os.PathLike[str],

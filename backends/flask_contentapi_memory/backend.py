@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import orjson
 
@@ -33,9 +33,13 @@ class SnapshotBackend(Backend):
     Its subclasses, and nobody else, call :meth:`begin` when they are opened, and :meth:`serve` with
     the first content and with each that takes its place.
 
+    :cvar instead_of_writing: how the content is changed, as that is told to whoever wants to
+        write it.
     :ivar changing: a lock for subclasses, held from where they look at what they are going to
         change until it is served; who reads needs none.
     """
+
+    instead_of_writing: ClassVar[str] = "use load()"
 
     def __init__(self) -> None:
         self.changing = threading.Lock()
@@ -78,6 +82,15 @@ class SnapshotBackend(Backend):
             if before is not None and content_changed.receivers:
                 content_changed.send(self, tags=changed_tags(before.library, library))
 
+    def write(self) -> NoReturn:
+        """Refuses what only databases do, and says what to do instead.
+
+        :raises NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            f"Only databases can be changed with write(); {self.instead_of_writing}."
+        )
+
     def dump(self) -> Iterator[tuple[str, Any]]:
         return self.snapshot.library.dump()
 
@@ -92,6 +105,7 @@ class MemoryBackend(SnapshotBackend):
     """
 
     persistent = False
+    instead_of_writing = "use load(), put() or delete()"
 
     def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
         super().__init__()
