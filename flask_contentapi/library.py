@@ -23,7 +23,7 @@ from flask_contentapi.tables import Restriction, Restrictions, Table, place_of
 from flask_contentapi.trees import grow
 from flask_contentapi.types import Endpoint
 
-__all__ = ["Library", "read_library", "revise_library", "undeclared"]
+__all__ = ["Library", "read_library", "require_mapping", "revise_library", "undeclared"]
 
 Content = Mapping[str, Iterable[Any]]
 
@@ -97,6 +97,7 @@ def read_library(
     :param logs: whether types that are not declared are logged.
     :raises ContentError: with every problem found.
     """
+    require_mapping(content)
     reader = RecordReader(registry, logs=logs)
     content = _sections(content, registry, reader)
     collections = read_collections(content.get("collections", ()), reader)
@@ -107,6 +108,16 @@ def read_library(
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
     sites = [*map(reader.site, count(), content.get("sites", ()))]
     return _assemble(tables, locales, sites, collections, reader)
+
+
+def require_mapping(content: Any) -> None:
+    """Refuses content that has no sections.
+
+    :raises ContentError: if it is no mapping.
+    """
+    if not isinstance(content, Mapping):
+        why = "the content must be a mapping with a list for each section, as {'pages': [...]}"
+        raise ContentError([Problem("", "", why)])
 
 
 def revise_library(

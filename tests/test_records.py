@@ -57,6 +57,17 @@ GOOD: Content = {
     ],
 }
 
+
+@pytest.mark.parametrize("content", [[], [plain(1)], "pages", 5])
+def test_content_without_sections_is_refused(make_app: MakeApp, content: Any) -> None:
+    said = r"^the content must be a mapping with a list for each section, as {'pages': \[...\]}$"
+    app = make_app({})
+    with app.app_context(), pytest.raises(ContentError, match=said):
+        app.extensions["contentapi"]["contentapi"].backend.load(content)
+    with pytest.raises(ContentError, match=said):
+        ContentAPI(Flask("site"), backend=MemoryBackend(content))
+
+
 #: For each kind of broken record what is changed in good content, and the problem it makes.
 BROKEN: dict[str, tuple[Content, tuple[str, str]]] = {
     "a page without an id": ({"pages": [{"id": None}]}, ("pages[3]", "id")),

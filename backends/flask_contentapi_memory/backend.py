@@ -109,7 +109,7 @@ class MemoryBackend(SnapshotBackend):
 
     def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
         super().__init__()
-        self._content = content or {}
+        self._content = {} if content is None else content
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         self.begin(registry)

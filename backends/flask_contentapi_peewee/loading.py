@@ -9,7 +9,7 @@ from typing import Any
 import peewee
 
 from flask_contentapi.errors import ContentError
-from flask_contentapi.library import Library, read_library
+from flask_contentapi.library import Library, read_library, require_mapping
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
@@ -38,6 +38,7 @@ def load(
     :param foreign: as :attr:`Tables.foreign`.
     :raises ContentError: with every problem that the records have.
     """
+    require_mapping(content)
     again = _Again(content)
     outline = read_library(again, registry, outline=True)
     _refuse_foreign(outline, foreign)
