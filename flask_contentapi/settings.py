@@ -209,6 +209,8 @@ def _text(value: Any) -> str:
 
 
 def _boolean(value: Any) -> bool:
+    if isinstance(value, str):
+        raise ValueError("True or False, not a text; in environment variables write true or false")
     if not isinstance(value, bool):
         raise ValueError("True or False")
     return value

@@ -96,6 +96,23 @@ def test_wrong_settings_are_refused_by_name(key: str, value: Any) -> None:
     assert message.startswith(f"{key} is {value!r}")
 
 
+@pytest.mark.parametrize("key", ["CMSAPI_SEARCH_ENABLED", "CMS_I18N_ENABLED"])
+def test_switches_in_the_environment_are_shown_as_they_are_written(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{key} is 'False'; .* write true or false\.$"):
+        ContentAPI(from_environment(monkeypatch, key, "False"))
+    ContentAPI(from_environment(monkeypatch, key, "false"))
+
+
+def from_environment(monkeypatch: pytest.MonkeyPatch, key: str, text: str) -> Flask:
+    """An application with a setting from an environment variable."""
+    monkeypatch.setenv(f"FLASK_{key}", text)
+    app = Flask("site")
+    app.config.from_prefixed_env()
+    return app
+
+
 @pytest.mark.parametrize("address", ["", "nowhere", ":x", "nowhere:secret", "memory:secret"])
 def test_addresses_of_no_backend_are_refused(address: str) -> None:
     assert refused(CMSAPI_BACKEND=address).startswith("CMSAPI_BACKEND: ")
