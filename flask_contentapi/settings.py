@@ -202,7 +202,12 @@ def _header(value: Any) -> str | None:
     return header
 
 
-def _text(value: Any) -> str:
+def _release(value: Any) -> str:
+    # Flask makes numbers of texts in the environment that look like some, as commits can.
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float):
+        raise ValueError("a text; in environment variables put it in double quotes, as '\"1e5\"'")
     if not isinstance(value, str):
         raise ValueError("a text")
     return value
@@ -238,7 +243,7 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none),
     "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds),
     "CACHE_TAG_HEADER": ("cache_tag_header", _header),
-    "RELEASE": ("release", _text),
+    "RELEASE": ("release", _release),
 }
 #: The same names, with that of the setting that the extension reads.
 _NAMES = (*_SETTINGS, "BACKEND")

@@ -88,7 +88,7 @@ def test_answers_are_kept_as_long_as_the_settings_and_time_allow(
     [
         *((AGE, -1), (AGE, 1.5), (AGE, "60"), (AGE, True)),
         *((STALE, -1), (STALE, None), (STALE, "0")),
-        *((TAGS, "X-Tags"), (TAGS, "cache-tag"), (TAGS, True), ("CMSAPI_RELEASE", 1)),
+        *((TAGS, "X-Tags"), (TAGS, "cache-tag"), (TAGS, True), ("CMSAPI_RELEASE", True)),
     ],
 )
 def test_settings_that_say_nothing_are_refused(make_api: MakeAPI, key: str, value: Any) -> None:

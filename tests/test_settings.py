@@ -113,6 +113,23 @@ def from_environment(monkeypatch: pytest.MonkeyPatch, key: str, text: str) -> Fl
     return app
 
 
+@pytest.mark.parametrize("release", ["4031977", '"12e4567"', "3f2a"])
+def test_releases_in_the_environment_may_look_like_numbers(
+    monkeypatch: pytest.MonkeyPatch, release: str
+) -> None:
+    app = from_environment(monkeypatch, "CMSAPI_RELEASE", release)
+    ContentAPI(app)
+    assert app.extensions["contentapi"]["contentapi"].settings.release == release.strip('"')
+
+
+def test_releases_that_were_taken_for_fractions_can_be_quoted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = from_environment(monkeypatch, "CMSAPI_RELEASE", "12e4567")
+    with pytest.raises(ConfigurationError, match=r"CMSAPI_RELEASE is inf; .* in double quotes"):
+        ContentAPI(app)
+
+
 @pytest.mark.parametrize("address", ["", "nowhere", ":x", "nowhere:secret", "memory:secret"])
 def test_addresses_of_no_backend_are_refused(address: str) -> None:
     assert refused(CMSAPI_BACKEND=address).startswith("CMSAPI_BACKEND: ")
