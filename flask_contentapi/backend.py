@@ -294,10 +294,11 @@ def _load(point: EntryPoint) -> type[Backend]:
         # Apart from the class, so that mistakes inside the module are seen as what they are.
         import_module(point.module)
     except ImportError as error:
-        if error.name and f"{point.module}.".startswith(f"{error.name}."):
+        remedy = _remedy(point)
+        if not remedy and f"{point.module}.".startswith(f"{error.name}."):
             raise ConfigurationError(f"{named} a module that is not there.") from error
         raise ConfigurationError(
-            f"What the backend {point.name!r} needs is not installed: {error}.{_remedy(point)}"
+            f"What the backend {point.name!r} needs is not installed: {error}.{remedy}"
         ) from error
     try:
         backend_class = point.load()
