@@ -203,7 +203,7 @@ def test_the_same_request_is_answered_the_same(app: Flask, query: str) -> None:
     assert (first[0], first[2]) == (second[0], second[2])
 
 
-MANY = 120
+MANY = 130
 NUMBERS = {f"n{n}": fields.Integer() for n in range(MANY)}
 RELATIONS = {f"image{n}": Related("images") for n in range(MANY)}
 #: A type with more fields than anybody should need.
@@ -233,6 +233,12 @@ def wide(make_api: MakeAPI) -> API:
 def test_filters_may_be_many(wide: API, field: str) -> None:
     query = "&".join(map(field.format, range(MANY)))
     assert wide.ids(f"pages/?type=hostile.Wide&fields=_,id&{query}") == [2]
+
+
+def test_details_may_have_many_fields(wide: API) -> None:
+    shown = wide.json("pages/2/")
+    assert {name: shown[name] for name in NUMBERS} == {n: int(n[1:]) for n in NUMBERS}
+    assert wide.json("pages/1/")["title"]
 
 
 def test_order_may_be_by_many_fields(wide: API) -> None:

@@ -97,9 +97,14 @@ _READERS: dict[str, Callable[[StoredField], Callable[[Any], Any]]] = {
 
 
 def read_array(text: str) -> list[Any]:
-    """A JSON array that the database has made, perhaps of texts that are not UTF-8."""
+    """A JSON array that the database has made, perhaps of texts that are not UTF-8.
+
+    What stands in columns is never an array itself: where there are arrays they are its parts.
+    """
     try:
         array: list[Any] = orjson.loads(text)
     except orjson.JSONDecodeError:
         array = json.loads(text)
+    if array and isinstance(array[0], list):
+        return [entry for part in array for entry in part]
     return array

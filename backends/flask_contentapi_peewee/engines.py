@@ -23,6 +23,9 @@ __all__ = ["INDEXED", "Engine", "Words"]
 #: How many characters of a text an index has where it cannot have all.
 INDEXED = 190
 
+#: How many entries the databases make an array of.
+MOST_ENTRIES = 90
+
 #: An object's words: its id, the tokens of its title, and those of the rest.
 Words = tuple[int, Sequence[str], Sequence[str]]
 
@@ -156,9 +159,23 @@ class Engine(ABC):
         """What to order by for a column: missing values first ascending, last descending."""
         return [field.desc() if descending else field.asc()]
 
-    @abstractmethod
     def array(self, fields: Sequence[StoredField]) -> Clause:
-        """Columns of a row as a JSON array; where numbers would lose digits, they are texts."""
+        """Columns of a row as a JSON array, or many as an array of such.
+
+        Where numbers would lose digits, they are texts.
+        """
+        entries = [self.entry(field) for field in fields]
+        starts = range(0, len(entries), MOST_ENTRIES)
+        parts = [self.json_array(*entries[start : start + MOST_ENTRIES]) for start in starts]
+        return parts[0] if len(parts) == 1 else self.json_array(*parts)
+
+    @abstractmethod
+    def json_array(self, *entries: Clause) -> Clause:
+        """Values as a JSON array."""
+
+    def entry(self, field: StoredField) -> Clause:
+        """A column as it goes into a JSON array."""
+        return field
 
     def drop_table(self, table: str) -> None:
         """Takes a table away, if it is there."""

@@ -135,9 +135,11 @@ class MariaDB(Engine):
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
         return [f"ANALYZE TABLE {', '.join(tables)}"]
 
-    def array(self, fields: Sequence[StoredField]) -> Clause:
-        decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
-        return fn.JSON_ARRAY(*(f.cast("CHAR") if f in decimals else f for f in fields))
+    def json_array(self, *entries: Clause) -> Clause:
+        return fn.JSON_ARRAY(*entries)
+
+    def entry(self, field: StoredField) -> Clause:
+        return field.cast("CHAR") if isinstance(field.kind, kinds.Decimal) else field
 
     def create_words(self, table: str) -> None:
         text = "LONGTEXT CHARACTER SET ascii NOT NULL"

@@ -152,9 +152,13 @@ class PostgreSQL(Engine):
         return [key.asc(nulls="FIRST") for key in keys]
 
     def array(self, fields: Sequence[StoredField]) -> Clause:
-        decimals = {field for field in fields if isinstance(field.kind, kinds.Decimal)}
-        entries = (f.cast("text") if f in decimals else f for f in fields)
-        return fn.json_build_array(*entries).cast("text")
+        return super().array(fields).cast("text")
+
+    def json_array(self, *entries: Clause) -> Clause:
+        return fn.json_build_array(*entries)
+
+    def entry(self, field: StoredField) -> Clause:
+        return field.cast("text") if isinstance(field.kind, kinds.Decimal) else field
 
     def create_words(self, table: str) -> None:
         name, index = self.quoted(table), self._words_index(table)

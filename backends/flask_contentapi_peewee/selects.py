@@ -22,7 +22,7 @@ from flask_contentapi_peewee.words import token, tokens
 __all__ = ["Select"]
 
 
-#: For how many tags a database can look at each by itself.
+#: For how many tags of a request a database can look at each by itself.
 FEW_TAGS = 8
 #: What pages are to one that they are below.
 _BELOW = frozenset(("child_of", "descendant_of"))
@@ -349,7 +349,9 @@ class Select:
         """
         table = next(table for table in self.tables if table.has(column)).many[column]
         identity, tag = table.fields["id"], table.fields["tag"]
-        singly, together = range(min(arity, FEW_TAGS)), range(FEW_TAGS, arity)
+        before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
+        few = min(arity, max(FEW_TAGS - before, 0))
+        singly, together = range(few), range(few, arity)
         for places in [*([place] for place in singly), *filter(None, [together])]:
             found = table.model.select(identity).where(self._one_of(number, tag, places))
             if len(places) > 1:

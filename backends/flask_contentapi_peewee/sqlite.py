@@ -251,10 +251,12 @@ class SQLite(Engine):
         self.drop_table(table)
         self.create_words(table)
 
-    def array(self, fields: Sequence[StoredField]) -> Clause:
+    def json_array(self, *entries: Clause) -> Clause:
+        return fn.json_array(*entries)
+
+    def entry(self, field: StoredField) -> Clause:
         # JSON itself has no more than 15 digits of a number.
-        floats = {field for field in fields if isinstance(field.kind, kinds.Float)}
-        return fn.json_array(*(_digits(f) if f in floats else _plain(f) for f in fields))
+        return _digits(field) if isinstance(field.kind, kinds.Float) else _plain(field)
 
     def create_words(self, table: str) -> None:
         self.database.execute_sql(
