@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import click
 from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
-from flask_contentapi.backend import Backend, find_backend, installed_backends
+from flask_contentapi.backend import Backend, ContentChanged, find_backend, installed_backends
 from flask_contentapi.dumps import ENDINGS, Record, read_json, read_lines, write, write_file
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.registry import SECTIONS
@@ -83,7 +83,9 @@ def check(state: State) -> None:
     configuration where they make it unusable, are reported by every command.
     """
     problems = [*_misconfigured(state), *map(str, state.backend.check())]
-    for line in (*problems, *(f"Note: {note}" for note in state.backend.notes())):
+    # Content with problems may be none that can be read.
+    notes = [*(() if problems else _unanswered(state.backend)), *state.backend.notes()]
+    for line in (*problems, *(f"Note: {note}" for note in notes)):
         click.echo(line)
     if problems:
         click.echo(f"{_problems(len(problems))} found.")
@@ -93,6 +95,16 @@ def check(state: State) -> None:
 
 def _problems(number: int) -> str:
     return f"{number} problem{'s' * (number > 1)}"
+
+
+def _unanswered(backend: Backend) -> Iterator[str]:
+    """That requests to other hosts than the sites' are refused, if they are."""
+    with suppress(ContentChanged), backend.reader() as reader:
+        if not any(site.is_default for site in reader.sites):
+            yield (
+                "No site is the default, so that lists of pages are refused at all hosts but those "
+                "of the sites. Give one is_default."
+            )
 
 
 def _misconfigured(state: State) -> Iterator[str]:

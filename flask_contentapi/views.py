@@ -121,7 +121,9 @@ class Visit:
             reader.sites, asked.scheme, host, asked.root_path, site
         )
         if known is None and endpoint.tree:
-            raise NotFound(f"No site answers to {host}.")
+            raise NotFound(
+                f"No site answers to {host}. A site can be named with site=, or be the default."
+            )
         self.endpoint = endpoint
         self.viewer = viewer
         self.site = known or Site("", homes=())

@@ -137,6 +137,13 @@ def test_of_sites_with_one_home_the_default_one_is_named(make_api: MakeAPI) -> N
     assert own["detail_url"] == "http://a.example/api/v2/pages/3/"
 
 
+def test_hosts_without_a_site_are_told_how_there_can_be_one(make_api: MakeAPI) -> None:
+    api = make_api({"sites": [site(1, "localhost")], "pages": [page(1)]}).at("127.0.0.1:5000")
+    said = "No site answers to 127.0.0.1:5000. A site can be named with site=, or be the default."
+    assert api.refusal("pages/", 404) == said
+    assert api.ids("pages/?site=localhost") == [1]
+
+
 def test_slugs_are_percent_encoded(harbour: API) -> None:
     items = harbour.at("harbour.example").items("pages/?child_of=2")
     assert [

@@ -15,7 +15,8 @@ from marshmallow import fields
 from flask_contentapi import ConfigurationError, ContentAPI, Page
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
-from tests.samples import image, plain
+from tests.samples import image, page, plain, site
+from tests.sites import make_site
 from tests.stores import BACKENDS, fresh_address
 
 #: For what is loaded by a command; what is kept in memory alone would be gone after it.
@@ -70,6 +71,19 @@ def test_check_misses_no_backend_that_is_named_or_given() -> None:
     ContentAPI(named)
     ContentAPI(given, backend=MemoryBackend({}))
     assert run(named, "check") == run(given, "check") == "Everything is in order.\n"
+
+
+def test_check_notes_that_no_site_is_the_default(backend: str) -> None:
+    app = make_site(backend, {"pages": [page(1)], "sites": [site(1)]})
+    said = run(app, "check")
+    assert said.startswith("Note: No site is the default, so that lists of pages are refused at")
+    assert said.endswith("Everything is in order.\n")
+
+
+@pytest.mark.parametrize("sites", [[], [site(1, is_default=True), site(2, "b.example")]])
+def test_check_notes_nothing_where_every_host_is_answered(backend: str, sites: Any) -> None:
+    app = make_site(backend, {"pages": [page(1), page(2)], "sites": sites})
+    assert run(app, "check") == "Everything is in order.\n"
 
 
 def test_load_names_the_setting_that_is_missing() -> None:
