@@ -287,6 +287,16 @@ def test_an_absolute_folder_is_what_it_is(folder: Folder, tmp_path_factory: Any)
     assert make(f"jsonfiles:{folder.path}", tmp_path_factory.mktemp("root")).ids("images/") == [1]
 
 
+@pytest.mark.parametrize("slashes", ["//", "///"])
+def test_an_address_with_slashes_that_leads_nowhere_is_told_the_right_one(
+    folder: Folder, slashes: str
+) -> None:
+    folder.put("content/images.json", [image(1)])
+    with pytest.raises(ConfigurationError, match="write jsonfiles:content, without slashes"):
+        make(f"jsonfiles:{slashes}content", folder.path)
+    assert make(f"jsonfiles://{folder.path}/content", Path("elsewhere")).ids("images/") == [1]
+
+
 @pytest.mark.parametrize("address", ["jsonfiles", "jsonfiles:"])
 def test_without_a_folder_is_a_mistake(folder: Folder, address: str) -> None:
     with pytest.raises(ConfigurationError, match="needs its folder, as in 'jsonfiles:content'"):

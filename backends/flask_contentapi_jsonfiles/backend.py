@@ -71,7 +71,13 @@ class JSONFilesBackend(SnapshotBackend):
     def from_address(cls, address: str, root: Path) -> Backend:
         if not address:
             raise ConfigurationError("The backend needs its folder, as in 'jsonfiles:content'.")
-        return cls(root / address)
+        folder = root / address
+        if address.startswith("//") and not folder.exists():
+            raise ConfigurationError(
+                f"There is no folder {str(folder)!r}. For one in the application's folder write "
+                f"jsonfiles:{address.lstrip('/')}, without slashes in front."
+            )
+        return cls(folder)
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         if self.folder.is_file():
