@@ -116,9 +116,20 @@ class Registry:
         filled = list(types)
         for declared in filled:
             declared.columns = self._columns(declared)
+        for declared in filled:
+            self._check_inherited(declared)
         for declared in [*filled, *self._children.values()]:
             declared.exports = exports_of(declared)
             declared.searched = tuple(self._searched(declared))
+
+    def _check_inherited(self, declared: ObjectType) -> None:
+        """Refuses a field that stores something else than in a type that this one derives from,
+        whose lists have both."""
+        for above in declared.served_at.types.values():
+            if issubclass(declared.content_class, above.content_class):
+                for name, column in above.columns.items():
+                    if declared.columns[name].stores != column.stores:
+                        raise mistake(declared, name, f"must store what it does in {above.label}")
 
     # Stored fields.
 

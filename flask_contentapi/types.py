@@ -42,6 +42,16 @@ class Column:
         """Whether what a relation points to is shown only in the asked site."""
         return isinstance(self.field, Related) and self.field.within_site
 
+    @property
+    def stores(self) -> object:
+        """What two fields have to have in common whose values stand in one column."""
+        places = getattr(self.kind, "places", None)
+        own = (type(self.field), getattr(self.field, "enum", None))
+        canonical = own if isinstance(self.kind, kinds.Canonical) else None
+        children = self.child and self.child.label
+        target = self.target and self.target.served_at.name
+        return type(self.kind), places, canonical, children, target
+
     def default(self) -> Any:
         """The stored value where a record has none (contract, Records).
 

@@ -195,6 +195,26 @@ def test_built_in_fields_store_the_same_in_every_type(name: str, field: fields.F
     assert mistake(page_with(**{name: field})).startswith(f"News.{name} must store")
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (fields.Integer(), fields.String()),
+        (fields.Decimal(places=2), fields.Decimal(places=0)),
+        (fields.UUID(), fields.IP()),
+        (Related("pages"), Related("images")),
+        (fields.Date(), fields.DateTime()),
+    ],
+)
+def test_derived_types_store_what_those_above_do(
+    first: fields.Field[Any], second: fields.Field[Any]
+) -> None:
+    above = page_with(extra=first)
+    below = type("Local", (above,), {"extra": second})
+    with pytest.raises(DeclarationError, match=r"^Local\.extra must store what it does in "):
+        ContentAPI(Flask("site"), types=[above, below])
+    ContentAPI(Flask("site"), types=[above, type("Local", (above,), {"extra": first})])
+
+
 @pytest.mark.parametrize(("name", "field"), [("tags", fields.List(TEXT)), ("width", TEXT)])
 def test_built_in_fields_of_images_store_the_same(name: str, field: fields.Field[Any]) -> None:
     assert mistake(type("Photo", (Image,), {name: field})).startswith(f"Photo.{name} must store")

@@ -296,6 +296,26 @@ REFUSED = {
 }
 
 
+def refusal(*types: Any) -> str:
+    """The message of the error that types are refused with."""
+    backend = PeeweeBackend.on(peewee.SqliteDatabase(":memory:"))
+    with pytest.raises(DeclarationError) as raised:
+        ContentAPI(Flask("site"), types=types, backend=backend)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["ctid", "x" * 61, "Wind"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_is_no_name_of_a_column_is_refused(name: str, inside: bool) -> None:
+    columns = {"app_label": "app", "wind": fields.String(), name: fields.String()}
+    if not inside:
+        assert f"{name!r}" in refusal(type("Odd", (Page,), columns))
+        return
+    part = type("Part", (ChildObject,), columns)
+    whole = {"app_label": "app", "parts": Children(part)}
+    assert f"{name!r}" in refusal(type("Whole", (Page,), whole))
+
+
 @pytest.mark.parametrize(("types", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_would_have_one_name_is_refused(types: Types, said: str) -> None:
     backend = PeeweeBackend.on(peewee.SqliteDatabase(":memory:"))

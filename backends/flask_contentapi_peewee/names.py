@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from flask_contentapi_peewee.columns import md5
 
-__all__ = ["PREFIX", "aside_name", "index_name", "query_name", "table_name", "words_name"]
+__all__ = [
+    "LONGEST_NAME",
+    "PREFIX",
+    "aside_name",
+    "index_name",
+    "query_name",
+    "table_name",
+    "words_name",
+]
 
 #: In front of the name of every table, so that they can live beside a site's own.
 PREFIX = "contentapi_"

@@ -8,7 +8,7 @@ and of every type that it derives from. Tags and child objects have tables of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.types import Column, Endpoint, ObjectType
 from flask_contentapi_peewee.columns import Clause, StoredField, md5, stored_field
 from flask_contentapi_peewee.engines import Engine
-from flask_contentapi_peewee.names import index_name, table_name, words_name
+from flask_contentapi_peewee.names import LONGEST_NAME, index_name, table_name, words_name
 
 __all__ = [
     "GONE",
@@ -361,6 +361,7 @@ class Maker:
 
     def table(self, name: str, fields: Mapping[str, StoredField]) -> OwnTable:
         """A table with some columns."""
+        _refuse_columns(name, fields)
         meta: dict[str, Any] = {
             "database": self._engine.database,
             "table_name": table_name(name),
@@ -480,6 +481,25 @@ def indexes_of(table: str, column: str) -> set[str]:
     return {index_name(table, f"{column}{about}") for about in ("", "_descending", "_path")}
 
 
+def _refuse_columns(table: str, names: Iterable[str]) -> None:
+    """Refuses names that some databases do not take for columns, or not tell apart."""
+    known: dict[str, str] = {}
+    for name in names:
+        first = known.setdefault(name.lower(), name)
+        if first != name:
+            raise DeclarationError(
+                f"{table} has fields {first!r} and {name!r}, which are the same to some databases; "
+                "rename one of them."
+            )
+        if len(name.encode()) > LONGEST_NAME:
+            raise DeclarationError(
+                f"{table} has a field {name!r}; in databases names have at most {LONGEST_NAME} "
+                "bytes."
+            )
+        if name in _SYSTEM_COLUMNS:
+            raise DeclarationError(f"{table} has a field {name!r}, which databases have already.")
+
+
 def _beside(table: OwnTable, column: Column) -> list[StoredField]:
     """What an index on a column has besides, so that the newest pages of a branch are found
     without a look at those of others."""
@@ -488,6 +508,8 @@ def _beside(table: OwnTable, column: Column) -> list[StoredField]:
     return [table.fields[f"{name}_"] for name in ("path", *_SEEN)]
 
 
+#: What every table of PostgreSQL has.
+_SYSTEM_COLUMNS = frozenset("tableoid xmin cmin xmax cmax ctid".split())
 #: The derived columns that say who sees a page, and when.
 _SEEN = ("access", "visible_from", "visible_until")
 
