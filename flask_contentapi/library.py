@@ -23,7 +23,14 @@ from flask_contentapi.tables import Restriction, Restrictions, Table, place_of
 from flask_contentapi.trees import grow
 from flask_contentapi.types import Endpoint
 
-__all__ = ["Library", "read_library", "require_mapping", "revise_library", "undeclared"]
+__all__ = [
+    "Library",
+    "must_be_list",
+    "read_library",
+    "require_mapping",
+    "revise_library",
+    "undeclared",
+]
 
 Content = Mapping[str, Iterable[Any]]
 
@@ -120,6 +127,13 @@ def require_mapping(content: Any) -> None:
         raise ContentError([Problem("", "", why)])
 
 
+def must_be_list(section: str) -> str:
+    """What is said of a section that is no list."""
+    if section == "locales":
+        return 'must be a list of the codes of languages, as ["en", "fr"]'
+    return "must be a list of records"
+
+
 def revise_library(
     library: Library,
     registry: Registry,
@@ -178,7 +192,7 @@ def _sections(content: Content, registry: Registry, reader: RecordReader) -> Con
             hint = suggest(str(name), known) or f" There are {', '.join(known)}."
             reader.note(place, "", f"there is no such section.{hint}")
         elif isinstance(records, str | Mapping) or not isinstance(records, Iterable):
-            reader.note(place, "", "must be a list of records")
+            reader.note(place, "", must_be_list(name))
         else:
             readable[name] = records
     return readable

@@ -54,6 +54,15 @@ def test_load_says_what_a_section_has_to_be(backend: str, tmp_path: Path, sectio
     assert said == "Error: pages: must be a list of records\n1"
 
 
+@persistent
+@pytest.mark.parametrize("locales", [{"en": "English"}, "en", None])
+def test_load_says_that_languages_are_codes(backend: str, tmp_path: Path, locales: Any) -> None:
+    app = site_at(fresh_address(backend))
+    (tmp_path / "c.json").write_text(json.dumps({"locales": locales}))
+    said = run(app, "load", str(tmp_path / "c.json"), "--yes")
+    assert said.startswith("Error: locales: must be a list of the codes of languages, as [")
+
+
 # What is missing or misspelt in the configuration.
 
 UNSET = "CMSAPI_BACKEND is not set, and no backend is given in Python; so there is no content."

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.jsontext import Lines, Unreadable, in_line
-from flask_contentapi.library import Library, read_library
+from flask_contentapi.library import Library, must_be_list, read_library
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text
@@ -174,7 +174,7 @@ class _Gatherer:
             self._unreadable(file, error)
             return
         if not isinstance(records, list):
-            self._broken(file, "must be a list of records", 1)
+            self._broken(file, must_be_list(section), 1)
             return
         self.reading.content[section] += records
         self.reading.origins[section] += [Origin(file, (n,)) for n in range(len(records))]
