@@ -85,13 +85,25 @@ def parse_json(text: str) -> Any:
             parse_int=_integer,
         )
     except json.JSONDecodeError as error:
-        message = f"is not JSON: {error.msg} (column {error.colno})"
-        raise Unreadable(Fault(error.lineno, message)) from None
+        raise Unreadable(_no_json(text, error)) from None
     except RecursionError:
         raise Unreadable(Fault(0, "is nested too deeply")) from None
     if doubtful:
         raise Unreadable(*_faults(text))
     return value
+
+
+def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
+    """Why a text is no JSON; for a comma too many with its own place, not that of what follows."""
+    # Newer versions of Python stop at the comma, others behind it.
+    stop = error.pos if text[error.pos : error.pos + 1] != "," else error.pos + 1
+    before = text[:stop].rstrip(" \t\n\r")
+    following = text[_skip_space(text, stop) :][:1]
+    why, place = error.msg, error.pos
+    if before.endswith(",") and following in ("}", "]"):
+        why, place = f"there is a comma too many before {following}", len(before) - 1
+    column = place - text.rfind("\n", 0, place)
+    return Fault(Lines(text).at(place), f"is not JSON: {why} (column {column})")
 
 
 def _faults(text: str) -> Iterator[Fault]:

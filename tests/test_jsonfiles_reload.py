@@ -20,9 +20,7 @@ from tests.folders import Folder
 from tests.samples import image, page
 
 BROKEN = '[\n{"id": 1,\n}]'
-PROBLEM = (
-    "images.json, line 3: is not JSON: Expecting property name enclosed in double quotes (column 1)"
-)
+PROBLEM = "images.json, line 2: is not JSON: there is a comma too many before } (column 9)"
 
 
 @pytest.fixture
