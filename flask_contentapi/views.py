@@ -352,7 +352,8 @@ class FindView(EndpointView):
         found = (self._find(visit, reader, filters) for filters in places)
         row = next(filter(None, found), None)
         if row is None:
-            raise _nothing(self.endpoint)
+            hint = _no_path(given.get("html_path", "")) if self.endpoint.tree else ""
+            raise _nothing(self.endpoint, hint)
         check_values(given)
         return self._redirect(asked, given, visit, row)
 
@@ -433,8 +434,15 @@ def _identity(text: str, needed: str = "An object is named by its id, a number."
     return identity
 
 
-def _nothing(endpoint: Endpoint) -> NotFound:
-    return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.")
+def _nothing(endpoint: Endpoint, hint: str = "") -> NotFound:
+    return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.{hint}")
+
+
+def _no_path(html_path: str) -> str:
+    """What there is to say of a whole address in the place of a path."""
+    if "://" not in html_path:
+        return ""
+    return " html_path is a path without scheme and host, as /journal/."
 
 
 def _unseen(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> str:

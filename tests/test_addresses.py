@@ -137,6 +137,15 @@ def test_of_sites_with_one_home_the_default_one_is_named(make_api: MakeAPI) -> N
     assert own["detail_url"] == "http://a.example/api/v2/pages/3/"
 
 
+def test_whole_addresses_are_no_paths(make_api: MakeAPI) -> None:
+    api = make_api({"pages": [page(1), page(2, 1)]})
+    said = "There is no such object in pages, or it may not be seen."
+    assert api.refusal("pages/find/?html_path=/p9/", 404) == said
+    assert api.refusal("pages/find/?html_path=http://localhost/p2/", 404) == (
+        f"{said} html_path is a path without scheme and host, as /journal/."
+    )
+
+
 def test_hosts_without_a_site_are_told_how_there_can_be_one(make_api: MakeAPI) -> None:
     api = make_api({"sites": [site(1, "localhost")], "pages": [page(1)]}).at("127.0.0.1:5000")
     said = "No site answers to 127.0.0.1:5000. A site can be named with site=, or be the default."
