@@ -18,7 +18,7 @@ from flask_contentapi.backend import Backend, ContentChanged, find_backend, inst
 from flask_contentapi.dumps import ENDINGS, Record, read_json, read_lines, write, write_file
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.registry import SECTIONS
-from flask_contentapi.settings import unknown_settings
+from flask_contentapi.settings import no_backend, unknown_settings
 from flask_contentapi.state import State
 from flask_contentapi.types import ObjectType
 
@@ -110,10 +110,7 @@ def _unanswered(backend: Backend) -> Iterator[str]:
 def _misconfigured(state: State) -> Iterator[str]:
     """What is wrong with the configuration although it can be used."""
     if not state.backend_name:
-        yield (
-            f"{state.config_prefix}BACKEND is not set, and no backend is given in Python; so there "
-            "is no content."
-        )
+        yield no_backend(state.config_prefix)
     instances: Iterable[State] = current_app.extensions["contentapi"].values()
     prefixes = [other.config_prefix for other in instances]
     yield from unknown_settings(current_app.config, state.config_prefix, prefixes)

@@ -31,7 +31,7 @@ from flask_contentapi.errors import (
 from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.registry import Registry
-from flask_contentapi.settings import Settings, unknown_settings
+from flask_contentapi.settings import Settings, no_backend, unknown_settings
 from flask_contentapi.state import CanView, State
 from flask_contentapi.views import (
     NOTHING,
@@ -139,6 +139,8 @@ class ContentAPI:
             config_prefix=self.config_prefix,
             backend_name=backend_name,
         )
+        if logs and not backend_name:
+            _log.warning("%s", no_backend(self.config_prefix))
         if logs:
             self._warn(app.config, instances.values())
         instances[self.name] = state

@@ -12,7 +12,7 @@ from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.hints import suggest
 from flask_contentapi.search import STOP_WORDS, words
 
-__all__ = ["Settings", "unknown_settings"]
+__all__ = ["Settings", "no_backend", "unknown_settings"]
 
 _DEFAULT_LIMIT = 20
 #: The setting that an instance without one of its own has from the whole site.
@@ -84,6 +84,14 @@ class Settings:
         if read.problems:
             raise ConfigurationError("\n".join(read.problems))
         return cls(**values)
+
+
+def no_backend(prefix: str) -> str:
+    """What is said where nothing tells where the content is.
+
+    :param prefix: what the keys of the instance start with.
+    """
+    return f"{prefix}BACKEND is not set, and no backend is given in Python; so there is no content."
 
 
 def unknown_settings(

@@ -75,6 +75,16 @@ def test_check_misses_the_backend() -> None:
     assert run(app, "check") == f"{UNSET}\n1 problem found.\n1"
 
 
+def test_a_backend_that_is_missing_is_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = Flask("site")
+    ContentAPI(app)
+    app.test_client().get("/api/v2/pages/")
+    assert caplog.messages == [UNSET]
+    ContentAPI(Flask("site"), backend=MemoryBackend({}))
+    ContentAPI(configured())
+    assert caplog.messages == [UNSET]
+
+
 def test_check_misses_no_backend_that_is_named_or_given() -> None:
     named, given = configured(CMSAPI_BACKEND="memory"), Flask("site")
     ContentAPI(named)
