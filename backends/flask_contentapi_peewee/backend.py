@@ -400,6 +400,10 @@ class PeeweeBackend(Backend):
             for label in foreign:
                 reindex(reader, *ids_of(reader, label))
         self._analyze()
+        if self.engine.words_come_late:
+            with self._transaction():
+                # A new version, as what was not found in this one may have been kept.
+                pass
         content_changed.send(self, tags=frozenset([EVERYTHING]))
 
     def _clear_unused(self) -> None:

@@ -42,6 +42,8 @@ class Engine(ABC):
 
     ordered_join: ClassVar[str] = peewee.JOIN.INNER
     sql_types: ClassVar[Mapping[str, str]]
+    #: Whether words that are loaded may be found a moment later than the rest.
+    words_come_late: ClassVar[bool] = False
     conversion_class: ClassVar[type[Conversion]]
 
     def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:

@@ -73,6 +73,7 @@ class MariaDB(Engine):
     """MariaDB and MySQL; of several hosts in the address the first that answers is read from."""
 
     ordered_join = "STRAIGHT_JOIN"
+    words_come_late = True
     conversion_class = MariaDBConversion
     sql_types = {
         **dict.fromkeys(
