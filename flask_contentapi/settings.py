@@ -18,6 +18,8 @@ _DEFAULT_LIMIT = 20
 #: The setting that an instance without one of its own has from the whole site.
 _I18N = "CMS_I18N_ENABLED"
 _SITE_WIDE = "I18N_ENABLED"
+#: What it may be called by who has forgotten its end; too short to be found by its likeness.
+_SHORTENED = "I18N"
 #: How like it a key is that can be anybody's and is all but sure to be meant for it.
 _SURELY = 0.92
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
@@ -113,9 +115,14 @@ def unknown_settings(
             continue
         if key.startswith(prefix) and not key.startswith(longer):
             hint = suggest(key.removeprefix(prefix), _NAMES)
-            yield f"There is no setting {key}." + re.sub(r"'(\w+)'", rf"{prefix}\1", hint)
+            hint = re.sub(r"'(\w+)'", rf"{prefix}\1", hint)
+            if key == prefix + _SHORTENED:
+                hint = f" Did you mean {_I18N}?"
+            yield f"There is no setting {key}.{hint}"
         elif not key.startswith((prefix, *others)):
             hint = suggest(key, [_I18N], likeness=_SURELY)
+            if key == f"CMS_{_SHORTENED}":
+                hint = f" Did you mean {_I18N}?"
             if hint:
                 yield f"There is no setting {key}.{hint.replace(repr(_I18N), _I18N)}"
 

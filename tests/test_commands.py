@@ -135,7 +135,9 @@ def test_a_misspelt_setting_is_named_by_the_instance_that_it_begins_like() -> No
     assert said in run(app, "check", name="cms")
 
 
-@pytest.mark.parametrize("key", ["CMS_I18N_ENABLE", "CMS_I18N_ENALBED", "CMS_L18N_ENABLED"])
+@pytest.mark.parametrize(
+    "key", ["CMS_I18N_ENABLE", "CMS_I18N_ENALBED", "CMS_L18N_ENABLED", "CMS_I18N", "CMSAPI_I18N"]
+)
 def test_the_setting_of_the_whole_site_may_be_misspelt(
     key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
