@@ -114,6 +114,8 @@ def _check(
 
 def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unknown: str) -> str:
     """What would be right in the place of a field that is not there, or ""."""
+    if unknown in declared.detail_only and unknown not in available:
+        return f" {unknown} is shown in details only."
     hint = ""
     if unknown == "meta":
         inside = [name for name, export in available.items() if export.in_meta]

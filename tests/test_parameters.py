@@ -479,6 +479,7 @@ HINTS = {
     " of blog.BlogPage; here is only what all objects have.",
     "pages/?parent=1": "parent is shown in details only; lists cannot be filtered by it.",
     "pages/?order=parent": "parent is shown in details only; lists cannot be ordered by it.",
+    "pages/?fields=parent": "not here: parent. parent is shown in details only.",
     "pages/?titel=x": "Did you mean 'title' or 'site'?",
     "pages/?child_off=1&titel=x": "child_off: Did you mean 'child_of'? titel: Did you mean 'title'",
     "pages/?fields=nothing,titel": "titel: Did you mean 'title'?",
