@@ -16,6 +16,8 @@ __all__ = ["Fault", "Lines", "Unreadable", "decode", "in_line", "parse_json"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NO_NUMBER = re.compile(r"NaN|-?Infinity")
+#: What a value can begin with.
+_VALUE = re.compile(r'["{\[\-0-9tfn]')
 #: Digits of an integer that are read; with more it is as much out of range.
 _DIGITS = 1000
 
@@ -94,14 +96,19 @@ def parse_json(text: str) -> Any:
 
 
 def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
-    """Why a text is no JSON; for a comma too many with its own place, not that of what follows."""
-    # Newer versions of Python stop at the comma, others behind it.
+    """Why a text is no JSON, with the place to mend where commas are the reason."""
+    # Newer versions of Python stop at a comma too many, others behind it.
     stop = error.pos if text[error.pos : error.pos + 1] != "," else error.pos + 1
     before = text[:stop].rstrip(" \t\n\r")
-    following = text[_skip_space(text, stop) :][:1]
+    end, start = len(before), _skip_space(text, stop)
+    following = text[start : start + 1]
     why, place = error.msg, error.pos
-    if before.endswith(",") and following in ("}", "]"):
-        why, place = f"there is a comma too many before {following}", len(before) - 1
+    if before.endswith(",") and following and following in "}]":
+        why, place = f"there is a comma too many before {following}", end - 1
+    elif error.msg == "Expecting ',' delimiter" and _VALUE.match(following):
+        why, place = "a comma is missing", end
+        if "\n" in text[end:start]:
+            return Fault(Lines(text).at(end), f"is not JSON: {why} at the end of the line")
     column = place - text.rfind("\n", 0, place)
     return Fault(Lines(text).at(place), f"is not JSON: {why} (column {column})")
 

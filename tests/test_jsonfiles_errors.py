@@ -143,16 +143,22 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "broken JSON": (
         {"pages/about.json": '{\n  "id": 5,\n  "title": "About"\n  "slug": "about"\n}'},
-        ["pages/about.json, line 4: is not JSON: Expecting ',' delimiter (column 3)"],
+        ["pages/about.json, line 3: is not JSON: a comma is missing at the end of the line"],
     ),
-    "commas too many": (
+    "commas": (
         {
             "images.json": '[\n{"id": 1, "title": "a"},\n]',
             "pages.json": '[{"id": 1, "title": "a",\n\n}]',
+            "pages/a.json": '{"id": 1 "title": "a"}',
+            "pages/b.json": '{"title": "a "rope" b"}',
+            "pages/c.json": "[1, 2}",
         },
         [
             "images.json, line 2: is not JSON: there is a comma too many before ] (column 24)",
             "pages.json, line 1: is not JSON: there is a comma too many before } (column 24)",
+            "pages/a.json, line 1: is not JSON: a comma is missing (column 9)",
+            "pages/b.json, line 1: is not JSON: Expecting ',' delimiter (column 15)",
+            "pages/c.json, line 1: is not JSON: Expecting ',' delimiter (column 6)",
         ],
     ),
     "an empty file": (
