@@ -105,8 +105,11 @@ def _by_hand(backend: str) -> str | None:
 
 
 def _divided(rates: Sequence[float], others: Sequence[float]) -> float | None:
-    """The median of the ratios in each round, of which noise takes least; None if there is none."""
-    ratios = [rate / other for rate, other in zip(rates, others, strict=False)]
+    """The median of the ratios in each round, of which noise takes least; None if there is none.
+
+    Rounds in which the others were too slow for a single answer do not count.
+    """
+    ratios = [rate / other for rate, other in zip(rates, others, strict=False) if other]
     return median(ratios) if ratios else None
 
 
