@@ -15,6 +15,12 @@ __all__ = ["find_sites"]
 def find_sites(
     records: Sequence[dict[str, Any] | None], pages: Table, reader: RecordReader
 ) -> Sites:
+    """All sites.
+
+    :param records: their records with all keys; None for those with a mistake.
+    :param pages: the pages in tree order.
+    :param reader: what gathers what is wrong.
+    """
     homes, refused = _Homes(pages), reader.refused["pages"]
     sites: dict[tuple[str, int], Site] = {}
     for index, site in enumerate(records):

@@ -12,6 +12,11 @@ __all__ = ["read_collections", "restrictions_of", "shelve"]
 
 
 def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
+    """All collections with all their keys, by id.
+
+    :param records: as they were given.
+    :param reader: what gathers what is wrong.
+    """
     collections: dict[int, dict[str, Any]] = {}
     for index, record in enumerate(records):
         collection = reader.collection(index, record)
@@ -45,6 +50,10 @@ def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordRea
 
 
 def restrictions_of(collections: dict[int, dict[str, Any]]) -> dict[int, Restriction]:
+    """The restriction of each collection that has one.
+
+    :param collections: all of them, by id.
+    """
     return {
         identity: Restriction(
             _nearest(collections, collection["parent"]), collection["restriction"]

@@ -54,6 +54,8 @@ _ID = re.compile(r"[0-9]+")
 #: Parameters of ``find/`` that are used up by it; the second one only pages have (contract,
 #: Parameters).
 _FINDING = ("id", "html_path")
+#: What an object has to meet that ``find/`` looks for, and the paths that count; None: any.
+_Places = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -349,7 +351,7 @@ class FindView(EndpointView):
         )
         check_length(asked.query_string)
         places = self._places(given, visit, reader)
-        found = (self._find(visit, reader, filters) for filters in places)
+        found = (self._find(visit, reader, *place) for place in places)
         row = next(filter(None, found), None)
         if row is None:
             hint = _no_path(given.get("html_path", "")) if self.endpoint.tree else ""
@@ -372,22 +374,34 @@ class FindView(EndpointView):
         response = cast(Response, redirect(location, 302, Response))
         return visit.tagged(response, [tag_of(self.endpoint.name)])
 
-    def _find(self, visit: Visit, reader: Reader, filters: tuple[Filter, ...]) -> Row | None:
+    def _find(
+        self,
+        visit: Visit,
+        reader: Reader,
+        filters: tuple[Filter, ...],
+        paths: Sequence[str] | None = None,
+    ) -> Row | None:
+        """The first object that is found.
+
+        :param paths: those that alone count of what meets the filters, the best one first.
+        """
         query = Query(
             self.endpoint.name,
             ("id", "url_path") if self.endpoint.tree else ("id",),
             visit.viewer,
             scope=visit.scope,
             filters=filters,
-            limit=1,
+            limit=1 if paths is None else None,
             count=False,
         )
-        return next(iter(reader.select(query).rows), None)
+        rows = reader.select(query).rows
+        if paths is not None:
+            rows = [row for path in paths for row in rows if row[1] == path]
+        return next(iter(rows), None)
 
-    def _places(
-        self, given: Mapping[str, str], visit: Visit, reader: Reader
-    ) -> Iterator[tuple[Filter, ...]]:
-        """Where the object can be, the first place that has one deciding."""
+    def _places(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Iterator[_Places]:
+        """Where the object can be, at most two of what :meth:`_find` takes; the first that has
+        one decides."""
         i18n = self.endpoint.tree and self.state.settings.i18n
         locale = given.get("locale") if i18n else None
         if locale is not None:
@@ -397,20 +411,22 @@ class FindView(EndpointView):
         else:
             ways = "html_path, the path of a page, or " if self.endpoint.tree else ""
             identity = _identity(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
-            yield (Filter("id", "eq", identity),)
+            yield (Filter("id", "eq", identity),), None
 
-    def _at_path(
-        self, html_path: str, asked: str | None, visit: Visit
-    ) -> Iterator[tuple[Filter, ...]]:
+    def _at_path(self, html_path: str, asked: str | None, visit: Visit) -> Iterator[_Places]:
         locale, path = self.state.page_urls.resolve(visit.site, asked, html_path)
-        slugs = "".join(f"{quote_slug(part)}/" for part in split_path(path))
-        homes = visit.trees(locale)
-        # A tree that the path itself names is the only one meant.
-        for home in homes if locale == asked else homes[:1]:
-            at_path = Filter("url_path", "eq", home.url_path + slugs)
-            # A page can stand in a tree of another language than its own.
-            is_other = locale not in (None, home.locale)
-            yield (at_path, Filter("locale", "eq", locale)) if is_other else (at_path,)
+        parts = split_path(path)
+        slugs = "".join(f"{quote_slug(part)}/" for part in parts)
+        home, *others = visit.trees(locale)
+        at_path = Filter("url_path", "eq", home.url_path + slugs)
+        # A page can stand in a tree of another language than its own.
+        in_language = Filter("locale", "eq", locale)
+        is_other = locale not in (None, home.locale)
+        yield ((at_path, in_language) if is_other else (at_path,)), None
+        # A tree that the path itself names is the only one meant. All others are asked at once.
+        if parts and others and locale == asked:
+            named = Filter("slug", "eq", parts[-1])
+            yield (named, in_language), [other.url_path + slugs for other in others]
 
 
 class UnknownView(EndpointView):

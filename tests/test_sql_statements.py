@@ -138,6 +138,28 @@ def test_totals_that_are_not_known_are_part_of_it(sites: list[API], path: str, m
     assert len(statements) <= most
 
 
+def test_a_path_is_looked_for_in_all_languages_at_once(make_api: MakeAPI) -> None:
+    codes = [f"l{number}" for number in range(40)]
+    homes = [
+        page(number, slug=code, locale=code, translation_key="home")
+        for number, code in enumerate(codes, 1)
+    ]
+    astray = page(99, 7, slug="astray", locale="l30")
+    sites = [site(1)]
+    pages = [*homes, astray, page(98, 8, slug="astray", locale="l9")]
+    api = make_api(
+        {"locales": codes, "sites": sites, "pages": pages}, config={"CMS_I18N_ENABLED": True}
+    )
+    for path, status in (("/astray/", 302), ("/none/", 404)):
+        address = f"pages/find/?html_path={path}&locale=l30"
+        api.get(address)
+        with noted(api) as statements:
+            answer = api.get(address)
+        assert answer.status_code == status
+        assert status == 404 or "/pages/99/" in answer.headers["Location"]
+        assert len(statements) <= 3
+
+
 def forget_totals(api: API) -> None:
     """Makes the next count a new one."""
     structure: Any = getattr(api.backend, "_structure")  # noqa: B009 - it is nobody else's
