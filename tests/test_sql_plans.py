@@ -86,11 +86,13 @@ class Access(NamedTuple):
     :param table: its name.
     :param key: the index that is used, or "".
     :param whole: whether all of it is read, in the order of the index if there is one.
+    :param covered: whether the index has all that is needed, so that no row is looked at.
     """
 
     table: str
     key: str
     whole: bool
+    covered: bool
 
 
 class Plan(NamedTuple):
@@ -120,7 +122,7 @@ def explain_sqlite(database: peewee.Database, sql: str, params: Any, walks: bool
             is_words = "VIRTUAL TABLE" in text
             key = "words" if is_words else match[3] or "INTEGER"
             whole = match[1] == "SCAN" and not is_words
-            reads.append(Access(tables[match[2]], key, whole))
+            reads.append(Access(tables[match[2]], key, whole, "COVERING" in text))
     return Plan(reads, any(text == "USE TEMP B-TREE FOR ORDER BY" for *_, text in rows))
 
 
@@ -139,7 +141,8 @@ def explain_postgresql(database: peewee.Database, sql: str, params: Any, walks: 
         key = "words" if key.endswith("_words_words") else key
         if table or key:
             narrowed = "Bitmap" in node["Node Type"] or "Index Cond" in node
-            reads.append(Access(table, key, not narrowed))
+            covered = node["Node Type"] == "Index Only Scan"
+            reads.append(Access(table, key, not narrowed, covered))
     return Plan(reads, any(node["Node Type"] == "Sort" for node in nodes))
 
 
@@ -152,10 +155,11 @@ def inner_nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def explain_mariadb(database: peewee.Database, sql: str, params: Any, walks: bool) -> Plan:
     rows = database.execute_sql(f"EXPLAIN {sql}", params).fetchall()
     tables, reads = tables_of(sql), []
-    for _, _, alias, how, _, key, *_ in rows:
+    for _, _, alias, how, _, key, *_, extra in rows:
         if alias in tables:
             key = "words" if how == "fulltext" else key or ""
-            reads.append(Access(tables[alias], key, how in ("ALL", "index")))
+            covered = "Using index" in (extra or "").split("; ")
+            reads.append(Access(tables[alias], key, how in ("ALL", "index"), covered))
     return Plan(reads, any("filesort" in (row[-1] or "") for row in rows))
 
 
@@ -312,6 +316,12 @@ def test_what_is_skipped_is_skipped_in_an_index(
     plan = [plan for plan in plans_of(path, walks=True) if not is_filling(plan)][-1]
     assert any(re.match(key, read.key) for read in plan.reads), plan
     assert all(read.key for read in plan.reads if not is_small(read.table))
+
+
+@on_databases
+def test_pages_that_are_skipped_are_not_looked_at(plans_of: Callable[..., list[Plan]]) -> None:
+    plan = plans_of("pages/?offset=2500", walks=True)[-1]
+    assert any(read.covered for read in plan.reads if read.key == f"{PAGES}_path"), plan
 
 
 PLANNED_ONCE = [

@@ -396,15 +396,17 @@ class Maker:
         return table
 
     def _index_tree(self, table: OwnTable) -> None:
-        """What the tree and the default order are asked by, each with what shows who sees it."""
+        """What the tree and the default order are asked by, each with what shows who sees it, and
+        with the id, so that rows far back in a list are skipped without a look at the table."""
         path, *seen = (table.fields[f"{c}_"] for c in ("path", *_SEEN))
-        self._index(table, [path, *seen], unique=True)
+        identity = table.fields["id"]
+        self._index(table, [path, *seen, identity])
         self._index(table, [table.fields["url_hash_"]], unique=True)
         # So the children that are in menus are found without a look at the others.
         shown = {"parent": [table.fields["show_in_menus"]]}
         for name in ("type", "parent", "locale", "show_in_menus"):
             keys = [self._engine.indexed(table.fields[name]), path, *seen, *shown.get(name, ())]
-            self._index(table, keys, name=f"{name}_path")
+            self._index(table, [*keys, identity], name=f"{name}_path")
         for name in ("visible_from_", "visible_until_", "is_restricted_"):
             self._index(table, [table.fields[name]])
 
