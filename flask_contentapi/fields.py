@@ -15,7 +15,7 @@ from decimal import Context as DecimalContext
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import Schema, ValidationError, fields
 
 from flask_contentapi import kinds
 
@@ -242,13 +242,39 @@ INSTANTS = (fields.DateTime, fields.NaiveDateTime, fields.AwareDateTime)
 
 
 def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
-    """The field that answers are made with, from the one that is declared."""
+    """The field that answers are made with, from the one that is declared; the fields inside it
+    are such fields, too."""
     if type(field) in INSTANTS and field.format in (None, "iso", "iso8601"):  # type: ignore[attr-defined]
-        return Instant()
+        return Instant(**_options(field))
     if type(field) is fields.Decimal:
         places = _decimal_kind(field).places  # type: ignore[attr-defined]
-        return DecimalText(places, field.rounding)
-    copied = copy.copy(field)
+        return DecimalText(places, field.rounding, **_options(field))
+    if type(field) is fields.Nested:
+        # A schema can be nested in itself, so that it is not looked at before it is needed.
+        return fields.Nested(lambda: _answer_schema(field.schema), **_options(field))
+    copied: Any = copy.copy(field)
     if type(field) is fields.List:
-        copied.inner = answer_field(field.inner)  # type: ignore[attr-defined]
+        copied.inner = answer_field(field.inner)
+    if type(field) is fields.Tuple:
+        copied.tuple_fields = [answer_field(inner) for inner in field.tuple_fields]
+    if type(field) is fields.Dict:
+        copied.key_field, copied.value_field = (
+            inner and answer_field(inner) for inner in (field.key_field, field.value_field)
+        )
+    return copied  # type: ignore[no-any-return]
+
+
+def _answer_schema(schema: Schema) -> Schema:
+    copied = copy.copy(schema)
+    copied.declared_fields = {
+        name: answer_field(field) for name, field in schema.declared_fields.items()
+    }
     return copied
+
+
+#: What a field inside a schema says about its key.
+_KEY_OPTIONS = ("attribute", "data_key", "dump_default", "dump_only", "load_only")
+
+
+def _options(field: fields.Field[Any]) -> dict[str, Any]:
+    return {name: getattr(field, name) for name in _KEY_OPTIONS}

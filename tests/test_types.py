@@ -50,6 +50,8 @@ class Size(Schema):
     width = fields.Integer(required=True)
     unit = fields.String(load_default="mm")
     made = fields.Date()
+    taken = fields.DateTime(data_key="taken-at")
+    parts = fields.List(fields.Nested(lambda: Size(exclude=("width", "parts"))))
 
 
 #: For each a field, a record's value, and what it is answered with.
@@ -107,6 +109,24 @@ FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
     "list": (fields.List(fields.Decimal()), ["4.50"], ["4.50"]),
     "list_uuid": (fields.List(fields.UUID()), [str(uuid.UUID(int=1))], [str(uuid.UUID(int=1))]),
     "tuple": (fields.Tuple((fields.Integer(), fields.String())), [1, "a"], [1, "a"]),
+    "tuple_instant": (
+        fields.Tuple((fields.DateTime(), fields.Decimal(places=2))),
+        ["2026-01-15T09:00:00+01:00", "4.5"],
+        ["2026-01-15T08:00:00Z", "4.50"],
+    ),
+    "dict_instant": (
+        fields.Dict(fields.DateTime(), fields.DateTime()),
+        {"2026-01-15T09:00:00+01:00": "2026-01-15T09:00"},
+        {"2026-01-15T08:00:00Z": "2026-01-15T09:00:00Z"},
+    ),
+    "nested_instant": (
+        fields.Nested(Size, only=("taken", "parts")),
+        {"taken-at": "2026-01-15T09:00:00+01:00", "parts": [{"taken-at": "2026-01-15"}]},
+        {
+            "taken-at": "2026-01-15T08:00:00Z",
+            "parts": [{"taken-at": "2026-01-15T00:00:00Z", "unit": "mm"}],
+        },
+    ),
     "nested": (fields.Nested(Size), {"width": 3}, {"width": 3, "unit": "mm"}),
     "nested_only": (
         fields.Nested(Size, only=("made",)),
