@@ -1,7 +1,7 @@
-"""Query strings to what they ask for (specification, 4.1 and 4.2; contract, Parameters).
+"""Reads query strings into arguments (specification, 4.1 and 4.2; contract, Parameters).
 
-Reading is a pure function of the query string, so what was read is kept for the next request
-with the same one; how much is kept is bounded.
+Reading is a pure function of the query string, so results are cached for the next request with
+the same one. The caches are bounded.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from flask_contentapi.types import Column, Endpoint, ObjectType
 
 __all__ = ["Arguments", "ListArguments", "check_length", "check_values", "read_query_string"]
 
-#: Bounds on what a client may send, in characters.
+#: Limits on what a client may send, in characters.
 MAX_QUERY_STRING = 16_384
 MAX_VALUE = 4_096
 #: How many different words a search may have.
 MAX_WORDS = 50
-#: How many query strings, and how many selections, are kept read, and how many brackets those have
-#: at most; plans with many brackets take much room.
+#: How many parsed query strings and how many plans are cached, and how many brackets these have
+#: at most. Plans with many brackets take much memory.
 KEPT, KEPT_BRACKETS = 512, 4
 
-#: Parameters whose empty value is as good as none.
+#: Parameters that count as absent if they are empty.
 _EMPTY_IS_ABSENT = ("type", "site", "order", "fields", "search_operator")
 _TREE: tuple[Relation, ...] = ("child_of", "descendant_of", "ancestor_of", "translation_of")
-#: What is said of parameters where they are unknown, although other lists have them.
+#: Hints about parameters that are unknown here but exist elsewhere.
 _ELSEWHERE = {
     **dict.fromkeys((*_TREE, "site"), " Only pages/ has it."),
     **dict.fromkeys(
@@ -56,9 +56,9 @@ Root = Literal["root"]
 
 
 def read_query_string(query_string: bytes) -> dict[str, str]:
-    """The parameters of a query string, the last of repeated ones; ``type`` adds up.
+    """The parameters of a query string. The last of repeated ones counts, but ``type`` adds up.
 
-    Of one that is too long only the beginning is read, for what goes before that error.
+    If it is too long, only the beginning is read, for checks that come before that error.
     """
     if len(query_string) > MAX_QUERY_STRING:
         query_string = query_string[:MAX_QUERY_STRING].rpartition(b"&")[0]
@@ -81,7 +81,7 @@ def check_length(query_string: bytes) -> None:
 
 
 def check_values(given: Mapping[str, str]) -> None:
-    """Refuses parameters that nothing can be done with.
+    """Refuses parameters with unusable names or values.
 
     :raises BadRequest: if one has a NUL character or is too long.
     """
@@ -94,13 +94,13 @@ def check_values(given: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ListArguments:
-    """What a list is asked for; what depends on the content is still to be looked up.
+    """The arguments of a list, before what depends on the content is looked up.
 
     :param plan: how the items are made.
     :param site: the ``site`` parameter, or "".
     :param types: as :attr:`Query.types`.
     :param filters: as :attr:`Query.filters`.
-    :param tree: relations, each with the page that is named: its id, or ``"root"``.
+    :param tree: relations, each with the page it names: an id, or ``"root"``.
     :param locale: the ``locale`` parameter, or None.
     :param search: as :attr:`Query.search`.
     :param order: as :attr:`Query.order`.
@@ -145,9 +145,9 @@ class Arguments:
     def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
         """The plan for one object.
 
-        :param label: of its type.
+        :param label: the label of its type.
         :param selected: the ``fields`` parameter.
-        :raises BadRequest: saying what is wrong with it.
+        :raises BadRequest: saying what is wrong with ``fields``.
         """
         is_small = selected.count("(") <= KEPT_BRACKETS
         return (self._kept_plan if is_small else self._plan)(endpoint, label, selected)
@@ -157,7 +157,7 @@ class Arguments:
         return self._planner.plan(declared, "detail", parse_fields(selected))
 
     def list(self, name: str, query_string: bytes) -> ListArguments:
-        """What a list of an endpoint is asked for.
+        """The arguments of a list of an endpoint.
 
         :raises BadRequest: naming what is wrong.
         """
@@ -210,8 +210,8 @@ def _named_types(endpoint: Endpoint, given: Mapping[str, str]) -> list[ObjectTyp
 
 
 def _shared(endpoint: Endpoint, named: Iterable[ObjectType]) -> ObjectType:
-    """The type that brings the fields which the named ones have in common: the nearest declared
-    one that each of them is or is derived from."""
+    """The type with the fields that the named types have in common: the nearest declared type
+    that each of them is or derives from."""
     wanted = {declared.label for declared in named}
     above = [t for t in endpoint.types.values() if wanted and wanted <= t.types]
     return min(above, key=lambda declared: len(declared.types), default=endpoint.base)
@@ -222,7 +222,7 @@ def _has_types(endpoint: Endpoint) -> bool:
 
 
 def _labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] | None:
-    """The labels that count; None where all do, those that are not declared included."""
+    """The labels to list; None for all, including undeclared ones."""
     labels = frozenset(label for declared in named for label in declared.types)
     return None if not labels or endpoint.base in named else labels
 
@@ -231,7 +231,7 @@ def _labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] |
 
 
 class _ListParser(Parser[Mapping[str, str]]):
-    """webargs for the lists of one type; what it reads is taken from the query string already."""
+    """A webargs parser for lists of one type. It is given the parameters, not a request."""
 
     DEFAULT_LOCATION = "query"
     DEFAULT_UNKNOWN_BY_LOCATION = {"query": ma.RAISE}
@@ -259,7 +259,7 @@ class _ListParser(Parser[Mapping[str, str]]):
         schema: ma.Schema,
         **_: Any,
     ) -> NoReturn:
-        """One sentence for all that is wrong; unknown names go first."""
+        """Reports everything that is wrong in one message; unknown names take precedence."""
         wrong: dict[str, list[str]] = cast(dict[str, Any], error.messages)["query"]
         known = [field.data_key or name for name, field in schema.load_fields.items()]
         unknown = sorted(name for name in wrong if name not in known)
@@ -272,13 +272,13 @@ class _ListParser(Parser[Mapping[str, str]]):
         raise BadRequest(message if message.endswith("?") else f"{message}.") from error
 
     def _remark(self, name: str, known: Iterable[str]) -> str:
-        """What there is to say of an unknown parameter."""
+        """A hint about an unknown parameter."""
         hint = _ELSEWHERE.get(name) or self._declared.hint(name, "filtered")
         return hint or suggest(name, known)
 
 
 def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Schema:
-    """The parameters of a list of one type, its own filters among them."""
+    """The parameters of a list of one type, including its own filters."""
     endpoint = declared.served_at
     parameters: dict[str, fields.Field[Any]] = {
         "limit": _Integer(load_default=settings.default_limit, validate=_at_most(settings)),
@@ -318,7 +318,7 @@ def _at_most(settings: Settings) -> validate.Range:
 
 
 class _Integer(fields.Field[int]):
-    """An integer; huge ones are cut to what every database takes."""
+    """An integer, clamped to what every database can store."""
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
         number: int = _readable(kinds.parse_integer, value)
@@ -326,7 +326,7 @@ class _Integer(fields.Field[int]):
 
 
 class _PageId(fields.Field[Any]):
-    """A page that is named: its id or ``root``."""
+    """A reference to a page: its id or ``root``."""
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
         if value == "root":
@@ -338,7 +338,7 @@ class _PageId(fields.Field[Any]):
 
 
 class _Operator(fields.Field[str]):
-    """``search_operator``, in any case."""
+    """``search_operator``, in upper or lower case."""
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> str:
         if value.lower() not in ("and", "or"):
@@ -364,12 +364,12 @@ class _Order(fields.Field[Any]):
                 raise ma.ValidationError("can be random only by itself, as order=random")
             if name not in self._columns:
                 raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
-            # Once a field has been ordered by, ordering by it again changes nothing.
+            # Ordering by the same field again changes nothing.
             keys.setdefault(name, Order(self._columns[name].name, part != name))
         return tuple(keys.values()), False
 
     def _hint(self, name: str) -> str:
-        """What would be right in the place of a key that is none."""
+        """A hint about an unknown key."""
         return (
             self._declared.hint(name, "ordered")
             or suggest(name, self._columns)
@@ -394,7 +394,7 @@ class _Filter(fields.Field[Any]):
 
 
 def _beside(name: str, operator: str, gap: kinds.Gap) -> Filter:
-    """The condition for a value that no stored one can equal, by its neighbours."""
+    """The filter for a value that cannot be stored, by its storable neighbours."""
     if operator in ("lt", "le") and gap.below is not None:
         return Filter(name, "le", gap.below)
     if operator in ("gt", "ge") and gap.above is not None:

@@ -1,8 +1,8 @@
 """The contract between the core and a storage.
 
-A backend is opened once for an application and gives a :class:`Reader` for each request. What
-can be derived from these few methods is derived in the core; a backend may be slow, but it
-never answers differently. :mod:`flask_contentapi.testing` has the tests to hold it against.
+A backend is opened once for an application and provides a :class:`Reader` for each request. The
+core derives everything else from these few methods, so a backend may be slow but never answers
+differently. :mod:`flask_contentapi.testing` has the tests that every backend must pass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flask_contentapi.tables import Restrictions
 
 __all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends", "name_of"]
 
-#: The entry points that backends are found by.
+#: The entry point group of backends.
 ENTRY_POINTS = "flask_contentapi.backends"
 
 #: Content as records: a list for each of ``locales``, ``sites``, ``collections`` and endpoint.
@@ -33,10 +33,10 @@ Records = Mapping[str, Iterable[Any]]
 
 
 class ContentChanged(Exception):
-    """The content became another one while a reader was reading it.
+    """The content changed while a reader was reading it.
 
-    A reader that cannot hold on to the content it began with raises it, at the latest when it is
-    closed; the request is answered anew, with a new reader.
+    Raised, at the latest on closing, by a reader that cannot keep to the content it started with.
+    The request is then processed again with a new reader.
     """
 
 
@@ -46,10 +46,10 @@ class Reader(ABC):
     @property
     @abstractmethod
     def version(self) -> str | None:
-        """A stamp that is another one after every change of the content.
+        """A stamp that differs after every change of the content.
 
-        None where that cannot be known; answers have no ``ETag`` then. What is loaded by
-        :meth:`Backend.load` has a version always.
+        None if changes cannot be detected; responses then have no ``ETag``. Content that
+        :meth:`Backend.load` has loaded always has a version.
         """
 
     @property
@@ -83,13 +83,13 @@ class Reader(ABC):
         viewer: Viewer,
         scope: Sequence[int] | None = None,
     ) -> Mapping[int, Row]:
-        """Those of some objects that the viewer may see, by id, in one go.
+        """Fetches objects by id, in one go; returns those that the viewer may see.
 
-        :param endpoint: which objects.
-        :param ids: their ids, each once, in any order, as many as there are.
+        :param endpoint: the endpoint of the objects.
+        :param ids: their ids, each once, in any order and any number.
         :param columns: the stored fields wanted in each row, in order, as :attr:`Query.columns`;
             every type of the endpoint has them or, for a single id, the type of that object.
-        :param viewer: who looks.
+        :param viewer: who sends the request, and when.
         :param scope: as :attr:`Query.scope`.
         """
 
@@ -101,12 +101,12 @@ class Reader(ABC):
         viewer: Viewer,
         scope: Sequence[int] | None = None,
     ) -> tuple[str, Row] | None:
-        """One object with the columns that its own type has; None if it may not be seen.
+        """Fetches one object with columns of its own type; None if it may not be seen.
 
-        :param endpoint: which objects.
+        :param endpoint: its endpoint.
         :param id: its id.
-        :param columns_of: the stored fields wanted, for the label of a type.
-        :param viewer: who looks.
+        :param columns_of: gives the stored fields wanted, from the label of its type.
+        :param viewer: who sends the request, and when.
         :param scope: as :attr:`Query.scope`.
         :returns: the label of its type, and the row.
         """
@@ -119,22 +119,22 @@ class Reader(ABC):
 
     @abstractmethod
     def next_change(self, moment: datetime) -> datetime | None:
-        """The first moment after the given one at which time itself changes what is visible.
+        """The first moment after the given one at which an object appears or expires by itself.
 
-        It may be one at which nothing changes for the viewer, but none may be left out. None
-        where nothing changes any more.
+        It may be a moment at which nothing changes for the viewer, but none may be left out. None
+        if there is no such change to come.
         """
 
 
 class Backend(ABC):
     """A storage.
 
-    It is opened before it is used: until then its methods raise :exc:`RuntimeError`, but for
-    those that need nothing of it.
+    It has to be opened before use. Until then its methods raise :exc:`RuntimeError`, except those
+    that do not need the storage.
 
-    :cvar ranks: whether searches are ordered by relevance; ``search_operator`` is ``or`` then
-        where a client names none (specification, 4.1).
-    :cvar persistent: whether what is loaded outlives the process.
+    :cvar ranks: whether searches are ordered by relevance; if so, ``search_operator`` defaults to
+        ``or`` (specification, 4.1).
+    :cvar persistent: whether loaded content outlives the process.
     """
 
     ranks: ClassVar[bool] = True
@@ -145,7 +145,7 @@ class Backend(ABC):
         """The backend that the setting ``CMSAPI_BACKEND`` describes.
 
         :param address: what follows the backend's name and a colon, or "".
-        :param root: the folder that relative paths start at.
+        :param root: the folder that relative paths start from.
         :raises ConfigurationError: if the address cannot be used.
         """
         if address:
@@ -156,45 +156,47 @@ class Backend(ABC):
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         """Makes the backend ready to serve the declared types.
 
-        A storage that merely does not answer now, or is not filled yet, is no error: it may be
-        there by the first request, and :meth:`reader` says so until then.
+        A storage that is unavailable or still empty is no error, because it may be ready by the
+        first request. Until then :meth:`reader` raises an error.
 
         :param registry: the declared types.
-        :param debug: whether the site is being developed, so that convenience goes before speed.
-        :param logs: whether to log what is wrong although it can be served, or may be later. The
-            commands say it themselves.
-        :raises ConfigurationError: if it can never be used as it is configured.
-        :raises ContentError: if it brings content that cannot be loaded.
+        :param debug: whether the site is in development, where convenience matters more than
+            speed.
+        :param logs: whether to log problems that do not prevent serving, now or later. Commands
+            report these themselves.
+        :raises ConfigurationError: if the backend can never work as configured.
+        :raises ContentError: if the backend comes with content that cannot be loaded.
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to give back
-        """Gives everything back that was opened."""
+        """Releases everything that was opened."""
 
     def create(self) -> None:  # noqa: B027 - most need nothing
-        """Makes what has to be there before content can be kept; what is there stays as it is.
+        """Creates what is needed to store content; what exists stays as it is.
 
-        :raises ConfigurationError: if it cannot be made.
-        :raises BackendUnavailable: if the storage does not answer any longer.
+        :raises ConfigurationError: if it cannot be created.
+        :raises BackendUnavailable: if the storage no longer answers.
         """
 
     def migrate(self) -> Iterable[str]:
-        """Makes what :meth:`create` has made fit to types that are declared otherwise now.
+        """Adapts what :meth:`create` has created to changed declarations.
 
-        Nothing that is kept is lost.
+        No stored content is lost.
 
-        :returns: what is done, each in a sentence.
-        :raises ContentError: if something that is kept cannot fit; nothing is changed then.
-        :raises ConfigurationError: if there is nothing yet that :meth:`create` makes, or it is
-            of another version.
+        :returns: the steps taken, each in a sentence.
+        :raises ContentError: if stored content does not fit the types; then nothing is changed.
+        :raises ConfigurationError: if :meth:`create` has not been called yet, or the storage has
+            another version.
         :raises BackendUnavailable: if the storage does not answer.
         """
         return ()
 
     def reload(self) -> None:  # noqa: B027 - most read their storage for each request anyway
-        """Makes this process and others read the storage anew, where they keep what they read.
+        """Makes this and other processes read the storage again if they hold content in memory.
 
-        :raises ContentError: if the content cannot be loaded; what was served is served on.
-        :raises ConfigurationError: if others cannot be told, or there is nothing to read yet.
+        :raises ContentError: if the content cannot be loaded; the previous content stays.
+        :raises ConfigurationError: if other processes cannot be notified, or there is nothing to
+            read yet.
         :raises BackendUnavailable: if the storage does not answer.
         """
 
@@ -210,18 +212,19 @@ class Backend(ABC):
     def load(self, content: Records) -> None:
         """Replaces the whole content, or on an error nothing.
 
-        :param content: the records of each section, which can be gone through once.
-        :raises ContentError: with every problem that the records have.
-        :raises ConfigurationError: if the storage cannot be written, or is not made for the
-            declared types.
-        :raises BackendUnavailable: if it does not answer.
-        :raises RuntimeError: if :meth:`dump` of the same storage is under way in this thread.
+        :param content: the records of each section, as iterables that may be exhausted by one
+            pass.
+        :raises ContentError: with every problem in the records.
+        :raises ConfigurationError: if the storage cannot be written to, or was not created for
+            the declared types.
+        :raises BackendUnavailable: if the storage does not answer.
+        :raises RuntimeError: if :meth:`dump` of the same storage is running in this thread.
         """
 
     def lost_by_loading(self) -> str:
-        """What :meth:`load` would take away besides the content, in a sentence; "" if nothing.
+        """What :meth:`load` would delete besides content, in a sentence; "" if nothing.
 
-        The commands do not load then before somebody agrees.
+        Commands then load only if the user confirms it.
         """
         return ""
 
@@ -229,33 +232,34 @@ class Backend(ABC):
     def dump(self) -> Iterator[tuple[str, Any]]:
         """The whole content as records, each with its section (``"sites"``, ``"pages"``, ...).
 
-        :raises BackendUnavailable: if the storage does not answer, or not with one state.
+        :raises BackendUnavailable: if the storage does not answer, or changes too often to be
+            read consistently.
         :raises RuntimeError: if the content is being changed in this thread.
         """
 
     @abstractmethod
     def check(self) -> Iterable[Problem]:
-        """What is wrong with the content that is served, or could not be.
+        """The problems of the content, whether it can be served or not.
 
-        At least undeclared types and relations to nothing, as
+        These are at least undeclared types and dangling relations, as
         :meth:`flask_contentapi.library.Library.check` finds them. A storage that cannot be served
         from is a problem as well.
 
-        :raises BackendUnavailable: if the storage ceases to answer meanwhile.
+        :raises BackendUnavailable: if the storage stops answering meanwhile.
         """
 
     def notes(self) -> Iterable[str]:
-        """What is not wrong, but good to know for whoever runs the site, each in a sentence."""
+        """Remarks for whoever runs the site that are no problems, each in a sentence."""
         return ()
 
 
 def installed_backends() -> dict[str, EntryPoint]:
-    """The backends that can be named, by name."""
+    """The entry points of installed backends, by name."""
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
 def name_of(backend: Backend) -> str:
-    """What a backend is called that was not named: as it is installed, or else as its class."""
+    """The name of a backend given as an object: of its entry point, or else of its class."""
     own = type(backend)
     installed = installed_backends().items()
     names = (n for n, point in installed if _stands_for(point, own))
@@ -263,7 +267,7 @@ def name_of(backend: Backend) -> str:
 
 
 def _stands_for(point: EntryPoint, backend_class: type[Backend]) -> bool:
-    """Whether an entry point names a class, told without importing what may not be installed."""
+    """Whether an entry point names a class. Imports nothing, as it may not be installed."""
     package = backend_class.__module__.partition(".")[0]
     return (point.module, point.attr) == (package, backend_class.__name__)
 
@@ -272,8 +276,8 @@ def find_backend(text: str, root: Path) -> Backend:
     """The backend that a setting or a command names.
 
     :param text: its name, and after a colon its address if it has one.
-    :param root: the folder that relative paths start at.
-    :raises ConfigurationError: if there is none, or it cannot be used.
+    :param root: the folder that relative paths start from.
+    :raises ConfigurationError: if there is no such backend, or it cannot be used.
     """
     name, _, address = text.partition(":")
     found = installed_backends()
@@ -287,11 +291,11 @@ def find_backend(text: str, root: Path) -> Backend:
 def _load(point: EntryPoint) -> type[Backend]:
     """The class that an entry point names.
 
-    :raises ConfigurationError: if it names none, or what that needs is not installed.
+    :raises ConfigurationError: if it names none, or a package that it needs is not installed.
     """
     named = f"The entry point {point.name} = {point.value} in {ENTRY_POINTS} names"
     try:
-        # Apart from the class, so that mistakes inside the module are seen as what they are.
+        # Separately from the class, so that errors inside the module are reported as such.
         import_module(point.module)
     except ImportError as error:
         remedy = _remedy(point)
@@ -310,7 +314,7 @@ def _load(point: EntryPoint) -> type[Backend]:
 
 
 def _remedy(point: EntryPoint) -> str:
-    """What installs what a backend needs, if there is an extra of its name."""
+    """How to install what a backend needs, if there is an extra of its name; else ""."""
     if point.dist is None or point.name not in point.dist.metadata.get_all("Provides-Extra", []):
         return ""
     return f' Install it with: pip install "{point.dist.name}[{point.name}]".'

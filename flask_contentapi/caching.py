@@ -1,9 +1,9 @@
-"""Validators and lifetimes of answers: when a client or a cache may use what it has.
+"""Validators and lifetimes of responses: when a client or a cache may reuse what it has.
 
-An answer's tag (``ETag``) is a digest of all that shapes it: the version of the content, the
-time in which nothing changes by itself, what its reader may see, the address, and the site's
-declarations and settings. So a client that has the right tag was given this very answer, and
-may be told so before any content is read.
+A response's ``ETag`` is a digest of everything that shapes it: the version of the content, the
+time of the next scheduled change, what the viewer may see, the address, and the site's
+declarations and settings. So a client that sends the right ETag already has this very response,
+and can be told so before any content is read.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Freshness", "tag_header"]
 
-#: How many tags an answer names at most; beyond that it names endpoints instead of objects.
+#: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
-#: How many tags of answers are kept.
+#: How many ETags are cached.
 KEPT = 512
-#: What decides what a reader may see, where the site has a hook for that.
+#: The request headers that decide what a viewer may see, if the site has a hook for that.
 _VARY = "Cookie, Authorization"
-#: A tag of ours in ``If-None-Match``. What compresses answers appends the name of the coding, as
-#: ``:br`` or ``-gzip``.
+#: One of our ETags in ``If-None-Match``. Software that compresses responses appends the name of
+#: the coding, as ``:br`` or ``-gzip``.
 _GIVEN = re.compile(r'(?:W/)?"(?P<tag>[0-9a-f]{32})(?:[:;-](?P<coding>[a-z0-9-]{1,20}))?"')
 
 
 def tag_header(header: str, tags: Iterable[str]) -> str:
-    """What an answer is made of, as a header of a cache names it.
+    """The value of a cache tag header, which names what a response is made of.
 
     :param header: ``Cache-Tag`` (commas) or ``Surrogate-Key`` (spaces).
     :param tags: names of endpoints, and of objects as ``pages-7``.
@@ -53,13 +53,13 @@ def tag_header(header: str, tags: Iterable[str]) -> str:
 
 @lru_cache(KEPT)
 def _digest(*parts: Any) -> str:
-    """A short text that stands for all that shapes an answer."""
+    """A short digest of everything that shapes a response."""
     words = (sorted(part) if isinstance(part, frozenset) else part for part in parts)
     return blake2b("\0".join(map(str, words)).encode(), digest_size=16).hexdigest()
 
 
 class NotModified(Response):
-    """What a client gets that has the answer already: no body, and no headers about one."""
+    """A 304 response: no body, and no headers about one."""
 
     default_status = 304
     default_mimetype = None
@@ -69,13 +69,13 @@ class NotModified(Response):
 
 
 class Freshness:
-    """How long the answer to one request stays what it is.
+    """The validator and lifetime of the response to one request.
 
-    :param state: the instance that is asked.
+    :param state: the instance that serves it.
     :param reader: the content.
-    :param viewer: who looks, and when.
+    :param viewer: who sends the request, and when.
     :param request: the request.
-    :ivar tag: the answer's tag; None where nobody knows whether the content changes.
+    :ivar tag: the ETag, without quotes; None if the content has no version.
     """
 
     def __init__(self, state: State, reader: Reader, viewer: Viewer, request: Request) -> None:
@@ -90,9 +90,9 @@ class Freshness:
 
     @property
     def key(self) -> str | None:
-        """What the answer is kept by; None if it is made for this request alone.
+        """The key for caching the response; None if it is made for this request alone.
 
-        With a hook the code of computed fields may know the reader as well.
+        With a hook, computed fields may depend on the viewer too.
         """
         is_shared = self._state.can_view is None and self._request.method == "GET"
         return self.tag if is_shared else None
@@ -115,42 +115,41 @@ class Freshness:
         )
 
     def _find_known(self) -> str | None:
-        """The tag by which the client has the answer already, as it was given to the client."""
+        """The ETag in ``If-None-Match`` that matches the response, as the client sent it."""
         found = _GIVEN.finditer(self._given)
         return next((known[0] for known in found if self._is_own(known)), None)
 
     def _is_own(self, known: re.Match[str]) -> bool:
-        """Whether a tag is the answer's, or that of the answer in a coding that is accepted."""
+        """Whether an ETag is that of the response, as it is or in a coding the client accepts."""
         if known["tag"] != self.tag:
             return False
         coding = known["coding"]
         return coding is None or self._request.accept_encodings.quality(coding) > 0
 
     def is_known(self) -> bool:
-        """Whether the client has the answer already."""
+        """Whether the client already has the response."""
         return self._known is not None
 
     def not_modified(self) -> Response:
-        """What tells the client so, with the very tag that it has."""
+        """The 304 response, with the very ETag that the client sent."""
         response = NotModified(())
         self._mark(response.headers, is_whole=True)
         return response
 
     def marked(self, response: Response) -> Response:
-        """An answer with how long it may be used without asking again and, unless it only leads
-        to another address, with its tag."""
+        """Adds the lifetime to a response and, unless it is a redirect, the ETag."""
         headers = response.headers
         if "Cache-Control" not in headers:
             self._mark(headers, is_whole=response.status_code == 200)
         if response.status_code == 200 and self._given.strip() == "*":
-            # There is an answer, and the client wants it only if there is none.
+            # ``*`` matches every ETag.
             response.status_code = 304
         return response
 
     def _mark(self, headers: Headers, *, is_whole: bool) -> None:
-        """Adds headers.
+        """Adds the headers.
 
-        :param is_whole: whether it is the answer itself, and not where to find it.
+        :param is_whole: whether the response is the object or list itself and not a redirect.
         """
         headers.add("Cache-Control", self._lifetime())
         if is_whole and self.tag is not None:
@@ -171,6 +170,6 @@ class Freshness:
         return f"{scope}, max-age={age}" + (f", stale-while-revalidate={stale}" if stale else "")
 
     def _seconds_left(self) -> int | None:
-        """How long time itself changes nothing; None: for ever."""
+        """The seconds until the next scheduled change; None if there is none."""
         change = self._reader.next_change(self._viewer.moment)
         return None if change is None else int((change - self._viewer.moment).total_seconds())

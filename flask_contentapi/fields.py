@@ -1,9 +1,8 @@
-"""The fields that types are declared with, next to marshmallow's own.
+"""The fields for declaring types, in addition to marshmallow's own.
 
-Every marshmallow field can be declared. What it stores follows from its class
-(:func:`kind_of`); how it is answered is the field's own doing, with two exceptions that the
-contract makes for the plain classes: instants end in ``Z`` and decimals are strings
-(:func:`answer_field`).
+Every marshmallow field can be declared. Its class determines what it stores (:func:`kind_of`).
+The field itself serialises its values, with two exceptions that the contract makes for the plain
+classes: instants end in ``Z`` and decimals are strings (:func:`answer_field`).
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ __all__ = [
 class Related(fields.Integer):
     """A relation to one object of an endpoint; a record holds its id or null.
 
-    :param endpoint: the other's endpoint (``"pages"``, ``"images"``, ``"documents"`` or one of
-        the site's own) or a class that is served there.
+    :param endpoint: the endpoint of the related object (``"pages"``, ``"images"``,
+        ``"documents"`` or one of the site's own) or a class that is served there.
     :param shown: the ``fields`` text that the embedded object is always shown with; without it
         clients choose the fields in brackets.
-    :param within_site: show the other only if it is a page of the site that is asked.
-    :param kwargs: as of every marshmallow field.
+    :param within_site: show the related object only if it is a page of the requested site.
+    :param kwargs: the arguments of every marshmallow field.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class Children(fields.Field[list[Any]]):
     """Objects that live and die with the page; a record holds a list of them.
 
     :param child: their class.
-    :param kwargs: as of every marshmallow field.
+    :param kwargs: the arguments of every marshmallow field.
     """
 
     def __init__(self, child: type[ChildObject], **kwargs: Any) -> None:
@@ -80,27 +79,27 @@ class Children(fields.Field[list[Any]]):
 
 
 class Tags(fields.List[str]):
-    """A set of tags; a record holds a list of texts, answers have them in code point order."""
+    """A set of tags; a record holds a list of texts, and answers list them by code point."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(fields.String(), **kwargs)
 
 
 class RichText(fields.String):
-    """HTML; it is given back as it is and searched without its markup."""
+    """HTML, returned as it is and searched without its markup."""
 
 
-#: Makes the JSON that a block is answered with from the JSON it is stored as.
+#: Converts the stored JSON of a block's value to the JSON in answers.
 Representation = Callable[[Any], Any]
 
 
 class Blocks(fields.Raw):
-    """A list of blocks, ``{"type": ..., "value": ..., "id": ...}``, given back as they are.
+    """A list of blocks, ``{"type": ..., "value": ..., "id": ...}``, returned as they are.
 
-    :param representations: for a block type a marshmallow field that its value is answered with
-        (:class:`Related` embeds the object, null where it may not be seen) or a function from
-        the stored value to the answered one; it holds at any depth.
-    :param kwargs: as of every marshmallow field.
+    :param representations: by block type, a marshmallow field that serialises its value
+        (:class:`Related` embeds the object, or null if it may not be seen) or a function from
+        the stored value to the one in answers. They apply at any depth.
+    :param kwargs: the arguments of every marshmallow field.
     """
 
     def __init__(
@@ -113,13 +112,13 @@ class Blocks(fields.Raw):
 
     @property
     def relations(self) -> dict[str, Related]:
-        """The types of blocks whose value is the id of another object."""
+        """The relations by block type, for blocks whose value is the id of another object."""
         found = self.representations.items()
         return {block: relation for block, relation in found if isinstance(relation, Related)}
 
 
 class Instant(fields.DateTime):
-    """ISO 8601 in UTC with ``Z``, microseconds only where there are some (contract, Fields)."""
+    """ISO 8601 in UTC with ``Z``, microseconds only if there are any (contract, Fields)."""
 
     def _serialize(self, value: datetime | None, attr: str | None, obj: Any, **_: Any) -> Any:
         if value is None:
@@ -144,7 +143,7 @@ class DecimalText(fields.Decimal):
 
 
 class Anything(fields.Raw):
-    """What the site's code makes: JSON, with instants and decimals as they are elsewhere."""
+    """Output of the site's code: JSON, with instants and decimals written as elsewhere."""
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **_: Any) -> Any:
         return _as_elsewhere(value)
@@ -163,11 +162,11 @@ def _as_elsewhere(value: Any) -> Any:
 
 
 def itself(value: Any, *_: Any) -> Any:
-    """The accessor for fields that are given their value instead of an object which has it."""
+    """The accessor for fields that are given the value itself instead of an object."""
     return value
 
 
-#: What marshmallow says of texts that a field cannot read, and what we say.
+#: marshmallow's messages about texts that a field cannot read, and ours.
 _WORDS = {
     "Not a valid UUID.": "must be a UUID, such as 6f9619ff-8b86-d011-b42d-00c04fc964ff",
     "Not a valid IP address.": "must be an IP address, such as 192.0.2.1",
@@ -180,13 +179,13 @@ _WORDS = {
 
 
 def _worded(message: str) -> str:
-    """A message of marshmallow's in our words; a site's own stay as they are."""
+    """marshmallow's messages in our words; a site's own messages stay as they are."""
     ours = _WORDS.get(message) or message.replace("Must be one of:", "must be one of", 1)
     return ours.removesuffix(".")
 
 
 def _canonical_kind(field: fields.Field[Any]) -> kinds.Kind:
-    """Texts that the field reads, in the form that it writes."""
+    """The kind of texts that the field reads, stored in the form that it writes."""
 
     def canonical(value: Any) -> str:
         try:
@@ -230,7 +229,7 @@ _KINDS: tuple[tuple[type[fields.Field[Any]], Callable[[Any], kinds.Kind]], ...] 
 
 
 def kind_of(field: fields.Field[Any]) -> kinds.Kind:
-    """The kind of value that a declared field stores; JSON for classes not known here."""
+    """The kind of value that a declared field stores; JSON for unknown classes."""
     for field_class, make in _KINDS:
         if isinstance(field, field_class):
             return make(field)
@@ -242,15 +241,15 @@ INSTANTS = (fields.DateTime, fields.NaiveDateTime, fields.AwareDateTime)
 
 
 def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
-    """The field that answers are made with, from the one that is declared; the fields inside it
-    are such fields, too."""
+    """The field that serialises answers, made from the declared one and, inside it, from the
+    declared ones there."""
     if type(field) in INSTANTS and field.format in (None, "iso", "iso8601"):  # type: ignore[attr-defined]
         return Instant(**_options(field))
     if type(field) is fields.Decimal:
         places = _decimal_kind(field).places  # type: ignore[attr-defined]
         return DecimalText(places, field.rounding, **_options(field))
     if type(field) is fields.Nested:
-        # A schema can be nested in itself, so that it is not looked at before it is needed.
+        # A schema can be nested in itself, so it is not looked at until it is needed.
         return fields.Nested(lambda: _answer_schema(field.schema), **_options(field))
     copied: Any = copy.copy(field)
     if type(field) is fields.List:
@@ -272,7 +271,7 @@ def _answer_schema(schema: Schema) -> Schema:
     return copied
 
 
-#: What a field inside a schema says about its key.
+#: The options of a field that affect serialisation by a schema.
 _KEY_OPTIONS = ("attribute", "data_key", "dump_default", "dump_only", "load_only")
 
 

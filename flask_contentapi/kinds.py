@@ -1,10 +1,10 @@
 """The kinds of value that a stored field can hold.
 
 A kind reads a value from a content record, writes it back, and reads it from a query string.
-Stored values have one Python form each, whatever the backend, so that equality and order are
-the same everywhere: :class:`str`, :class:`int`, :class:`float`, :class:`bool`,
-:class:`~decimal.Decimal`, :class:`~datetime.date`, :class:`~datetime.time`, an aware
-:class:`~datetime.datetime` in UTC, and for what is neither filtered nor ordered lists and JSON.
+A stored value has the same Python form in every backend, so that equality and order are the same
+everywhere: :class:`str`, :class:`int`, :class:`float`, :class:`bool`, :class:`~decimal.Decimal`,
+:class:`~datetime.date`, :class:`~datetime.time`, an aware :class:`~datetime.datetime` in UTC, and
+lists and JSON for what is neither filtered nor ordered.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ T = TypeVar("T")
 
 
 class Gap(NamedTuple):
-    """Where a value lies that a query string asks for, although none like it can be stored.
+    """The gap between storable values that a value in a query string falls into.
 
-    :param below: the greatest value below it that can be stored; None if all are greater.
-    :param above: the least one above it; None if all are less.
+    :param below: the greatest storable value below it; None if all are greater.
+    :param above: the least storable value above it; None if all are less.
     """
 
     below: Any
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
 INT64: Final = range(-(2**63), 2**63)
 #: Digits of a decimal before and after its point that every backend can store exactly.
 DECIMAL_DIGITS: Final = 30
-#: What instants and times of day are told apart by.
+#: The resolution of instants and times of day.
 MICROSECOND: Final = timedelta(microseconds=1)
 _FINER = re.compile(r"\.[0-9]{6}0*[1-9]")
 #: How deep a JSON value may be nested.
@@ -87,13 +87,13 @@ class Kind:
     orderable = True
 
     def empty(self) -> Any:
-        """The stored value where a record leaves the field out."""
+        """The stored value if a record leaves the field out."""
         return None
 
     def read(self, value: Any) -> Any:
-        """The stored value of a record's value (not None).
+        """The stored value for a value in a record (not None).
 
-        :raises ValueError: with what would be right, if the value does not fit.
+        :raises ValueError: if the value does not fit, saying what would.
         """
         raise NotImplementedError
 
@@ -104,7 +104,7 @@ class Kind:
     def parse(self, text: str) -> Any:
         """The stored value that a query string asks for, or the :class:`Gap` that it falls into.
 
-        :raises ValueError: with what would be right, if the text cannot be read.
+        :raises ValueError: if the text cannot be read, saying what could.
         """
         raise NotImplementedError
 
@@ -125,10 +125,10 @@ class Text(Kind):
 
 
 class Canonical(Text):
-    """Text of which only one form of several is stored, as of a UUID.
+    """Text that can be written in several forms, of which one is stored, such as a UUID.
 
-    :param canonical: that form of any other one, or of the object that Python has for it; raises
-        a ValueError for what is neither.
+    :param canonical: converts any other form, or the Python object, to that form; raises a
+        ValueError for anything else.
     """
 
     def __init__(self, canonical: Callable[[Any], str]) -> None:
@@ -171,7 +171,7 @@ class Float(Kind):
             number = float(value)
         except OverflowError:
             raise ValueError("must be a number that fits 64 bits") from None
-        # JSON has no NaN and no infinity; minus zero is not told from zero by every database.
+        # JSON has no NaN or infinity, and not every database tells minus zero from zero.
         return number + 0.0 if math.isfinite(number) else None
 
     def parse(self, text: str) -> float:
@@ -205,7 +205,7 @@ class Decimal(Kind):
         return f"{DECIMAL_DIGITS} digits before the point and {self._most_places} after it"
 
     def _canonical(self, number: PythonDecimal) -> PythonDecimal | None:
-        """The number with its places; None where it has more digits than can be stored."""
+        """The number with its places; None if it has more digits than can be stored."""
         sign, digits, exponent = number.as_tuple()
         assert isinstance(exponent, int)
         while len(digits) > 1 and digits[-1] == 0:
@@ -305,7 +305,7 @@ class Time(Kind):
 
 
 class DateTime(Kind):
-    """Instants; where no offset is given, UTC."""
+    """Instants, in UTC if no offset is given."""
 
     name = "datetime"
 
@@ -375,7 +375,7 @@ class Tags(Kind):
 
 
 class Json(Kind):
-    """Any JSON value, given back as it is."""
+    """Any JSON value, returned as it is."""
 
     name = "json"
     filterable = False
@@ -400,7 +400,7 @@ class Blocks(Json):
 
 
 class Children(Kind):
-    """Objects that live inside another one, a tuple of rows; their type reads them."""
+    """Child objects, as a tuple of rows; their type reads them."""
 
     name = "children"
     filterable = False
@@ -411,23 +411,23 @@ class Children(Kind):
 
 
 def parse_integer(text: str) -> int:
-    """An integer as clients write it, spaces around it ignored; huge ones are cut to 20 digits.
+    """Reads an integer as clients write it. Spaces around it are ignored, huge ones are capped.
 
-    :raises ValueError: with what would be right.
+    :raises ValueError: if the text is no integer.
     """
     digits = text.strip(" ")
     if not _INTEGER.fullmatch(digits):
         raise ValueError("must be an integer")
     sign = -1 if digits.startswith("-") else 1
     digits = digits.lstrip("+-").lstrip("0")
-    # Converting thousands of digits is slow, and refused by Python from 4,300 on.
+    # Converting thousands of digits is slow, and Python refuses more than 4,300.
     return sign * (int(digits or "0") if len(digits) <= 20 else 10**20)
 
 
 def check_text(value: str) -> str:
-    """The text itself.
+    """Returns the text.
 
-    :raises ValueError: if a database or UTF-8 could not carry it.
+    :raises ValueError: if databases or UTF-8 cannot represent it.
     """
     if "\0" in value:
         raise ValueError("must be text without NUL characters")
@@ -442,7 +442,7 @@ def check_text(value: str) -> str:
 def read_json(value: Any, depth: int = JSON_DEPTH) -> Any:
     """A copy of a JSON value.
 
-    :raises ValueError: if it is none, is nested too deeply or has a number that JSON loses.
+    :raises ValueError: if it is not JSON, is nested too deeply or has a number out of range.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -477,7 +477,7 @@ def _require_text(value: Any, wanted: str) -> str:
 
 
 def _made(make: Callable[[Any], T], value: Any, wanted: str) -> T:
-    """What ``make`` makes of the value, its error in our words."""
+    """The result of ``make`` for the value, with its error in our words."""
     try:
         return make(value)
     except (ValueError, OverflowError):

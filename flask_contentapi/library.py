@@ -1,7 +1,7 @@
-"""The whole content, read and checked, the same for every backend.
+"""The whole content, read and checked in the same way for every backend.
 
-Rows stand in default order, and beside them what follows from the tree: the path of slugs, the
-end of the branch, and the restriction that holds.
+Rows are in default order. With them is what follows from the tree: the path of slugs, the end of
+the branch, and the restriction in force.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Content = Mapping[str, Iterable[Any]]
 class Library:
     """The whole content.
 
-    :param locales: the codes of all languages; the first is that of pages which name none.
+    :param locales: the codes of all languages; pages without a language get the first.
     :param sites: all sites.
     :param tables: the objects by endpoint.
     :param restrictions: all restrictions.
@@ -64,7 +64,7 @@ class Library:
                 yield name, write_record(table.endpoint, row, table.extras.get(row[0]))
 
     def check(self) -> Iterator[Problem]:
-        """What is served but hardly meant: undeclared types, relations to nothing."""
+        """Likely mistakes in content that is served: undeclared types and dangling relations."""
         ids = {name: {row[0] for row in table.rows} for name, table in self.tables.items()}
         for table in self.tables.values():
             for row in table.rows:
@@ -81,12 +81,12 @@ class Library:
 
 
 def undeclared(label: str, endpoint: Endpoint) -> str:
-    """What is wrong with an object whose type is not declared."""
+    """The message about an object whose type is not declared."""
     hint = suggest(label, endpoint.types)
     return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
 
 
-#: The columns that places in the tree, restrictions and languages follow from.
+#: The columns that determine places in the tree, restrictions and languages.
 STRUCTURAL = frozenset(
     ("id", "type", "parent", "slug", "restriction", "locale", "translation_key", "collection")
 )
@@ -99,9 +99,9 @@ def read_library(
 
     :param content: a list of records for each section (``locales``, ``sites``, ``collections``
         and each endpoint); instances of the declared classes may stand among the records.
-    :param outline: whether to keep of each object only :data:`STRUCTURAL` columns, None for the
-        others, and those of its endpoint's base, for content that is not to be kept in memory.
-    :param logs: whether types that are not declared are logged.
+    :param outline: whether to keep only the columns of each endpoint's base, with None for all
+        but the :data:`STRUCTURAL` ones; for content that is not to be held in memory.
+    :param logs: whether undeclared types are logged.
     :raises ContentError: with every problem found.
     """
     require_mapping(content)
@@ -128,7 +128,7 @@ def require_mapping(content: Any) -> None:
 
 
 def must_be_list(section: str) -> str:
-    """What is said of a section that is no list."""
+    """The message about a section that is no list."""
     if section == "locales":
         return 'must be a list of the codes of languages, as ["en", "fr"]'
     return "must be a list of records"
@@ -140,12 +140,12 @@ def revise_library(
     put: Iterable[tuple[str, Any]] = (),
     delete: Iterable[tuple[str, int]] = (),
 ) -> Library:
-    """The content with some objects changed; what was read before is not read again.
+    """The content with some objects changed; unchanged records are not read again.
 
-    :param put: records to add, or to put in the place of those with the same id, each with its
-        endpoint. A new page becomes the last of its siblings.
-    :param delete: endpoint and id of records to leave out.
-    :raises ContentError: with every problem found; pages below a deleted one are one.
+    :param put: records to add, or to replace those with the same id, each with its endpoint. A
+        new page becomes the last of its siblings.
+    :param delete: endpoint and id of each record to leave out.
+    :raises ContentError: with every problem found, such as pages below a deleted one.
     """
     reader = RecordReader(registry)
     tables = {name: table.copy() for name, table in library.tables.items()}
@@ -167,7 +167,7 @@ def _assemble(
     collections: dict[int, dict[str, Any]],
     reader: RecordReader,
 ) -> Library:
-    """Finds what follows from the records together, and what is wrong with them together."""
+    """Derives what follows from all records together, and checks them against each other."""
     page_restrictions: dict[int, Restriction] = {}
     for table in tables.values():
         if table.endpoint.tree:
@@ -183,7 +183,7 @@ def _assemble(
 
 
 def _sections(content: Content, registry: Registry, reader: RecordReader) -> Content:
-    """The sections that can be read; what else there is, is noted."""
+    """The sections that can be read; the others are noted as problems."""
     known = (*SECTIONS, *registry.endpoints)
     readable = {}
     for name, records in content.items():
@@ -201,7 +201,7 @@ def _sections(content: Content, registry: Registry, reader: RecordReader) -> Con
 def _read_table(
     records: Iterable[Any], endpoint: Endpoint, reader: RecordReader, outline: bool
 ) -> Table:
-    """The objects of an endpoint, as their records stand."""
+    """The objects of an endpoint, in the order of their records."""
     table = Table(endpoint)
     seen = set()
     kept = [name in STRUCTURAL for name in endpoint.base.column_names]
@@ -237,7 +237,7 @@ def _check_child_ids(tables: Iterable[Table], reader: RecordReader) -> None:
 
 
 def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> tuple[str, ...]:
-    """The languages; those of the pages where none are given. Gives each page one."""
+    """The given languages, else those of the pages. Gives every page a language."""
     given = []
     for index, code in enumerate(codes):
         try:
@@ -267,9 +267,9 @@ def _unfit_locale(code: str, locales: Sequence[str]) -> str:
 
 
 def _read_code(code: Any) -> str:
-    """The code of a language.
+    """Reads the code of a language.
 
-    :raises ValueError: if it is none.
+    :raises ValueError: if it is not one.
     """
     if not isinstance(code, str) or not code:
         raise ValueError("must be a code, as en")

@@ -1,4 +1,4 @@
-"""What is asked of a backend: who sees, and what is wanted, in no storage's words."""
+"""Queries to a backend: who asks, and for what, independently of any storage."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any, Literal, NamedTuple
 
 __all__ = ["Filter", "Order", "Query", "Relation", "Row", "Search", "Selected", "Tree", "Viewer"]
 
-#: The values of the columns that were asked for, in their order.
+#: The values of the requested columns, in order.
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who looks, and when: what the visible part of the content depends on.
+    """Who sends the request, and when. This determines the visible part of the content.
 
-    :param moment: now, in UTC. Of the pages those are shown that are live and have
-        ``go_live_at <= moment < expires_at``; an end of that window that is missing is open.
-    :param pages: the restricted pages that are open to the viewer, each with all above it.
+    :param moment: now, in UTC. A page is visible if it is live and
+        ``go_live_at <= moment < expires_at``; a missing end of that window is open.
+    :param pages: the restricted pages that the viewer may see; any restricted page above one of
+        them is among them.
     :param collections: the same for the collections of images and documents.
     """
 
@@ -31,13 +32,13 @@ class Viewer:
 class Filter(NamedTuple):
     """One condition on a column.
 
-    A relation to what the viewer may not see counts as missing.
+    A relation to an object that the viewer may not see counts as missing.
 
     :param column: the stored field, or for pages ``url_path``, which is only compared by ``eq``.
-    :param operator: ``eq`` (an exact value), ``in`` (one of several, maybe of none),
+    :param operator: ``eq`` (an exact value), ``in`` (one of several, possibly none),
         ``lt le gt ge`` (missing values never match) or ``all`` (tags: every one of them).
-    :param value: a stored value as :mod:`flask_contentapi.kinds` has it, never None, or a tuple
-        of them.
+    :param value: a stored value as defined by :mod:`flask_contentapi.kinds`, never None, or a
+        tuple of them.
     """
 
     column: str
@@ -48,9 +49,10 @@ class Filter(NamedTuple):
 class Order(NamedTuple):
     """One key of the order.
 
-    :param column: the stored field. Texts are in the order of their code points; a relation
-        to what the viewer may not see counts as missing.
-    :param descending: largest first. Missing values come first ascending and last descending.
+    :param column: the stored field. Texts are ordered by code point. A relation to an object
+        that the viewer may not see counts as missing.
+    :param descending: whether the largest comes first. Missing values come first in ascending
+        order and last in descending order.
     """
 
     column: str
@@ -63,9 +65,9 @@ Relation = Literal["child_of", "descendant_of", "ancestor_of", "translation_of"]
 class Tree(NamedTuple):
     """A condition on the place in the tree of pages, or among translations.
 
-    :param relation: what the pages are to the page that is named.
-    :param page: its id; unless it is visible and in the scope, the query has no answer
-        (:attr:`Selected.unseen`).
+    :param relation: the relation of the matching pages to the named page.
+    :param page: the id of that page; unless it is visible and in the scope, the query has no
+        answer (:attr:`Selected.unseen`).
     """
 
     relation: Relation
@@ -74,10 +76,10 @@ class Tree(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Words to be found.
+    """Words to search for.
 
     :param words: normalised by :func:`flask_contentapi.search.terms`.
-    :param every: whether an object has to have every word, or one of them.
+    :param every: whether an object must have every word; otherwise one of them is enough.
     """
 
     words: tuple[str, ...]
@@ -88,25 +90,25 @@ class Search:
 class Query:
     """One list.
 
-    Columns are named that every type of the endpoint has or, where ``types`` are given, each of
-    those.
+    All columns named are common to every type of the endpoint or, if ``types`` are given, to each
+    of those.
 
-    :param endpoint: which objects (``"pages"``, ``"images"``, ...).
-    :param columns: the stored fields wanted in each row, in order; besides them ``type`` (the
-        label) and for pages ``url_path`` (the slugs down to it, percent-encoded, ``/home/log/``).
-    :param viewer: who looks.
-    :param scope: ids of home pages; only they and the pages below them count. None: all.
-    :param types: labels of types; the types derived from them are named as well. None: all,
-        with the objects whose type is not declared.
+    :param endpoint: the endpoint of the objects (``"pages"``, ``"images"``, ...).
+    :param columns: the columns wanted in each row, in order: stored fields, ``type`` (the label)
+        and for pages ``url_path`` (the slugs down to it, percent-encoded, ``/home/log/``).
+    :param viewer: who sends the request, and when.
+    :param scope: ids of home pages; only they and the pages below them match. None: all.
+    :param types: labels of types, including all types derived from them. None: all, including
+        objects of undeclared types.
     :param filters: conditions, all to be met.
     :param tree: conditions on places in the tree, all to be met.
-    :param search: words to be found, or None.
-    :param order: keys; ties end in id order. Empty: by relevance for a search, where the
-        backend ranks, else the default order (tree order for pages, id order for the rest),
-        which ends its ties too.
+    :param search: words to search for, or None.
+    :param order: keys of the order; ties are broken by id. Empty: by relevance for a search, if
+        the backend ranks, else the default order (tree order for pages, id order for others).
+        Ties in relevance are broken by the default order.
     :param random: random order instead.
     :param limit: how many rows at most; None: all.
-    :param offset: how many rows to leave out before.
+    :param offset: how many rows to skip.
     :param count: whether the total is wanted.
     """
 
@@ -126,16 +128,16 @@ class Query:
 
     @property
     def conditions(self) -> tuple[Any, ...]:
-        """What decides, with the viewer and the scope, which objects match."""
+        """What determines, with the viewer and the scope, which objects match."""
         return self.endpoint, self.types, self.filters, self.tree, self.search
 
 
 class Selected(NamedTuple):
-    """What a query found.
+    """The result of a query.
 
-    :param rows: the rows asked for, in order.
-    :param total: how many objects match, whatever limit and offset; any number if it was not
-        asked for.
+    :param rows: the requested rows, in order.
+    :param total: how many objects match, regardless of limit and offset; any number if it was
+        not requested.
     :param unseen: pages named in the query that may not be seen; then there are no rows.
     """
 

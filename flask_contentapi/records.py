@@ -1,4 +1,4 @@
-"""Single content records: read into rows, and written (contract, Content records)."""
+"""Reads single content records into rows, and writes them (contract, Content records)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from flask_contentapi.types import Column, Endpoint
 __all__ = ["Place", "RecordReader", "check_name", "write_record"]
 
 
-#: How long the label of a type or the code of a language may be, in characters, as every database
-#: can keep it.
+#: The maximum length of a type's label or a language code, in characters. Every database can store
+#: that many.
 LONGEST_NAME = 255
 
 _log = logging.getLogger("flask_contentapi")
@@ -58,9 +58,9 @@ _COLLECTION = _columns(
 
 
 def check_name(name: str) -> str:
-    """The label of a type, or the code of a language, itself.
+    """Returns the label of a type or the code of a language.
 
-    :raises ValueError: if a database could not carry it.
+    :raises ValueError: if a database cannot store it.
     """
     if len(name) > LONGEST_NAME:
         raise ValueError(f"must be at most {LONGEST_NAME} characters")
@@ -68,12 +68,12 @@ def check_name(name: str) -> str:
 
 
 class Place(NamedTuple):
-    """Where a record stands, or a child object inside of one.
+    """The position of a record, or of a child object in a record.
 
     :param section: the list it is in, as ``pages``.
-    :param number: its place in the list, from 0 on, or -1.
-    :param name: what it is known by, with the section.
-    :param path: the way to the child object inside the record.
+    :param number: its index in the list, or -1.
+    :param name: its name in messages, with the section.
+    :param path: the path to the child object inside the record.
     """
 
     section: str
@@ -82,21 +82,21 @@ class Place(NamedTuple):
     path: tuple[str | int, ...] = ()
 
     def child(self, key: str, number: int) -> Place:
-        """Where one of the child objects in it stands."""
+        """The place of one of its child objects."""
         name = f"{self.name}, {key}[{number}]"
         return Place(self.section, self.number, name, (*self.path, key, number))
 
     def problem(self, key: str, message: str) -> Problem:
-        """What is wrong there; the key is "" where all of it is meant."""
+        """A problem at this place; the key is "" if it concerns the whole record."""
         path = (*self.path, key) if key else self.path
         return Problem(self.name, key, message, self.section, self.number, path=path)
 
 
 class RecordReader:
-    """Reads records one by one; what is wrong is gathered in :attr:`problems`.
+    """Reads records one by one and collects their problems in :attr:`problems`.
 
     :param registry: the declared types.
-    :param logs: whether types that are not declared are logged.
+    :param logs: whether undeclared types are logged.
     """
 
     def __init__(self, registry: Registry, *, logs: bool = True) -> None:
@@ -105,19 +105,19 @@ class RecordReader:
         self._child_ids: defaultdict[str, set[int]] = defaultdict(set)
         self._undeclared: set[str] = set()
         self.problems: list[Problem] = []
-        #: The records with problems, by section and id: they are there all the same. What could
-        #: not be read of them is None.
+        #: The records with problems, by section and id, because others may refer to them. Values
+        #: that could not be read are None.
         self.refused: defaultdict[str, dict[Any, Row]] = defaultdict(dict)
 
     def note(self, place: Place, key: str, message: str) -> None:
-        """Gathers a problem; the key is "" where the whole record is meant."""
+        """Adds a problem; the key is "" if it concerns the whole record."""
         self.problems.append(place.problem(key, message))
 
     def entry(self, section: str, index: int, record: Any) -> tuple[Row, dict[str, Any]] | None:
-        """One object of an endpoint.
+        """Reads one object of an endpoint.
 
-        :returns: the columns of its type, and what a record of an undeclared type has besides;
-            None if there is a problem.
+        :returns: the columns of its type, and the extra values in a record of an undeclared
+            type; None if there is a problem.
         """
         before = len(self.problems)
         endpoint = self._registry.endpoints[section]
@@ -139,7 +139,7 @@ class RecordReader:
     def _keep(
         self, place: Place, endpoint: Endpoint, label: str, values: dict[str, Any]
     ) -> dict[str, Any]:
-        """What the record of an undeclared type has, as it is."""
+        """The extra values in a record of an undeclared type, as they are."""
         if self._logs and label and label not in self._undeclared:
             self._undeclared.add(label)
             hint = suggest(label, endpoint.types)
@@ -153,12 +153,12 @@ class RecordReader:
         return kept
 
     def site(self, index: int, record: Any) -> dict[str, Any] | None:
-        """One site with all its keys, the host name in lower case; None if there is a problem."""
+        """Reads a site, with all keys and a lower-case host name; None if there is a problem."""
         site = self._whole("sites", index, record, _SITE)
         return site and {**site, "hostname": site["hostname"].lower()}
 
     def collection(self, index: int, record: Any) -> dict[str, Any] | None:
-        """One collection with all its keys; None if there is a problem."""
+        """Reads a collection, with all keys; None if there is a problem."""
         return self._whole("collections", index, record, _COLLECTION)
 
     def _whole(
@@ -176,7 +176,7 @@ class RecordReader:
         return dict(zip(columns, read, strict=True))
 
     def _begin(self, section: str, index: int, record: Any) -> tuple[dict[str, Any] | None, Place]:
-        """A record's values, None if it has none, and what it is known by."""
+        """A record's values, None if it is no object, and its place."""
         place = Place(section, index, f"{section}[{index}]")
         values = self._open(place, record)
         name = None if values is None else values.get("id", values.get("hostname"))
@@ -191,7 +191,7 @@ class RecordReader:
         return None
 
     def _label(self, place: Place, endpoint: Endpoint, label: Any) -> str:
-        """The label of a record's type; it can be left out where there is only one."""
+        """The label of a record's type; it can be left out if there is only one type."""
         if label is None and len(endpoint.types) == 1:
             return next(iter(endpoint.types))
         if not isinstance(label, str) or not label:
@@ -210,7 +210,7 @@ class RecordReader:
     def _read(
         self, place: Place, columns: Mapping[str, Column], values: dict[str, Any]
     ) -> list[Any]:
-        """Takes the columns out of a record's values."""
+        """Removes the columns from a record's values and reads them."""
         read = []
         for name, column in columns.items():
             value = values.pop(name, None)
@@ -245,7 +245,7 @@ class RecordReader:
         return tuple(read)
 
     def _refuse(self, place: Place, rest: Mapping[str, Any], known: Iterable[str]) -> None:
-        """Notes keys that mean nothing."""
+        """Notes unknown keys."""
         for name in rest:
             self.note(place, str(name), f"there is no such field.{suggest(str(name), known)}")
 
@@ -253,11 +253,11 @@ class RecordReader:
 def write_record(
     endpoint: Endpoint, row: Row, extras: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A row as a record, without what a record may leave out.
+    """A row as a record, without default values.
 
     :param endpoint: where the object is served.
     :param row: the columns of its type.
-    :param extras: what a record of an undeclared type has besides.
+    :param extras: the extra values in a record of an undeclared type.
     """
     identity, *columns = endpoint.type_of(row[1]).columns.values()
     return {

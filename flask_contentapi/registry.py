@@ -1,7 +1,7 @@
-"""All declared types: made from the classes of a site, and checked.
+"""All declared types, built from the classes of a site and checked.
 
-Everything is checked once, when the registry is made; a mistake is a
-:class:`~flask_contentapi.errors.DeclarationError` that names class and attribute.
+Everything is checked once, when the registry is built. A mistake raises a
+:class:`~flask_contentapi.errors.DeclarationError` that names the class and the attribute.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from flask_contentapi.types import Column, Endpoint, ObjectType
 
 __all__ = ["SECTIONS", "Registry"]
 
-#: Lists of records that are not those of an endpoint.
+#: The sections of the content that belong to no endpoint.
 SECTIONS = ("locales", "sites", "collections")
-#: What can be searched.
+#: The kinds that can be searched.
 _SEARCHABLE = (kinds.Text, kinds.Tags, kinds.Json, kinds.Children)
 
 
 class Registry:
     """All declared types.
 
-    :param types: the site's classes; page, image and document types that it does not bring are
-        the package's own.
+    :param types: the site's classes. If none of them is for pages, images or documents, the
+        package's own class is added.
     :raises DeclarationError: for the first mistake found.
     """
 
@@ -94,9 +94,9 @@ class Registry:
         endpoint.types[label] = ObjectType(label, content_class, endpoint)
 
     def _find_base(self, endpoint: Endpoint) -> None:
-        """The nearest class that all types share; of pages the package's own.
+        """Finds the nearest class that all types share; for pages, the package's own.
 
-        A page type's own fields are shown only to who selects the type (specification, 2.3).
+        A page type's own fields are shown only if the type is selected (specification, 2.3).
         """
         classes = [declared.content_class for declared in endpoint.types.values()]
         shared: type[Content] = next(
@@ -123,8 +123,8 @@ class Registry:
             declared.searched = tuple(self._searched(declared))
 
     def _check_inherited(self, declared: ObjectType) -> None:
-        """Refuses a field that stores something else than in a type that this one derives from,
-        whose lists have both."""
+        """Refuses a field that stores something else in a type that this one derives from,
+        because the lists of that type have both."""
         for above in declared.served_at.types.values():
             if issubclass(declared.content_class, above.content_class):
                 for name, column in above.columns.items():
@@ -134,7 +134,7 @@ class Registry:
     # Stored fields.
 
     def _columns(self, declared: ObjectType) -> dict[str, Column]:
-        """The columns of a type; those of its endpoint's base stand first, whatever it mixes in."""
+        """The columns of a type. Those of its endpoint's base come first, even with mixins."""
         own = declared.content_class.declared_fields()
         common = declared.endpoint.base.content_class if declared.endpoint else ChildObject
         names = dict.fromkeys(("id", *common.declared_fields(), *own))
@@ -189,14 +189,14 @@ class Registry:
         self._relations.append((declared, name, field))
 
     def _check_shown(self, declared: ObjectType, name: str, field: Related) -> None:
-        """Refuses relations that are always shown with fields which are not there."""
+        """Refuses a relation that is always shown with fields that do not exist."""
         wrong = _not_shown(self.target(field), parse_fields(field.shown or ""))
         if wrong:
             what = f"is always shown with {field.shown!r}, but {wrong!r} is nothing to be shown"
             raise mistake(declared, name, what)
 
     def target(self, field: Related) -> ObjectType:
-        """What a relation of the declared types points to."""
+        """The type that a declared relation points to."""
         return self.endpoints[field.endpoint_name].base
 
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
@@ -242,13 +242,14 @@ def _is_searchable(column: Column) -> bool:
 
 
 def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
-    """The stored fields that the package's own base of a class has."""
+    """The stored fields of the package's own class that a class derives from."""
     own = [base for base in content_class.__mro__ if base.__module__ == Content.__module__]
     return cast(type[Content], own[0]).declared_fields()
 
 
 def _not_shown(target: ObjectType, selection: Selection) -> str | None:
-    """What a selection names that an embedded object has not, or has no fields of."""
+    """The first name in a selection that an embedded object does not show, or shows without
+    fields to select from; None if there is none."""
     for name in (*selection.added, *selection.removed):
         export = target.exports.get(name)
         if export is None or name in target.detail_only:

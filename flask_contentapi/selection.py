@@ -1,4 +1,4 @@
-"""The ``fields`` parameter: its text to a tree (specification, 4.3; contract, Fields)."""
+"""Parses the ``fields`` parameter into a tree (specification, 4.3; contract, Fields)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flask_contentapi.errors import BadRequest
 
 __all__ = ["DEFAULT", "Selection", "parse_fields"]
 
-#: How deep brackets may be nested, and how many pairs of them there may be.
+#: How deep brackets may be nested, and how many pairs there may be.
 MAX_DEPTH, MAX_BRACKETS = 10, 50
 _TOKEN = re.compile(r"\w+|[*(),-]")
 
@@ -21,8 +21,8 @@ class Selection:
     """What one level of ``fields`` asks for.
 
     :param base: ``"*"`` (all fields), ``"_"`` (none of the default fields) or "" (the defaults).
-    :param added: names to add, each with the selection in its brackets, if it has some.
-    :param removed: names to take away.
+    :param added: names to add, each with the selection in its brackets, if it has any.
+    :param removed: names to remove.
     """
 
     base: str = ""
@@ -34,14 +34,14 @@ DEFAULT = Selection()
 
 
 def parse_fields(text: str) -> Selection:
-    """Reads the value of ``fields``; the last mention of a name wins.
+    """Parses the value of ``fields``; the last mention of a name wins.
 
     >>> parse_fields("*,-body").removed
     frozenset({'body'})
     >>> parse_fields("feed_image(_,width)").added["feed_image"].base
     '_'
 
-    :raises BadRequest: where the text does not follow the grammar, saying where and why.
+    :raises BadRequest: if the text does not follow the grammar, saying where and why.
     """
     if not text:
         return DEFAULT
@@ -67,7 +67,7 @@ class _Reader:
         return BadRequest(f"fields cannot be read at character {start + 1}: {why}.")
 
     def _advance(self) -> str:
-        """Takes the token ahead; the next one becomes the one ahead ("" at the end)."""
+        """Returns the token ahead and moves on to the next one ("" at the end)."""
         taken = self.ahead
         match = _TOKEN.match(self._text, self._end)
         if not match and self._end < len(self._text):
@@ -79,7 +79,7 @@ class _Reader:
         return taken
 
     def level(self, depth: int) -> Selection:
-        """``entry {"," entry}``, until a bracket closes or the text ends."""
+        """Parses ``entry {"," entry}``, until a bracket closes or the text ends."""
         base = ""
         added: dict[str, Selection | None] = {}
         removed: set[str] = set()

@@ -1,8 +1,8 @@
-"""Rows to the JSON of answers, by plans compiled from the fields of a type that are selected.
+"""Serialises rows to JSON, by plans compiled from the selected fields of a type.
 
-A plan knows which columns and which related objects it needs, and binds to one request to
-become a function from a row to a dictionary. A value goes through its marshmallow field unless
-the field is one of the plain ones, whose stored values orjson writes the very same way.
+A plan knows which columns and related objects it needs. Bound to one request, it becomes a
+function from a row to a dictionary. A value goes through its marshmallow field unless the field
+is a plain one, whose stored values orjson writes in the very same way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flask_contentapi.types import Column, Export, ObjectType
 __all__ = ["Item", "Plan", "Planner"]
 
 
-#: Makes the function from a row to its answer of what gives each key's value.
+#: Takes the getter of each key and returns the function from a row to its answer.
 Assembler = Callable[..., Callable[[Row], dict[str, Any]]]
 
 
@@ -36,9 +36,9 @@ class Key(NamedTuple):
     """One key of a plan.
 
     :param export: what it shows.
-    :param value: gives the value as the schema takes it.
-    :param written: gives the value as JSON has it.
-    :param place: the place in the row where that stands as it is; None if it has to be made.
+    :param value: gives the value to be dumped by a schema.
+    :param written: gives the value as JSON.
+    :param place: the place in the row that holds the JSON as it is; None if it is computed.
     """
 
     export: Export
@@ -52,7 +52,7 @@ class Plan:
     """How the rows of one type become answers.
 
     :param layout: the columns and lookups needed.
-    :param keys: in the order of answers.
+    :param keys: the keys, in the order of answers.
     :param assemble: puts the values of the keys together.
     :param volatile: whether the answers depend on more than the content.
     """
@@ -74,7 +74,7 @@ class Plan:
     def look_up(
         self, rows: Sequence[Row], reader: Reader, viewer: Viewer, scope: Sequence[int] | None
     ) -> list[Mapping[int, Row]]:
-        """Fetches what the rows point to, and what that points to; one fetch a relation."""
+        """Fetches what the rows point to, and what that points to, in one fetch per relation."""
         related: list[Mapping[int, Row]] = []
         for lookup in self.layout.lookups:
             pointed = (i for row in lookup.origin(rows, related) for i in lookup.ids(row))
@@ -88,13 +88,13 @@ class Plan:
         return related
 
     def tags(self, related: Sequence[Mapping[int, Row]]) -> Iterator[str]:
-        """What the rows point to, as :mod:`flask_contentapi.caching` names it."""
+        """The cache tags of what the rows point to (:mod:`flask_contentapi.caching`)."""
         for lookup, found in zip(self.layout.lookups, related, strict=True):
             yield from (tag_of(lookup.endpoint, identity) for identity in found)
 
 
 class Item:
-    """An object as its schema dumps it."""
+    """An object in the form that its schema dumps."""
 
     def __init__(self, plan: Plan, row: Row, context: Context) -> None:
         self._plan, self._row, self._context = plan, row, context
@@ -110,7 +110,7 @@ class Planner:
 
     :param registry: the declared types.
     :param i18n: whether internationalisation is on.
-    :raises DeclarationError: if embedded objects would bring each other without an end.
+    :raises DeclarationError: if objects would embed each other endlessly.
     """
 
     def __init__(self, registry: Registry, i18n: bool) -> None:
@@ -119,7 +119,7 @@ class Planner:
         self._i18n = i18n
 
     def plan(self, declared: ObjectType, view: View, selection: Selection = DEFAULT) -> Plan:
-        """The plan for a type and what a client selects of it.
+        """The plan for a type and a client's selection.
 
         :raises BadRequest: if the selection names what the type does not show.
         """
@@ -215,9 +215,9 @@ class Planner:
 
 
 def _assembler(keys: Sequence[Key]) -> Assembler:
-    """Compiles the function that puts the values of keys together, as it would be written by hand.
+    """Compiles the function that puts the values of keys together, as one would write it by hand.
 
-    What it is made of are names that the types declare; nothing of a client's stands in it.
+    Its source contains only names that the types declare, nothing that a client sends.
     """
     body: dict[str, str] = {}
     meta: dict[str, str] = {}
@@ -233,9 +233,9 @@ def _assembler(keys: Sequence[Key]) -> Assembler:
 
 
 def _literal(entries: Mapping[str, str]) -> str:
-    """A dictionary in Python.
+    """The source of a dictionary literal.
 
-    :param entries: by key what makes the value.
+    :param entries: the expression of each value, by key.
     """
     return "{" + ", ".join(f"{key!r}: {value}" for key, value in entries.items()) + "}"
 
@@ -250,7 +250,7 @@ def _each(place: int, build: Callable[[Row], Any]) -> Getter:
 
 # Writing values.
 
-#: What orjson writes just as marshmallow does: by kind, the classes of fields that add nothing.
+#: By kind, the field classes whose values orjson writes exactly as marshmallow does.
 _PLAIN: dict[type[kinds.Kind], tuple[type[fields.Field[Any]], ...]] = {
     kinds.Text: (fields.String, fields.Url, fields.Email, RichText),
     kinds.Integer: (fields.Integer,),
@@ -274,7 +274,7 @@ def _is_plain(kind: kinds.Kind | None, field: fields.Field[Any]) -> bool:
 
 
 def _written(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
-    """Puts the field of a key behind its value, unless it would change nothing."""
+    """Passes the values of a key through its field, unless that would change nothing."""
     if _is_plain(kind, export.field):
         return value
 
@@ -286,7 +286,7 @@ def _written(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
 
 
 def _standalone(field: Any) -> Callable[[Any], Any]:
-    """The function from a value to what a field writes; functions are taken as they are."""
+    """The function from a value to what a field writes; functions are returned as they are."""
     if not isinstance(field, fields.Field):
         return cast(Callable[[Any], Any], field)
     return lambda value: field.serialize("", value, accessor=itself)

@@ -1,8 +1,8 @@
 """Where the values of an answer come from.
 
-A source is compiled for a :class:`Layout`, the columns that a query will have to ask for; that
-gives a function which, bound to the :class:`Context` of one request, takes a row to a value.
-How the value is then written is the business of a marshmallow field.
+A source is compiled for a :class:`Layout`, the columns that a query has to request. The result,
+bound to the :class:`Context` of one request, is a function from a row to a value. A marshmallow
+field then serialises the value.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Context:
     """What one request adds to the rows.
 
     :param addresses: its addresses.
-    :param related: for each :class:`Lookup` the rows it found, by id.
+    :param related: the rows that each :class:`Lookup` found, by id.
     """
 
     addresses: Addresses
@@ -60,11 +60,11 @@ class Lookup:
     """Objects that rows point to, to be fetched in one go.
 
     :param endpoint: where they are served.
-    :param within_site: whether only pages of the asked site count.
+    :param within_site: whether to find only pages of the requested site.
     :param slot: its place in :attr:`Context.related`.
-    :param origin: the rows that point, given what earlier lookups found.
-    :param ids: what one of those rows points to.
-    :param layout: the columns wanted of them.
+    :param origin: gives the pointing rows, from the rows of the list and the results so far.
+    :param ids: gives the ids that one of those rows points to.
+    :param layout: the columns to fetch.
     """
 
     endpoint: str
@@ -77,7 +77,7 @@ class Lookup:
 
 @dataclass(slots=True)
 class Layout:
-    """The columns that the rows of one type will have, and the lookups that start at them.
+    """The columns that the rows of one type will have, and the lookups that start from them.
 
     :param type: the type.
     :param columns: their names; more are added while sources are compiled.
@@ -93,13 +93,13 @@ class Layout:
     )
 
     def column(self, name: str) -> int:
-        """The place of a column in the rows."""
+        """The place of a column in the rows; adds a missing column."""
         if name not in self.columns:
             self.columns.append(name)
         return self.columns.index(name)
 
     def related(self, column: str, target: ObjectType, within_site: bool = False) -> Lookup:
-        """The lookup of what a relation points to."""
+        """Adds a lookup of the objects that a relation points to."""
         place = self.column(column)
         return self.lookup(target, lambda row: (row[place],), within_site)
 
@@ -109,7 +109,7 @@ class Layout:
         ids: Callable[[Row], Iterable[int | None]],
         within_site: bool = False,
     ) -> Lookup:
-        """A further lookup, of all that the rows of this layout point to."""
+        """Adds a lookup of objects that the rows of this layout point to."""
         slot = len(self.lookups)
         found = Layout(
             target, lookups=self.lookups, origin=lambda rows, related: related[slot].values()
@@ -119,7 +119,7 @@ class Layout:
         return lookup
 
     def children(self, column: str, child: ObjectType) -> Layout:
-        """The layout of the objects in a column of children: all that they store."""
+        """The layout of the child objects in a column, with all their stored fields."""
         place = self.column(column)
         origin = self.origin
         return Layout(
@@ -135,10 +135,10 @@ class Source(ABC):
 
     @abstractmethod
     def compile(self, layout: Layout) -> Bind:
-        """Asks the layout for what is needed; gives the function from context to getter."""
+        """Adds what is needed to the layout; returns the function from context to getter."""
 
     def kind(self, layout: Layout) -> kinds.Kind | None:
-        """What the values are; None where they can be anything."""
+        """The kind of the values; None if they can be anything."""
         return kinds.Text()
 
 
@@ -160,7 +160,7 @@ class Stored(Source):
 
 
 class Type(Source):
-    """The label of an object's type; None where it is not declared (contract, Records)."""
+    """The label of an object's type; None if the type is not declared (contract, Records)."""
 
     def compile(self, layout: Layout) -> Bind:
         if layout.type.endpoint is None:
@@ -172,7 +172,7 @@ class Type(Source):
 
 
 class DetailURL(Source):
-    """The address of an object's detail view, with its site where it needs one."""
+    """The address of an object's detail view, with the ``site`` parameter if needed."""
 
     def compile(self, layout: Layout) -> Bind:
         endpoint = layout.type.served_at
@@ -214,11 +214,11 @@ def _applied(function: Callable[[Any], Any], place: int) -> Getter:
 
 
 class Computed(Source):
-    """What the site's code makes of an object.
+    """A value that the site's code computes from an object.
 
-    The object it sees has the stored fields that are needed: texts, numbers, dates as Python
-    has them, tags as a tuple, child objects as instances, relations as ids, those to something
-    hidden as None.
+    The object has the stored fields that are needed: texts, numbers and dates as Python values,
+    tags as a tuple, child objects as instances, and relations as ids, or None if the target is
+    hidden.
 
     :param compute: the code, given an instance of the site's class.
     :param needs: the stored fields it reads; None: all but ``parent`` and ``alias_of``.
@@ -243,7 +243,7 @@ class Computed(Source):
 
 
 def attribute(name: str) -> Callable[[Any], Any]:
-    """What reads a property, or calls a method, of an object."""
+    """A function that reads a property, or calls a method, of an object."""
 
     def read(instance: Any) -> Any:
         value = getattr(instance, name)
@@ -273,7 +273,7 @@ def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
 
 
 class _Unread:
-    """A field that was not read, as the object does not have it.
+    """Stands in for a field that was not read, so that the object does not have it.
 
     :param name: its name.
     """

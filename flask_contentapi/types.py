@@ -1,4 +1,4 @@
-"""What a declared type is: its endpoint, what it stores, and the keys of its answers."""
+"""Declared types: their endpoints, their stored fields, and the keys of their answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Column:
     :param name: its name in the class and in records.
     :param kind: what it stores.
     :param field: the declared field.
-    :param target: for relations, what they point to.
+    :param target: for a relation, the type it points to.
     :param child: for child objects, their type.
     """
 
@@ -39,12 +39,12 @@ class Column:
 
     @property
     def within_site(self) -> bool:
-        """Whether what a relation points to is shown only in the asked site."""
+        """Whether the target of a relation is shown only if it is in the requested site."""
         return isinstance(self.field, Related) and self.field.within_site
 
     @property
     def stores(self) -> object:
-        """What two fields have to have in common whose values stand in one column."""
+        """What two fields must have in common for their values to share a column."""
         places = getattr(self.kind, "places", None)
         own = (type(self.field), getattr(self.field, "enum", None))
         canonical = own if isinstance(self.kind, kinds.Canonical) else None
@@ -53,7 +53,7 @@ class Column:
         return type(self.kind), places, canonical, children, target
 
     def default(self) -> Any:
-        """The stored value where a record has none (contract, Records).
+        """The stored value if a record has none (contract, Records).
 
         :raises ValueError: if the field is required.
         """
@@ -66,9 +66,9 @@ class Column:
         return None if value is None else self.kind.read(value)
 
     def read(self, value: Any) -> Any:
-        """The stored value of a record's value.
+        """The stored value for a value in a record.
 
-        :raises ValueError: with what would be right, if the value does not fit.
+        :raises ValueError: if the value does not fit, saying what would.
         """
         if value is None:
             return self.default()
@@ -78,7 +78,7 @@ class Column:
         return stored
 
     def _check(self, value: Any, stored: Any) -> None:
-        """Raises what the field says against a value, if it does."""
+        """Raises a ValueError with the field's messages if it does not accept a value."""
         try:
             if self.is_plain:
                 for validator in self.field.validators:
@@ -90,16 +90,16 @@ class Column:
 
     @cached_property
     def _is_checked(self) -> bool:
-        """Whether the field says more of its values than their kind does."""
+        """Whether the field accepts fewer values than their kind."""
         return bool(self.field.validators) or not self.is_plain
 
     def to_python(self, stored: Any) -> Any:
-        """A stored value as the field makes it available to Python."""
+        """A stored value as the Python object that the field deserialises it to."""
         return stored if self.is_plain or stored is None else self.field.deserialize(stored)
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether a stored value is what the field has in Python, so that it only validates."""
+        """Whether the stored value is the field's Python value, so the field only validates."""
         if isinstance(self.kind, kinds.Canonical):
             return False
         if isinstance(self.kind, kinds.Text | kinds.Json):
@@ -125,9 +125,9 @@ class Export:
     :param field: the marshmallow field that writes it.
     :param source: where its value comes from; None for relations, children and blocks with
         representations, which are made of other objects.
-    :param column: the stored field shown, or None for what is computed or written differently.
-    :param in_meta: whether it stands in ``meta``.
-    :param shown: for a relation that is always shown in one form, that form.
+    :param column: the stored field shown; None if the value is computed or written differently.
+    :param in_meta: whether it is in ``meta``.
+    :param shown: for a relation that is always shown with the same fields, these fields.
     :param volatile: whether its value depends on more than the content.
     """
 
@@ -141,7 +141,7 @@ class Export:
 
     @property
     def nested(self) -> ObjectType | None:
-        """The type of the objects shown in it, which brackets choose the fields of."""
+        """The type of the objects shown in it, whose fields can be selected in brackets."""
         if self.column is None or self.source is not None or self.shown is not None:
             return None
         return self.column.target or self.column.child
@@ -156,7 +156,7 @@ class ObjectType:
     :param endpoint: where it is served; None for child objects.
     :param columns: its stored fields by name, those of its bases first.
     :param exports: its keys by name, in the order of answers.
-    :param searched: the columns that are searched, the title apart.
+    :param searched: the searched columns, without the title.
     """
 
     label: str
@@ -168,11 +168,11 @@ class ObjectType:
     _partial: dict[frozenset[str], type[Content]] = field(default_factory=dict, repr=False)
 
     def without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
-        """The class of its objects that do not have some of its fields.
+        """A variant of its class whose objects lack some of the fields.
 
-        Which fields those are is declared, so that there are not many such classes.
+        Declarations decide which fields these are, so there are few such classes.
 
-        :param mark: makes what stands in the place of a field.
+        :param mark: makes the attribute that replaces a field.
         """
         if names not in self._partial:
             own = self.content_class
@@ -183,7 +183,7 @@ class ObjectType:
 
     @property
     def served_at(self) -> Endpoint:
-        """Its endpoint; child objects have none and are never asked."""
+        """Its endpoint; not to be used for child objects, which have none."""
         assert self.endpoint is not None
         return self.endpoint
 
@@ -207,10 +207,10 @@ class ObjectType:
         return {name: column for name, column in self.filterable.items() if column.kind.orderable}
 
     def hint(self, name: str, use: str = "") -> str:
-        """A sentence about a key that cannot be asked for here, "" if there is nothing to say.
+        """A hint about a key that cannot be used here, or "".
 
         :param name: the key.
-        :param use: what lists cannot be by it, although it is shown: ``filtered`` or ``ordered``.
+        :param use: ``filtered`` or ``ordered`` if it was to be used for that in a list.
         """
         if use and name in self.detail_only:
             return f" {name} is shown in details only; lists cannot be {use} by it."
@@ -220,15 +220,15 @@ class ObjectType:
         return f" It is a field of {', '.join(labels)}; ask for type={labels[0]}." if labels else ""
 
     def having(self, name: str) -> list[str]:
-        """The labels of those of its :attr:`types` that show a key in lists; not of types that are
-        derived from one of them, which brings them in."""
+        """The labels of its :attr:`types` that show a key in lists, without types derived from
+        another one of them, as that one includes them."""
         types = [self.served_at.types[label] for label in sorted(self.types)]
         having = [t for t in types if name in t.exports.keys() - t.detail_only]
         return [t.label for t in having if not any(t.types < other.types for other in having)]
 
     @property
     def api_filters(self) -> Sequence[APIFilter]:
-        """Its further query parameters."""
+        """Its additional query parameters."""
         return getattr(self.content_class, "api_filters", ())
 
     @cached_property
@@ -242,13 +242,13 @@ class ObjectType:
 
     @cached_property
     def column_names(self) -> tuple[str, ...]:
-        """What its rows hold: ``id``, ``type`` except for child objects, and the stored fields."""
+        """The columns of its rows: ``id``, ``type`` (not for child objects), and stored fields."""
         first, *rest = self.columns
         return (first, "type", *rest) if self.endpoint else (first, *rest)
 
     @cached_property
     def plain_columns(self) -> tuple[str, ...]:
-        """Its stored fields, but for relations that are always shown in one form."""
+        """Its stored fields, except relations that are always shown with the same fields."""
         return tuple(
             name
             for name, column in self.columns.items()
@@ -257,7 +257,7 @@ class ObjectType:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each column stands in its rows."""
+        """The place of each column in its rows."""
         return {name: place for place, name in enumerate(self.column_names)}
 
 
@@ -269,7 +269,7 @@ class Endpoint:
     :param base: the type that all others of the endpoint derive from.
     :param types: all types by label.
     :param tree: whether the objects are pages of a tree.
-    :param collections: whether they lie in collections, which can be restricted.
+    :param collections: whether they belong to collections, which can be restricted.
     """
 
     name: str
@@ -279,7 +279,7 @@ class Endpoint:
     collections: bool = False
 
     def type_of(self, label: str) -> ObjectType:
-        """The type with a label; for labels that are not declared, the base."""
+        """The type with a label; the base if the label is not declared."""
         return self.types.get(label, self.base)
 
     def named(self, text: str) -> ObjectType:

@@ -1,4 +1,4 @@
-"""The views: list, detail and find of each endpoint, and what answers everything else."""
+"""The views: list, detail and find of each endpoint, and the view of unknown addresses."""
 
 from __future__ import annotations
 
@@ -44,47 +44,46 @@ __all__ = [
     "json_response",
 ]
 
-#: What is said where nothing is served.
+#: The error message for addresses where nothing is served.
 NOTHING = "There is nothing at this address."
-#: How often a request is answered anew because the content changes meanwhile.
+#: How often a request is tried if the content changes meanwhile.
 ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
 _INSTANTS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 _ID = re.compile(r"[0-9]+")
-#: Parameters of ``find/`` that are used up by it; the second one only pages have (contract,
-#: Parameters).
+#: Parameters that ``find/`` consumes; only pages have the second (contract, Parameters).
 _FINDING = ("id", "html_path")
-#: What an object has to meet that ``find/`` looks for, and the paths that count; None: any.
+#: The filters for the object that ``find/`` looks for, and the paths that count; None: any.
 _Places = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """An answer in JSON; instants end in ``Z``."""
+    """A JSON response. Instants end in ``Z``."""
     body = orjson.dumps(value, default=_decimal, option=_INSTANTS)
     return Response(body, status, content_type="application/json")
 
 
 class Bodiless(Response):
-    """What a HEAD request gets: no body, and no length, as none was made."""
+    """The response to a HEAD request: no body, and no length because no body was made."""
 
     default_mimetype = "application/json"
 
     def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
         headers = super().get_wsgi_headers(environ)
-        # What compresses answers measures the body that is not there.
+        # Extensions that compress responses set it to the length of the missing body.
         headers.remove("Content-Length")
         return headers
 
 
 def _decimal(value: Any) -> str:
-    """Decimals inside of what a field of the site's own writes."""
+    """Serialises decimals in the output of a site's own fields."""
     if isinstance(value, Decimal):
         return format(value, "f")
     raise TypeError(f"{value!r} is no JSON")
 
 
 def look(state: State, reader: Reader) -> Viewer:
-    """Who sends the request, and when."""
+    """The viewer: who sends the request, and when."""
     moment = state.clock()
     if state.can_view is None:
         return Viewer(moment)
@@ -94,13 +93,13 @@ def look(state: State, reader: Reader) -> Viewer:
 
 
 class Visit:
-    """One request: which site it is for, and what its sender may see.
+    """One request: the site it is for, and what its sender may see.
 
     :param asked: the request.
-    :param state: the instance that is asked.
-    :param endpoint: the endpoint that is asked.
+    :param state: the instance that serves it.
+    :param endpoint: the requested endpoint.
     :param reader: the content.
-    :param viewer: who looks.
+    :param viewer: the sender of the request.
     :param site: the ``site`` parameter, or "".
     :raises NotFound: if there is no such site.
     :raises BadRequest: if the parameter names no single site.
@@ -134,12 +133,12 @@ class Visit:
     def respond(
         self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *tags: str
     ) -> Response:
-        """The answer that some rows make.
+        """Builds the response from rows.
 
-        :param plan: how each becomes an item.
+        :param plan: how a row becomes an item.
         :param rows: the rows.
-        :param wrap: makes the whole of the items.
-        :param tags: what the answer is made of besides what the rows point to.
+        :param wrap: makes the body from the items.
+        :param tags: cache tags besides those of the objects that the rows point to.
         """
         is_head = self._asked.method == "HEAD"
         is_tagged = self._state.settings.cache_tag_header is not None
@@ -156,15 +155,15 @@ class Visit:
         return self.tagged(response, tags, plan.tags(related) if is_tagged else ())
 
     def tagged(self, response: Response, *tags: Iterable[str]) -> Response:
-        """An answer with what it is made of, where a cache wants to know."""
+        """Adds cache tags to a response, if they are configured."""
         header = self._state.settings.cache_tag_header
         if header is not None:
             response.headers[header] = tag_header(header, chain.from_iterable(tags))
         return response
 
     def trees(self, locale: str | None) -> Sequence[Home]:
-        """The home pages whose trees a path may start in: of a language, that one's first; else
-        the site's own alone.
+        """The home pages whose trees can contain a path: with a language all, starting with its
+        own; otherwise only the first.
 
         :raises NotFound: if the site has no pages.
         """
@@ -177,7 +176,7 @@ class Visit:
 def _open(
     restrictions: Mapping[int, Restriction], can_view: Callable[[Mapping[str, Any]], bool]
 ) -> frozenset[int]:
-    """The restricted pages or collections that the hook lets the request into."""
+    """The restricted pages or collections that the hook opens to the request."""
     passed = {identity for identity, own in restrictions.items() if can_view(own.rule)}
     opened = set()
     for identity in passed:
@@ -190,10 +189,10 @@ def _open(
 
 
 class EndpointView:
-    """Base of the views. Their rules are for every method, so that every answer is ours.
+    """Base of the views. Their URL rules accept every method, so that every response is ours.
 
     :param state: the instance that they belong to.
-    :param endpoint: the endpoint that they are about.
+    :param endpoint: the endpoint that they serve.
     """
 
     def __init__(self, state: State, endpoint: Endpoint) -> None:
@@ -205,7 +204,7 @@ class EndpointView:
 
         :param parts: the variable parts of the address.
         """
-        # Through the proxy each attribute would cost a search for the current context.
+        # Through the proxy, each attribute access would look up the current context.
         asked: Request = request._get_current_object()  # type: ignore[attr-defined]
         if asked.method in ("GET", "HEAD"):
             return self._settled(asked, **parts)
@@ -216,7 +215,7 @@ class EndpointView:
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
     def _settled(self, asked: Request, **parts: str) -> Response:
-        """The answer, from one state of the content."""
+        """The response, made from a single state of the content."""
         answers = self.state.answers
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged):
@@ -229,23 +228,23 @@ class EndpointView:
                     answer = self.get(asked, reader, viewer, **parts) if kept is None else kept
                     answer = freshness.marked(answer)
                 if kept is None:
-                    # Not before: only now it is certain that it is of one state.
+                    # Only now is it certain that the answer is from a single state.
                     answers.keep(freshness.key, answer)
                 return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
     def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        """The answer.
+        """The response.
 
         :param asked: the request.
         :param reader: the content.
-        :param viewer: who looks.
+        :param viewer: the sender of the request.
         :param parts: the variable parts of the address.
         """
         raise NotImplementedError
 
     def visit(self, asked: Request, reader: Reader, viewer: Viewer, site: str) -> Visit:
-        """The request as the content of its site sees it."""
+        """The request with its site."""
         return Visit(asked, self.state, self.endpoint, reader, viewer, site)
 
 
@@ -275,7 +274,7 @@ class ListView(EndpointView):
             return self.state.arguments.list(self.endpoint.name, asked.query_string)
         except BadRequest:
             if self.endpoint.tree:
-                # A site that is not there goes first (contract, Errors).
+                # An unknown site is reported first (contract, Errors).
                 site = read_query_string(asked.query_string).get("site", "")
                 self.visit(asked, reader, viewer, site)
             raise
@@ -342,7 +341,7 @@ class DetailView(EndpointView):
 
 
 class FindView(EndpointView):
-    """From a path or an id to the detail view (specification, 4)."""
+    """Redirects from a path or an id to the detail view (specification, 4)."""
 
     def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         given = read_query_string(asked.query_string)
@@ -362,12 +361,12 @@ class FindView(EndpointView):
     def _redirect(
         self, asked: Request, given: Mapping[str, str], visit: Visit, row: Row
     ) -> Response:
-        """The way to the detail view; what ``find/`` did not use up is kept."""
+        """The redirect to the detail view. It keeps parameters that ``find/`` does not consume."""
         pairs = parse_qsl(asked.query_string.decode("utf-8", "replace"), keep_blank_values=True)
         used = _FINDING if self.endpoint.tree else _FINDING[:1]
         kept = [(name, value) for name, value in pairs if name not in used]
         if self.endpoint.tree and not given.get("site"):
-            # Under CMSAPI_BASE_URL the next request can come to the host of another site.
+            # With CMSAPI_BASE_URL the next request can go to the host of another site.
             kept += [("site", site) for site in [visit.addresses.other_site(row[1])] if site]
         address = f"{visit.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
@@ -381,9 +380,9 @@ class FindView(EndpointView):
         filters: tuple[Filter, ...],
         paths: Sequence[str] | None = None,
     ) -> Row | None:
-        """The first object that is found.
+        """The first matching object.
 
-        :param paths: those that alone count of what meets the filters, the best one first.
+        :param paths: if given, only objects at these paths match; the best path is first.
         """
         query = Query(
             self.endpoint.name,
@@ -400,8 +399,8 @@ class FindView(EndpointView):
         return next(iter(rows), None)
 
     def _places(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Iterator[_Places]:
-        """Where the object can be, at most two of what :meth:`_find` takes; the first that has
-        one decides."""
+        """Where the object can be, as arguments for :meth:`_find`: at most two places, of which
+        the first with a match decides."""
         i18n = self.endpoint.tree and self.state.settings.i18n
         locale = given.get("locale") if i18n else None
         if locale is not None:
@@ -419,18 +418,18 @@ class FindView(EndpointView):
         slugs = "".join(f"{quote_slug(part)}/" for part in parts)
         home, *others = visit.trees(locale)
         at_path = Filter("url_path", "eq", home.url_path + slugs)
-        # A page can stand in a tree of another language than its own.
+        # A page can be in the tree of another language than its own.
         in_language = Filter("locale", "eq", locale)
         is_other = locale not in (None, home.locale)
         yield ((at_path, in_language) if is_other else (at_path,)), None
-        # A tree that the path itself names is the only one meant. All others are asked at once.
+        # If the path itself names a tree, only that one counts. Otherwise one query asks the rest.
         if parts and others and locale == asked:
             named = Filter("slug", "eq", parts[-1])
             yield (named, in_language), [other.url_path + slugs for other in others]
 
 
 class UnknownView(EndpointView):
-    """Whatever else is asked under the prefix."""
+    """Answers every unknown address under the prefix."""
 
     def dispatch(self, **parts: str) -> Response:
         prefix = self.state.settings.url_prefix
@@ -439,10 +438,10 @@ class UnknownView(EndpointView):
 
 
 def _identity(text: str, needed: str = "An object is named by its id, a number.") -> int:
-    """An id in an address.
+    """Reads an id in an address.
 
-    :param needed: what is said where it is none.
-    :raises NotFound: if it is none.
+    :param needed: the error message for text that is no id.
+    :raises NotFound: if the text is no id.
     """
     identity = kinds.parse_integer(text) if _ID.fullmatch(text) else -1
     if identity < 0 or identity not in kinds.INT64:
@@ -455,14 +454,14 @@ def _nothing(endpoint: Endpoint, hint: str = "") -> NotFound:
 
 
 def _no_path(html_path: str) -> str:
-    """What there is to say of a whole address in the place of a path."""
+    """The hint for a whole address in place of a path, or ""."""
     if "://" not in html_path:
         return ""
     return " html_path is a path without scheme and host, as /journal/."
 
 
 def _unseen(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> str:
-    """Which parameters name pages that may not be seen, in sentences and as the client did."""
+    """The error message for pages that may not be seen, named as the client named them."""
     asked = zip(arguments.tree, query.tree, strict=True)
     named = [given for given, tree in asked if tree.page in unseen]
     return " ".join(f"{name} names a page that is not there: {page}." for name, page in named)
