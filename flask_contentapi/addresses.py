@@ -1,4 +1,4 @@
-"""The addresses in answers: of details, of pages on the site, of files (contract, Fields)."""
+"""The addresses in answers: of detail views, pages on the site and files (contract, Fields)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from flask_contentapi.sites import Home, Site, Sites
 __all__ = ["Addresses", "PageURLs", "quote_slug", "split_path"]
 
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//")
-#: Paths in which nothing is to be escaped.
+#: Paths that need no escaping.
 _SAFE = re.compile(r"[\w.~/-]*", re.ASCII)
 
 
 def quote_slug(slug: str) -> str:
-    """A slug as it stands in an address and in ``url_path``."""
+    """A slug, percent-encoded for addresses and ``url_path``."""
     return quote(slug, safe="")
 
 
 def split_path(html_path: str) -> list[str]:
-    """The slugs of a path, empty ones dropped."""
+    """The slugs of a path, without empty ones."""
     return [part for part in html_path.split("/") if part]
 
 
 class PageURLs:
-    """How the public addresses of pages are made and read; subclass it for another scheme.
+    """Builds and resolves the public addresses of pages; subclass it for another scheme.
 
-    This one has the slugs below the home page, the same for each language. A site with the
-    language in front, for example::
+    By default an address has the slugs below the home page, for every language in the same way.
+    For a site with the language in front, for example::
 
         class LanguageFirst(PageURLs):
             def build(self, site, locale, path):
@@ -43,9 +43,9 @@ class PageURLs:
     """
 
     def build(self, site: Site, locale: str | None, path: str) -> str | None:
-        """The address of a page, or None where it has none.
+        """The address of a page, or None if it has none.
 
-        :param site: the site it is in; its ``address`` is None where no site has a host name.
+        :param site: the site it is in; its ``address`` is None if no site has a host name.
         :param locale: the language of its tree.
         :param path: the slugs below its home page, percent-encoded, ``/`` for the home page.
         """
@@ -54,7 +54,7 @@ class PageURLs:
     def resolve(self, site: Site, locale: str | None, html_path: str) -> tuple[str | None, str]:
         """The language tree and the slugs below its home page that a path leads to.
 
-        :param site: the site that is asked.
+        :param site: the requested site.
         :param locale: the ``locale`` parameter, or None.
         :param html_path: the ``html_path`` parameter as the client gave it, decoded.
         """
@@ -64,14 +64,15 @@ class PageURLs:
 class Addresses:
     """The addresses for one request.
 
-    :param base: scheme, host and path that everything is under, without a last slash.
-    :param prefix: where the API is mounted below it, without a last slash.
-    :param media: where files are served: a path below the base, or an address of its own.
+    :param base: scheme, host and path that everything is under, without a trailing slash.
+    :param prefix: the path of the API below it, without a trailing slash.
+    :param media: where files are served: a path below the base, or an absolute address.
     :param sites: all sites.
-    :param site: the site that is asked; its pages' addresses are in it wherever possible.
-    :param hosts: the sites that a later request may be for which names none; None: no site.
+    :param site: the requested site; addresses of pages are on this site if possible.
+    :param hosts: the sites that may answer later requests without a ``site`` parameter; None: no
+        site.
     :param i18n: whether the trees of translated home pages belong to a site.
-    :param page_urls: how the addresses of pages are made.
+    :param page_urls: builds the addresses of pages.
     """
 
     def __init__(
@@ -96,11 +97,11 @@ class Addresses:
         self._page_urls = page_urls
 
     def detail_url(self, endpoint: str) -> str:
-        """The address of an endpoint's details, up to the id."""
+        """The address of an endpoint's detail views, up to the id."""
         return f"{self._api}/{endpoint}/"
 
     def other_site(self, url_path: str) -> str:
-        """What has to name a page's site so that a later request is for it; "" where nothing."""
+        """The ``site`` parameter that a later request for a page needs; "" if it needs none."""
         for paths in self._hosts:
             if not url_path.startswith(paths):
                 place = self._locate(url_path)
@@ -108,12 +109,12 @@ class Addresses:
         return ""
 
     def site_query(self, url_path: str) -> str:
-        """The query of a page's detail address, which names its site where it has to."""
+        """The query string of a page's detail address, with its site if that is needed."""
         name = self.other_site(url_path)
         return f"?site={name}" if name else ""
 
     def html_url(self, url_path: str) -> str | None:
-        """The public address of a page; None where it is in no site or the site has no host."""
+        """The public address of a page; None if it is in no site or the site has no host."""
         place = self._locate(url_path)
         if place is None:
             return None
@@ -121,7 +122,7 @@ class Addresses:
         return self._page_urls.build(site, home.locale, url_path[len(home.url_path) - 1 :])
 
     def download_url(self, file: str) -> str | None:
-        """The address of a file; None where a record has none."""
+        """The address of a file; None if there is no file."""
         if not file or _ABSOLUTE.match(file):
             return file or None
         path = file.lstrip("/")

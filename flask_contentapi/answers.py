@@ -1,8 +1,8 @@
-"""Answers that are kept, so that what is asked again need not be made again.
+"""A cache of answers, so that repeated requests need not be processed again.
 
-They are kept by their tags, which are other ones whenever the answers are (see
-:class:`flask_contentapi.caching.Freshness`). So nothing has to be taken out when the content
-changes: what is not asked for any longer makes room for what is.
+The keys are the ETags, which change whenever the answers change (see
+:class:`flask_contentapi.caching.Freshness`). So nothing has to be invalidated when the content
+changes: stale answers are no longer requested and make room for others.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from flask_contentapi.kept import Kept
 
 __all__ = ["Answers"]
 
-#: What an answer has of its own each time that it is given.
+#: The headers that are computed for each request.
 _OWN = ("Cache-Control", "ETag")
-#: What an answer takes besides its body and the texts of its headers, in bytes.
+#: The estimated size of an answer besides its body and the text of its headers, in bytes.
 _OVERHEAD = 1024
 
 
 class _Answer(NamedTuple):
-    """What is kept of an answer; how long it may be used depends on when it is given."""
+    """The cached part of an answer. Its lifetime is not cached, as it depends on the time."""
 
     body: bytes
     status: int
@@ -35,9 +35,9 @@ def _size(answer: _Answer) -> int:
 
 
 class Answers:
-    """The answers of one instance that were given last.
+    """The recent answers of one instance.
 
-    :param size: how many bytes may be kept.
+    :param size: the size of the cache, in bytes.
     """
 
     def __init__(self, size: int) -> None:
@@ -45,20 +45,20 @@ class Answers:
         self._kept: Kept[_Answer] = Kept(size, _size)
 
     def find(self, key: str | None) -> Response | None:
-        """The answer with a key, without its lifetime and tag; None if it is not kept."""
+        """The answer with a key, without lifetime and ETag; None if it is not cached."""
         if key is None or not self._size:
             return None
         answer = self._kept.find(key)
         return None if answer is None else Response(*answer)
 
     def keep(self, key: str | None, response: Response) -> None:
-        """Keeps an answer, unless it is one that must be made each time."""
+        """Caches an answer, unless it must be made each time."""
         if key is None or not self._size or response.headers["Cache-Control"] == "no-store":
             return
         if response.status_code == 304:
-            # It says nothing to a client that has no answer yet.
+            # It is useless to a client that has no answer yet.
             return
         headers = [(name, value) for name, value in response.headers if name not in _OWN]
-        # What orjson makes is a part of something longer, which would be kept as a whole.
+        # orjson's bytes are part of a longer buffer, which would be kept as a whole.
         body = bytes(memoryview(response.get_data()))
         self._kept.keep(key, _Answer(body, response.status_code, headers))

@@ -1,4 +1,4 @@
-"""What is wrong with the attributes that types are declared with."""
+"""Checks the attributes of declared classes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from flask_contentapi.types import ObjectType
 
 __all__ = ["LISTINGS", "PARAMETERS", "check_attributes", "mistake"]
 
-#: Lists of keys that are shown.
+#: The attributes that list keys to show.
 LISTINGS = (
     "listing_default_fields",
     "nested_default_fields",
     "detail_only_fields",
     "i18n_default_fields",
 )
-#: What types are declared with as lists, and all they are declared with besides their fields.
+#: The options of types that are lists; all options are in ``_OPTIONS``.
 _LISTS = ("api_fields", "search_fields", "meta_fields", "body_fields", "api_filters", *LISTINGS)
-#: How like one of them an attribute is that is all but sure to be meant for it.
+#: The similarity at which an attribute is almost certainly meant for one of them.
 _SURELY = 0.85
 _OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
-#: Names that a type cannot give to a field: keys of records and of answers, derived columns, and
-#: what the classes themselves are made of.
+#: Names that a field cannot have: keys of records and of answers, derived columns, and attributes
+#: of the classes themselves.
 _RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split()) | {
     name
     for base in (Page, Image, Document, ChildObject)
@@ -36,7 +36,7 @@ _RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path"
     for name, value in {**inspect.get_annotations(own), **vars(own)}.items()
     if not isinstance(value, fields.Field) and not name.startswith("__")
 }
-#: Query parameters; a shown field of that name could not be filtered by.
+#: Query parameters. A field with such a name could be shown but not filtered by.
 PARAMETERS = frozenset(
     "limit offset order search search_operator fields type child_of ancestor_of descendant_of "
     "site locale translation_of format html_path _".split()
@@ -49,13 +49,13 @@ def mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> 
     :param declared: the type.
     :param attribute: the attribute.
     :param what: what is wrong with it, as the rest of a sentence.
-    :param hint: a sentence that follows, after a blank.
+    :param hint: a sentence to append, with a leading space.
     """
     return DeclarationError(f"{declared.content_class.__name__}.{attribute} {what}.{hint}")
 
 
 def check_attributes(content_class: type[Content]) -> None:
-    """Refuses attributes that cannot be meant as they stand.
+    """Refuses attributes that must be mistakes.
 
     :raises DeclarationError: naming the first one.
     """
@@ -72,7 +72,7 @@ def _wrong_attribute(name: str, value: Any) -> str:
         return "is a name that the API uses itself; take another." if name in _RESERVED else ""
     if name in _LISTS and (isinstance(value, str) or not isinstance(value, Iterable)):
         return f"is {value!r}; it must be a list."
-    # A class that is made right there has its own name.
+    # A nested class statement has the name of the attribute, which is no mistake.
     if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
         module = "fields." if value.__module__ == fields.__name__ else ""
         return f"is a class; write {module}{value.__name__}()."

@@ -21,7 +21,7 @@ def is_id(value: Any) -> TypeGuard[int]:
 def ids_in(value: Any, block: str) -> Iterator[int]:
     """The ids that are the values of blocks.
 
-    :param value: the JSON value that they stand in.
+    :param value: the JSON value that contains the blocks.
     :param block: their type.
     """
     if isinstance(value, list):
@@ -35,7 +35,7 @@ def ids_in(value: Any, block: str) -> Iterator[int]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """All texts in a JSON value; of a block only those in its value."""
+    """All strings in a JSON value; for blocks only those in their values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -47,9 +47,9 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def represented(value: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:
-    """A JSON value with its blocks as they are answered; inner blocks first.
+    """A JSON value with its blocks converted for answers, inner blocks first.
 
-    :param makers: by type of block what makes the answered value of the stored one.
+    :param makers: by block type, the function from the stored value to the one in answers.
     """
     if isinstance(value, list):
         return [represented(entry, makers) for entry in value]

@@ -1,4 +1,4 @@
-"""Which answers a change of the content may have changed, by their tags."""
+"""Finds the cache tags of answers that a change of the content may affect."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from flask_contentapi.tables import Restriction, Table
 
 __all__ = ["MOST_NAMED", "changed_tags", "tags_of"]
 
-#: How many objects are named at most; where more have changed, everything has.
+#: How many changed objects are named at most; beyond that everything counts as changed.
 MOST_NAMED = 1000
-#: The columns that say when a page is visible.
+#: The columns that determine when a page is visible.
 _TIMES = ("live", "go_live_at", "expires_at")
 
 
 def changed_tags(before: Library, after: Library) -> frozenset[str]:
-    """The tags of the answers that may be others after a change.
+    """The cache tags of the answers that a change may affect.
 
-    :param before: the content before it.
-    :param after: the content after it.
+    :param before: the content before the change.
+    :param after: the content after the change.
     """
     if before.locales != after.locales or [*before.sites] != [*after.sites]:
         return frozenset([EVERYTHING])
@@ -46,14 +46,14 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
 
 
 def tags_of(changed: Set[Object]) -> frozenset[str]:
-    """The tags of the answers that some objects are in, or could be."""
+    """The cache tags of the answers that contain some objects, or could contain them."""
     if len(changed) > MOST_NAMED:
         return frozenset([EVERYTHING])
     named = (tag_of(name, identity) for name, identity in changed)
     return frozenset((*named, *(tag_of(name) for name, _ in changed)))
 
 
-#: The row of an object with its path of slugs and the restrictions that hold for it.
+#: The row of an object with its path of slugs and the restrictions that apply to it.
 Placed = tuple[Row, str, Sequence[object]]
 
 
@@ -68,14 +68,14 @@ def _objects(library: Library, endpoint: str) -> dict[int, Placed]:
 
 
 def _chain(known: Mapping[int, Restriction], identity: int | None) -> Iterator[object]:
-    """A restriction, and those that hold for what is restricted as well."""
+    """A restriction and all those above it."""
     while identity is not None:
         yield identity, known[identity].rule
         identity = known[identity].within
 
 
 def _shown(table: Table, sites: Sites, objects: dict[int, Placed], identity: int) -> object:
-    """What decides who sees an object; None where there is none."""
+    """What determines who sees an object, and when; None if the object does not exist."""
     if identity not in objects:
         return None
     row, path, chain = objects[identity]
@@ -86,7 +86,7 @@ def _shown(table: Table, sites: Sites, objects: dict[int, Placed], identity: int
 
 
 def _references(library: Library) -> Iterator[tuple[Object, Object]]:
-    """All relations: the object that has it, and the one it points to."""
+    """All relations, each as the object that has it and the one it points to."""
     for name, table in library.tables.items():
         for row in table.rows:
             for value in values_of(table.endpoint.type_of(row[1]), row):

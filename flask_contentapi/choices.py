@@ -1,4 +1,4 @@
-"""Which keys an answer has: a selection applied to a type (specification, 4.3)."""
+"""Applies a selection to a type, which gives the keys of an answer (specification, 4.3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flask_contentapi.types import Export, ObjectType
 __all__ = ["Chosen", "View", "choose", "is_volatile", "refuse_circles"]
 
 View = Literal["list", "detail", "nested"]
-#: The keys in the order of exports, each with what is selected in its brackets.
+#: The keys in the order of exports, each with the selection in its brackets.
 Chosen = list[tuple[Export, Selection]]
 
 
@@ -25,7 +25,7 @@ def choose(
 ) -> Chosen:
     """The keys that a view of a type has (contract, Fields).
 
-    :param selection: the ``fields`` parameter, or what stands in brackets in it.
+    :param selection: the ``fields`` parameter, or what is in brackets in it.
     :param i18n: whether internationalisation is on.
     :raises BadRequest: if the selection names what the type does not show.
     """
@@ -45,7 +45,7 @@ def choose(
 
 
 def refuse_circles(registry: Registry) -> None:
-    """Refuses types whose embedded objects bring each other without an end.
+    """Refuses types whose objects embed each other endlessly.
 
     :raises DeclarationError: naming a class and what it always shows.
     """
@@ -75,7 +75,7 @@ def _walk(
 def _embedded(
     registry: Registry, export: Export, inner: Selection
 ) -> Iterator[tuple[ObjectType, Selection]]:
-    """The types of the objects in a key, with what is selected of each."""
+    """The types of the objects in a key, each with its selection."""
     column = export.column
     if column is None or export.source is not None:
         return
@@ -87,8 +87,7 @@ def _embedded(
 
 
 def is_volatile(registry: Registry, chosen: Chosen) -> bool:
-    """Whether one of some keys, or of those in the objects in them, depends on more than the
-    content."""
+    """Whether one of the keys, or a key of an object in them, depends on more than the content."""
     return any(
         export.volatile
         or any(
@@ -113,7 +112,7 @@ def _check(
 
 
 def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unknown: str) -> str:
-    """What would be right in the place of a field that is not there, or ""."""
+    """A hint about an unknown field, or ""."""
     if unknown in declared.detail_only and unknown not in available:
         return f" {unknown} is shown in details only."
     hint = ""

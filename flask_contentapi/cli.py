@@ -26,14 +26,14 @@ __all__ = ["COMMANDS", "is_command"]
 
 
 def is_command() -> bool:
-    """Whether this is done for a command of its own, which says itself what is wrong."""
+    """Whether one of our commands is running, which reports problems itself."""
     context = click.get_current_context(silent=True)
     command = context and context.command
     return isinstance(command, FlaskGroup) or command in COMMANDS
 
 
 def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives the command the state of the instance whose group it was called in."""
+    """Passes a command the state of the instance in whose group it was called."""
 
     @wraps(command)
     def run(**options: Any) -> None:
@@ -83,7 +83,7 @@ def check(state: State) -> None:
     configuration where they make it unusable, are reported by every command.
     """
     problems = [*_misconfigured(state), *map(str, state.backend.check())]
-    # Content with problems may be none that can be read.
+    # Content with problems may be unreadable.
     notes = [*(() if problems else _unanswered(state.backend)), *state.backend.notes()]
     for line in (*problems, *(f"Note: {note}" for note in notes)):
         click.echo(line)
@@ -98,7 +98,7 @@ def _problems(number: int) -> str:
 
 
 def _unanswered(backend: Backend) -> Iterator[str]:
-    """That requests to other hosts than the sites' are refused, if they are."""
+    """The note that requests to hosts of no site are refused, if there is no default site."""
     with suppress(ContentChanged), backend.reader() as reader:
         if not any(site.is_default for site in reader.sites):
             yield (
@@ -108,7 +108,7 @@ def _unanswered(backend: Backend) -> Iterator[str]:
 
 
 def _misconfigured(state: State) -> Iterator[str]:
-    """What is wrong with the configuration although it can be used."""
+    """Problems of a configuration that is usable all the same."""
     if not state.backend_name:
         yield no_backend(state.config_prefix)
     instances: Iterable[State] = current_app.extensions["contentapi"].values()
@@ -132,7 +132,7 @@ def dump(state: State, target: str, yes: bool) -> None:
     if _is_backend(target):
         with closing(_open(state, target)) as other:
             amounts = _replace(other, _Sections(state.backend.dump), yes=yes)
-        # The address stays unsaid, because there can be a password in it.
+        # The address is not shown, because it may contain a password.
         click.echo(f"{amounts} written to {target.partition(':')[0]}.")
     elif target == "-":
         write(state.backend.dump(), sys.stdout)
@@ -175,9 +175,9 @@ def load(state: State, source: str, yes: bool) -> None:
 
 
 def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
-    """Loads content into a backend, and gives back how much of each section it was.
+    """Loads content into a backend and returns how many records of each section there were.
 
-    :param yes: whether things may go that are more than content.
+    :param yes: whether more than content may be deleted.
     """
     lost = backend.lost_by_loading()
     if not any(_counts(content).values()):
@@ -192,12 +192,12 @@ def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
     """How many records each section has."""
     if isinstance(content, _Sections):
         return content.counts
-    # What is no list is refused when it is read.
+    # Anything but a list is refused when it is read.
     return {name: len(some) if isinstance(some, Sized) else 1 for name, some in content.items()}
 
 
 def _amounts(counts: Mapping[str, int]) -> str:
-    """Numbers of records for people, as ``1 site, 7 pages``."""
+    """Numbers of records for messages, as ``1 site, 7 pages``."""
     found = [
         f"{number} {name[:-1] if number == 1 and name in _PLURALS else name}"
         for name, number in counts.items()
@@ -247,14 +247,14 @@ COMMANDS = (types, check, init_db, migrate, dump, load, reload)
 
 
 def _is_backend(text: str) -> bool:
-    """Whether a backend is meant and not a file; a drive of Windows is a single letter."""
+    """Whether a text names a backend and not a file; a Windows drive is a single letter."""
     name, colon, address = text.partition(":")
     is_address = len(name) > 1 and colon and not text.endswith(ENDINGS)
     return bool(is_address or address.startswith("//") or name in installed_backends())
 
 
 def _open(state: State, address: str) -> Backend:
-    """Another backend than the configured one, for the same types."""
+    """Opens another backend than the configured one, for the same types."""
     backend = find_backend(address, Path(current_app.root_path))
     if not backend.persistent:
         raise ConfigurationError(f"{address} keeps nothing; name a file or another backend.")
@@ -263,9 +263,9 @@ def _open(state: State, address: str) -> Backend:
 
 
 class _Sections(Mapping[str, Iterable[Any]]):
-    """Records by section, read anew for each, so that they need not be in memory at once.
+    """Records by section, read again for each section so that they need not all be in memory.
 
-    :param read: gives all records, each with its section.
+    :param read: returns all records, each with its section.
     :ivar counts: how many records each section has.
     """
 
@@ -287,7 +287,7 @@ class _Sections(Mapping[str, Iterable[Any]]):
 
     def _shown(self, section: str) -> Iterator[Any]:
         found = (record for name, record in self._read() if name == section)
-        # Databases read a section twice.
+        # Databases read each section twice.
         label = f"{'writing' if section in self._seen else 'checking'} {section}"
         self._seen.add(section)
         with click.progressbar(
@@ -302,7 +302,7 @@ def _unwatched() -> bool:
 
 
 def _counted(records: Iterable[Record]) -> Iterator[Record]:
-    """The records, with a count of them on the terminal."""
+    """The records, with a progress count on the terminal."""
     with click.progressbar(
         records, label="records", show_pos=True, file=sys.stderr, hidden=_unwatched()
     ) as counted:

@@ -1,7 +1,7 @@
 """The classes that a site declares its types with.
 
-A type is a class with marshmallow fields; ``api_fields`` says which of them the API shows, and
-without it nothing of the type's own is shown::
+A type is a class with marshmallow fields. ``api_fields`` lists those that the API shows; without
+it only built-in fields are shown::
 
     class BlogPage(Page):
         published_date = fields.Date()
@@ -9,7 +9,7 @@ without it nothing of the type's own is shown::
         search_fields = ["body"]
         api_fields = ["published_date", "body"]
 
-An instance is an object given in Python, ``BlogPage(id=1, parent=None, title=..., slug=...)``.
+An instance is a content object in Python, ``BlogPage(id=1, parent=None, title=..., slug=...)``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SUMMARY = "_,id,type,detail_url,html_url,title"
 
 
 def check_slug(slug: str) -> None:
-    """Refuses slugs that no address can lead to."""
+    """Refuses slugs that cannot be part of an address."""
     if not slug or "/" in slug or slug in (".", ".."):
         raise ValidationError("must be one part of an address, without a slash")
 
@@ -65,16 +65,16 @@ class APIField:
     """One key of an answer.
 
     :param name: the key.
-    :param field: the marshmallow field that writes it. It can be left out for a stored field.
+    :param field: the marshmallow field that serialises it. It can be left out for a stored field.
         A ``fields.Function`` computes the value from the object.
-    :param source: the stored field it shows, or a property or method of the class that
-        computes it; without it, what has the key's own name. A stored field shown without a
-        field of its own is the stored field under another name, so it can be filtered and
-        ordered by; all others cannot.
-    :param needs: for computed keys, the stored fields that the computation reads; without it
-        all of them but ``parent`` and ``alias_of`` are read from the storage.
-    :param volatile: whether the value depends on more than the content, as on the time or on
-        another service; answers that show it are not kept by anybody.
+    :param source: the stored field that it shows, or a property or method of the class that
+        computes it; by default the one with the key's own name. Without ``field``, the key is
+        the stored field under another name, so lists can be filtered and ordered by it. They
+        cannot by any other key.
+    :param needs: for computed keys, the stored fields that the computation reads; by default all
+        except ``parent`` and ``alias_of`` are read from the storage.
+    :param volatile: whether the value depends on more than the content, such as the time or
+        another service. Answers that show it are never cached.
     """
 
     def __init__(
@@ -113,13 +113,13 @@ class APIFilter:
 class Content:
     """What all declared classes have in common.
 
-    :cvar app_label: first half of the type's label ``<app_label>.<ModelName>``; without it the
+    :cvar app_label: first half of the type's label ``<app_label>.<ModelName>``; by default the
         name of the module, or of its package for a module named ``models``, ``types`` or
         ``content``.
     :cvar api_fields: names of fields to show after the built-in ones, or :class:`APIField`.
     :cvar search_fields: names of fields to search besides the built-in ones.
     :cvar meta_fields: built-in keys of ``meta``.
-    :cvar body_fields: built-in keys outside of it.
+    :cvar body_fields: built-in keys outside ``meta``.
     """
 
     app_label: ClassVar[str]
@@ -145,7 +145,7 @@ class Content:
 
     @classmethod
     def declared_fields(cls) -> dict[str, fields.Field[Any]]:
-        """The stored fields by name: those of the bases first, each in declared order."""
+        """The stored fields by name: those of base classes first, each in declared order."""
         found: dict[str, fields.Field[Any]] = {}
         for base in reversed(cls.__mro__):
             for name, value in vars(base).items():
@@ -174,15 +174,15 @@ def _module_label(module: str) -> str:
 
 
 class ChildObject(Content):
-    """An object that lives inside another one, declared there with :class:`Children`."""
+    """An object inside another one, declared there with :class:`Children`."""
 
     def to_record(self) -> dict[str, Any]:
-        """The object as it stands in the list of a content record."""
+        """The object as an entry of a list in a content record."""
         return dict(self.__dict__)
 
 
 class Entry(Content):
-    """An object with an address of its own in the API.
+    """An object with its own address in the API.
 
     Subclass it for an endpoint besides pages, images and documents::
 
@@ -193,11 +193,11 @@ class Entry(Content):
             listing_default_fields = nested_default_fields = [*Entry.listing_default_fields, "name"]
 
     :cvar endpoint: the last part of the endpoint's address.
-    :cvar listing_default_fields: what an item of a list shows without ``fields``.
-    :cvar nested_default_fields: what an object embedded in another one shows.
-    :cvar detail_only_fields: what only a detail view has.
-    :cvar api_filters: further query parameters of lists, :class:`APIFilter`.
-    :cvar i18n_default_fields: what is shown without ``fields`` only where
+    :cvar listing_default_fields: the keys of items in lists without ``fields``.
+    :cvar nested_default_fields: the keys of an object embedded in another one.
+    :cvar detail_only_fields: keys that only detail views have.
+    :cvar api_filters: additional query parameters of lists, :class:`APIFilter`.
+    :cvar i18n_default_fields: keys that are shown without ``fields`` only if
         ``CMS_I18N_ENABLED`` is on.
     """
 

@@ -1,6 +1,6 @@
-"""Files with the whole content: one JSON object, or JSON lines with a record each for much content.
+"""Files with the whole content: a JSON object, or JSON Lines with one record each for much content.
 
-They are read as strictly as the files of people: what is wrong is said with its line.
+They are read as strictly as hand-written files, and errors name the line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flask_contentapi.jsontext import Fault, Unreadable, decode, in_line, parse_
 
 __all__ = ["ENDINGS", "Record", "read_json", "read_lines", "write", "write_file"]
 
-#: What the names of the files end in.
+#: The file name extensions.
 ENDINGS = (".json", ".jsonl")
 _STANDARD_INPUT = "-"
 
@@ -30,9 +30,9 @@ Record = tuple[str, Any]
 
 
 def write_file(records: Iterable[Record], name: str) -> None:
-    """Writes records to a file; what was there stays until all of them are written.
+    """Writes records to a file. An existing file stays until all records are written.
 
-    :param records: the records, those of a section together.
+    :param records: the records, grouped by section.
     :param name: the name of the file, which ends in ``.json`` or ``.jsonl``.
     :raises click.FileError: if it cannot be written.
     """
@@ -47,9 +47,9 @@ def write_file(records: Iterable[Record], name: str) -> None:
 def write(records: Iterable[Record], stream: IO[str], *, lines: bool = False) -> None:
     """Writes records, each on a line of its own.
 
-    :param records: the records, those of a section together.
-    :param stream: where to.
-    :param lines: whether as JSON lines.
+    :param records: the records, grouped by section.
+    :param stream: where to write.
+    :param lines: whether to write JSON Lines.
     """
     if lines:
         stream.writelines(f"{_json([section, record])}\n" for section, record in records)
@@ -71,7 +71,7 @@ def read_json(source: str) -> dict[str, Any]:
     """The content in a JSON file.
 
     :param source: its name, or ``-`` for the standard input.
-    :raises ContentError: if it is none.
+    :raises ContentError: if it is not such a file.
     :raises click.FileError: if it cannot be opened.
     """
     with _opened(source, "rb") as stream:
@@ -87,10 +87,10 @@ def read_json(source: str) -> dict[str, Any]:
 
 
 def read_lines(source: str) -> Iterator[Record]:
-    """The records in a file of JSON lines.
+    """The records in a JSON Lines file.
 
     :param source: its name.
-    :raises ContentError: if one of them is none.
+    :raises ContentError: if a line is no record.
     :raises click.FileError: if it cannot be opened.
     """
     with _opened(source, "rb") as stream:
@@ -122,6 +122,6 @@ def _opened(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
 
 
 def _broken(source: str, *faults: Fault) -> ContentError:
-    """What is wrong with the text of a file."""
+    """The error for a file with faults in its text."""
     name = "the standard input" if source == _STANDARD_INPUT else source
     return ContentError(Problem("", "", said, file=in_line(name, line)) for line, said in faults)

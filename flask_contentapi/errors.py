@@ -1,13 +1,13 @@
-"""The errors of the package, one root for each audience.
+"""The errors of the package, one for each audience.
 
     ContentAPIError
      ├── DeclarationError       a type is declared wrongly (the site's developer, at start-up)
-     ├── ConfigurationError     a setting cannot be used (whoever runs the site, at start-up)
-     ├── ContentError           records that cannot be loaded (whoever writes the content)
-     └── BackendUnavailable     the storage does not answer now (answered with 503)
-    BadRequest, NotFound        what a client sent (answered with 400 and 404)
+     ├── ConfigurationError     a setting cannot be used (the site's operator, at start-up)
+     ├── ContentError           records cannot be loaded (the authors of the content)
+     └── BackendUnavailable     the storage does not answer now (response 503)
+    BadRequest, NotFound        a client's mistake (responses 400 and 404)
 
-The errors of the last line are Werkzeug's own, so that a site's views can raise and catch them.
+The errors in the last line are Werkzeug's own, so that a site's views can raise and catch them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = [
 
 
 class ContentAPIError(click.ClickException):
-    """Root of the errors that are not a client's doing; commands show them as a sentence."""
+    """Base of all errors that clients do not cause; commands show them as a sentence."""
 
 
 class DeclarationError(ContentAPIError):
-    """A declaration is wrong; the message names class and attribute."""
+    """A declaration is wrong; the message names the class and the attribute."""
 
 
 class ConfigurationError(ContentAPIError):
@@ -43,7 +43,7 @@ class ConfigurationError(ContentAPIError):
 
 
 class BackendUnavailable(ContentAPIError):
-    """The storage cannot be reached now; the request is answered with 503 and may be repeated.
+    """The storage cannot be reached now; the response is a 503, and the client may retry.
 
     :param message: a sentence for the log; clients do not see it.
     :param retry_after: seconds after which trying again makes sense.
@@ -59,12 +59,12 @@ class Problem:
     """One thing that is wrong with content.
 
     :param where: the record, e.g. ``pages 12`` or ``sites example.org:80``, or "".
-    :param field: the record's key, or "" where the whole record is meant.
+    :param field: the record's key, or "" if the problem concerns the whole record.
     :param message: what is wrong and what would be right.
-    :param section: the list of records it stands in, as ``pages``.
-    :param index: its place in that list from 0 on, or -1.
-    :param file: the file and, where known, the line it stands in, or "".
-    :param path: the way to it inside the record, as ``("authors", 0, "name")``.
+    :param section: the list of records that the record is in, as ``pages``.
+    :param index: its index in that list, or -1.
+    :param file: the file and, if known, the line of the problem, or "".
+    :param path: the path to the problem inside the record, as ``("authors", 0, "name")``.
     """
 
     where: str
@@ -81,7 +81,7 @@ class Problem:
 
 
 class ContentError(ContentAPIError):
-    """Records that cannot be loaded, with all their problems at once; nothing was changed."""
+    """Records cannot be loaded; has all their problems at once. Nothing was changed."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

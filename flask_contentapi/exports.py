@@ -1,4 +1,4 @@
-"""The keys of answers: made of what a type lists, and checked."""
+"""Makes and checks the keys of a type's answers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from flask_contentapi.types import Column, Export, ObjectType
 
 __all__ = ["COMPUTED", "exports_of"]
 
-#: Fields that make a value instead of writing a stored one.
+#: Fields that compute a value instead of serialising a stored one.
 COMPUTED = (fields.Function, fields.Method, fields.Constant)
 
 
 def exports_of(declared: ObjectType) -> dict[str, Export]:
-    """The keys of answers that a type has, in their order.
+    """The keys of a type's answers, in order.
 
-    :param declared: the type, whose columns are known.
+    :param declared: the type, with its columns.
     :raises DeclarationError: for the first mistake found.
     """
     content_class = declared.content_class
@@ -112,7 +112,7 @@ def _made(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
 def _computation(
     declared: ObjectType, given: APIField, source: str
 ) -> tuple[fields.Field[Any], Callable[[Any], Any]]:
-    """The field that writes a computed key, and what computes it."""
+    """The field that serialises a computed key, and the function that computes it."""
     field = given.field
     assert field is not None
     if isinstance(field, fields.Function):

@@ -1,4 +1,4 @@
-"""The extension: one class that a site registers."""
+"""The Flask extension."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = ["ContentAPI"]
 
 _log = logging.getLogger("flask_contentapi")
 
-#: What a setting is that is not there.
+#: Stands for a setting that is absent.
 _UNSET = object()
 
 
@@ -56,21 +56,21 @@ class ContentAPI:
         api = ContentAPI(app, types=[HomePage, BlogPage], backend=MemoryBackend(content))
 
     or, with an application factory, ``api = ContentAPI(types=[...])`` and later
-    ``api.init_app(app)``. What a request to one application sees never depends on another.
+    ``api.init_app(app)``. Applications do not affect each other.
 
     :param app: the application to serve in.
-    :param types: the classes that are declared, subclasses of :class:`Page`, :class:`Image`,
+    :param types: the declared classes, subclasses of :class:`Page`, :class:`Image`,
         :class:`Document` or :class:`Entry`.
-    :param backend: where the content is, for this application alone, as a backend or as the text
-        that the setting ``CMSAPI_BACKEND`` would have; without it that setting says so.
-    :param can_view: the hook that decides about restrictions. It is given a restriction as the
-        record has it and says, in the context of a request, whether that request may pass.
+    :param backend: where the content is: a backend, for this application alone, or a text as in
+        the setting ``CMSAPI_BACKEND``. By default that setting is used.
+    :param can_view: the hook that decides about restrictions. It is called in the context of a
+        request with the restriction as in the record, and returns whether the request may pass.
         Without it nothing restricted is shown.
-    :param page_urls: how the public addresses of pages are made and read.
+    :param page_urls: builds and resolves the public addresses of pages.
     :param name: the name of the instance; each further one in an application needs its own.
-    :param config_prefix: what the keys of its settings start with.
-    :param clock: gives the time, in UTC; for previews and tests.
-    :raises DeclarationError: if the types are in no list; with an application, if a type is
+    :param config_prefix: the prefix of the keys of its settings.
+    :param clock: returns the current time, in UTC; for previews and tests.
+    :raises DeclarationError: if ``types`` is not a list; with an application, if a type is
         declared wrongly.
     :raises ConfigurationError: with an application, as :meth:`init_app` does.
     :raises ContentError: with an application, as :meth:`init_app` does.
@@ -102,10 +102,10 @@ class ContentAPI:
         """Serves the content in an application.
 
         :param app: the application.
-        :param backend: as of the class, for this application only.
+        :param backend: as for the class, for this application only.
         :raises DeclarationError: if a type is declared wrongly.
         :raises ConfigurationError: if a setting or the backend cannot be used, or the application
-            has an instance of that name already.
+            already has an instance of that name.
         :raises ContentError: if the backend's content cannot be loaded.
         """
         instances: dict[str, State] = app.extensions.setdefault("contentapi", {})
@@ -148,7 +148,7 @@ class ContentAPI:
 
     @property
     def state(self) -> State:
-        """What the instance is in the current application.
+        """The state of the instance in the current application.
 
         :raises RuntimeError: if it was not initialised there.
         """
@@ -168,13 +168,13 @@ class ContentAPI:
         return self.state.backend
 
     def _warn(self, config: Mapping[str, Any], others: Iterable[State]) -> None:
-        """Logs keys that look like settings and are none."""
+        """Logs configuration keys that look like settings but are not."""
         prefixes = [other.config_prefix for other in others]
         for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
             _log.warning("%s", said)
 
     def _find_backend(self, app: Flask, backend: Backend | str | None) -> tuple[Backend, str]:
-        """The storage, and what it is called to people; "" where nothing says which."""
+        """The storage, and its name in messages; "" if none is given or configured."""
         where, given = "backend", self._backend if backend is None else backend
         if given is None:
             where = f"{self.config_prefix}BACKEND"
@@ -186,7 +186,7 @@ class ContentAPI:
 
     @staticmethod
     def _read_backend(where: str, given: object, root: Path) -> tuple[Backend, str]:
-        """The same of what code or a setting gives: a backend, or its address."""
+        """The same for a backend, or its address, that code or a setting gives."""
         if isinstance(given, Backend):
             return given, name_of(given)
         if not isinstance(given, str):
@@ -197,7 +197,7 @@ class ContentAPI:
         try:
             return find_backend(given, root), given.partition(":")[0]
         except ConfigurationError as error:
-            # The whole value stays unsaid, because there can be a password in it.
+            # The whole value is not shown, because it may contain a password.
             raise ConfigurationError(f"{where}: {error}") from error
 
     def _blueprint(self, state: State) -> Blueprint:
@@ -206,7 +206,7 @@ class ContentAPI:
         )
         for command in COMMANDS:
             blueprint.cli.add_command(command)
-        # Flask prefers an application's handler of a code to a blueprint's handler of a class.
+        # Flask prefers an application's handler for a code to a blueprint's handler for a class.
         for code in default_exceptions:
             blueprint.register_error_handler(code, _http_error)
         blueprint.register_error_handler(HTTPException, _http_error)
@@ -227,7 +227,7 @@ class ContentAPI:
 def _listed(types: Any) -> tuple[type[Entry], ...]:
     """The declared types.
 
-    :raises DeclarationError: if they are in no list.
+    :raises DeclarationError: if they are not in a list.
     """
     if isinstance(types, str) or not isinstance(types, Iterable):
         raise DeclarationError(
@@ -237,19 +237,19 @@ def _listed(types: Any) -> tuple[type[Entry], ...]:
 
 
 def _short(given: object) -> str:
-    """What was given, as it is named in a sentence."""
+    """A value, shortened for a message."""
     return shorten(repr(given), 100, placeholder="...")
 
 
 def _run(debug: bool) -> str:
-    """What changes with each start in development, where code changes between them."""
+    """A text that differs after each start in development, because code may have changed."""
     return token_hex(8) if debug else ""
 
 
 def _any_method(
     rule: str, view_name: str, view_function: Callable[..., Any]
 ) -> Callable[[BlueprintSetupState], None]:
-    """Adds a rule that holds for every method, which ``add_url_rule`` has no way to say."""
+    """Adds a URL rule for every method, which ``add_url_rule`` cannot do."""
 
     def add(setup: BlueprintSetupState) -> None:
         endpoint = f"{setup.name_prefix}.{setup.name}.{view_name}".lstrip(".")
@@ -260,10 +260,10 @@ def _any_method(
 
 
 def _astray(state: State) -> Callable[[], Response | None]:
-    """What answers where Flask finds no view although the address is under the prefix.
+    """Makes the function that answers requests under the prefix for which Flask finds no view.
 
-    There are few such requests: to a host name that is none, or with a newline in the path.
-    Redirects to the last slash are sent on as all other addresses are made.
+    These are few: those with an invalid host name, or with a newline in the path. Redirects to
+    the address with a trailing slash get the same base as all other addresses.
     """
     prefix = f"{state.settings.url_prefix}/"
 
@@ -285,7 +285,7 @@ def _astray(state: State) -> Callable[[], Response | None]:
 
 
 def _below_root(url: str, root_path: str) -> str:
-    """Path and query of an address below where the application is mounted."""
+    """Path and query string of an address, below the application's mount point."""
     path = url.partition("://")[2].partition("/")[2]
     root = root_path.strip("/")
     return f"/{path.removeprefix(root).lstrip('/')}"
@@ -300,13 +300,13 @@ def _http_error(error: HTTPException) -> Response:
 
 
 def _unkept(response: Response) -> Response:
-    """An error; as it names nothing that it depends on, no cache could tell when it is over."""
+    """Forbids caching an error. It has no cache tags, so caches could not tell when it is over."""
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
 def _raise(error: Exception) -> NoReturn:
-    """Keeps an application's handler of all exceptions out, so that the answer is our 500."""
+    """Overrides an application's handler for all exceptions, so that the response is our 500."""
     raise error
 
 

@@ -1,8 +1,7 @@
-"""What shapes the answers of a site besides its content, as one short text.
+"""A fingerprint of everything that shapes the answers of a site except its content.
 
-It is the same in every process with the same declarations and settings, and another one where
-something of them differs. Code counts as it is compiled, as far as it stands in a declaration;
-what it calls elsewhere does not.
+It is the same in every process with the same declarations and settings, and differs if anything
+in them differs. The compiled code in declarations counts, but not code that it calls elsewhere.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ from flask_contentapi.sources import Source
 
 __all__ = ["fingerprint"]
 
-#: What is whole in its ``repr``, and the same everywhere.
+#: Classes whose ``repr`` is complete, and the same in every process.
 _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes, Decimal)
 _CALENDAR = (date, time, timedelta, tzinfo)
-#: What declarations are made of: their classes count with all that stands in them, and their
-#: instances with all attributes. Of anything else only the class is known.
+#: The classes that declarations consist of. They count with everything in the class body, and
+#: their instances with all attributes. Of anything else only the class counts.
 _DECLARATIONS = (Content, fields.Field, Schema, validate.Validator, Source, PageURLs, Enum)
 _PARTS = (*_DECLARATIONS, APIField, APIFilter)
-#: Packages whose version says what stands in their classes.
+#: Packages whose classes are identified by the version.
 _RELEASES = tuple(f"{name} {version(name)}" for name in ("flask_contentapi", "marshmallow"))
 _PACKAGES = ("flask_contentapi", "marshmallow", "builtins", "abc", "enum", "typing")
 
 
 def fingerprint(registry: Registry, *others: object) -> str:
-    """What the site's declarations and settings add to each tag.
+    """The part of each ETag that depends on the site's declarations and settings.
 
     :param registry: the declared types.
-    :param others: what else shapes answers.
+    :param others: whatever else shapes answers.
     """
     digest = blake2b(digest_size=16)
     for word in _Description().of([_RELEASES, _declared(registry), *others]):
@@ -62,7 +61,7 @@ class _Description:
     """Writes values as words; each object is described once."""
 
     def __init__(self) -> None:
-        # By id; what is kept keeps its own.
+        # By id. Holding on to the objects keeps their ids from being reused.
         self._known: dict[int, tuple[int, object]] = {}
 
     def of(self, value: Any) -> Iterator[str]:
@@ -106,12 +105,12 @@ class _Description:
 
 
 def _counts(name: str, part: object) -> bool:
-    """Whether something in a class is more than what Python puts into each."""
+    """Whether an attribute of a class is more than what Python adds to every class."""
     return not name.startswith("__") or isinstance(part, types.FunctionType)
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """What counts of an object."""
+    """The parts of an object that count."""
     if isinstance(value, types.FunctionType):
         return [value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__]
     if isinstance(value, types.CellType):

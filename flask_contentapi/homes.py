@@ -1,4 +1,4 @@
-"""Sites with their home pages, found among the pages."""
+"""Finds sites and their home pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find_sites(
 
     :param records: their records with all keys; None for those with a mistake.
     :param pages: the pages in tree order.
-    :param reader: what gathers what is wrong.
+    :param reader: collects problems.
     """
     homes, refused = _Homes(pages), reader.refused["pages"]
     sites: dict[tuple[str, int], Site] = {}

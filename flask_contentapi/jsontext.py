@@ -1,6 +1,6 @@
-"""JSON as people write it: read strictly, and with the lines that things stand in.
+"""Reads hand-written JSON: strictly, and with line numbers for errors.
 
-Files that are served, and those that commands load, are read by the same rules.
+Files that are served and files that commands load are read by the same rules.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ __all__ = ["Fault", "Lines", "Unreadable", "decode", "in_line", "parse_json"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NO_NUMBER = re.compile(r"NaN|-?Infinity")
-#: What a value can begin with.
+#: The first character of a value.
 _VALUE = re.compile(r'["{\[\-0-9tfn]')
-#: Digits of an integer that are read; with more it is as much out of range.
+#: How many digits of an integer are read; it is out of range long before.
 _DIGITS = 1000
 
 
 class Fault(NamedTuple):
     """What makes a file unreadable.
 
-    :param line: the line it stands in, from 1 on, or 0 where there is none.
+    :param line: its line, counted from 1, or 0 if there is none.
     :param message: what is wrong.
     """
 
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
 
 class Unreadable(Exception):
-    """A file that cannot be read, with all that was found wrong."""
+    """A file cannot be read; has all faults found."""
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__(*faults)
@@ -42,7 +42,7 @@ class Unreadable(Exception):
 
 
 def in_line(name: str, line: int) -> str:
-    """The name of a file with a line of it, where that is not 0."""
+    """The name of a file, with a line unless it is 0."""
     return f"{name}, line {line}" if line else name
 
 
@@ -59,7 +59,7 @@ def decode(data: bytes) -> str:
 
 
 def _integer(digits: str) -> int:
-    # Python refuses to convert thousands of digits.
+    # Python refuses to convert several thousand digits.
     return int(digits[:_DIGITS])
 
 
@@ -69,7 +69,8 @@ _decode = json.JSONDecoder(parse_int=_integer).raw_decode
 def parse_json(text: str) -> Any:
     """The value of a JSON text.
 
-    :raises Unreadable: if it is none, has a key twice in one object, or ``NaN`` or ``Infinity``.
+    :raises Unreadable: if it is not JSON, repeats a key in an object, or has ``NaN`` or
+        ``Infinity``.
     """
     doubtful: list[Any] = []
 
@@ -96,8 +97,8 @@ def parse_json(text: str) -> Any:
 
 
 def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
-    """Why a text is no JSON, with the place to mend where commas are the reason."""
-    # Newer versions of Python stop at a comma too many, others behind it.
+    """Why a text is not JSON; if a comma is the reason, at the place to fix."""
+    # Newer versions of Python stop at a superfluous comma, older ones after it.
     stop = error.pos if text[error.pos : error.pos + 1] != "," else error.pos + 1
     before = text[:stop].rstrip(" \t\n\r")
     end, start = len(before), _skip_space(text, stop)
@@ -114,7 +115,7 @@ def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
 
 
 def _faults(text: str) -> Iterator[Fault]:
-    """What is wrong with a text that the parser of the standard library accepts."""
+    """The faults of a text that the parser of the standard library accepts."""
     lines = Lines(text)
     found = []
     waiting = [_skip_space(text, 0)]
@@ -134,7 +135,7 @@ def _faults(text: str) -> Iterator[Fault]:
 class _Member(NamedTuple):
     """A member of an object or an entry of a list.
 
-    :param key: its key, or its number in the list.
+    :param key: its key, or its index in the list.
     :param start: where it starts in the text.
     :param value: where its value starts.
     """
@@ -145,7 +146,7 @@ class _Member(NamedTuple):
 
 
 def _members(text: str, start: int) -> Iterator[_Member]:
-    """What the object or the list that starts at a place has in it; other values have nothing."""
+    """The members of the object or list that starts at a place; other values have none."""
     opening = text[start]
     if opening not in "{[":
         return
@@ -170,9 +171,9 @@ def _skip_space(text: str, place: int) -> int:
 
 
 class Lines:
-    """Finds the lines of things in a JSON text.
+    """Finds line numbers in a JSON text.
 
-    :param text: the text; it may turn out to be none.
+    :param text: the text, which may not be valid JSON.
     """
 
     def __init__(self, text: str) -> None:
@@ -180,14 +181,14 @@ class Lines:
         self._breaks = [match.start() for match in re.finditer("\n", text)]
 
     def at(self, place: int) -> int:
-        """The line of a place in the text, from 1 on."""
+        """The line of a place in the text, counted from 1."""
         return bisect_left(self._breaks, place) + 1
 
     def of(self, path: Sequence[str | int]) -> int:
-        """The line of the member that a way of keys and numbers leads to, from 1 on.
+        """The line of the member at a path of keys and indexes, counted from 1.
 
-        Where the way breaks off, it is the line of the last thing on it that is there; 0 where
-        the text is no JSON.
+        If the path breaks off, it is the line of the last existing member on it; 0 if the text is
+        not JSON.
         """
         try:
             return self.at(self._find(path))

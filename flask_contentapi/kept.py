@@ -1,4 +1,4 @@
-"""What was made last, kept in bounded room."""
+"""A bounded cache."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """Things by what they are made of; those that were not asked for longest go first.
+    """A thread-safe LRU cache.
 
-    :param room: how much of them is kept.
-    :param room_of: what one of them takes; None: 1.
+    :param room: its maximum size.
+    :param room_of: returns the size of an entry; None: 1 each.
     """
 
     def __init__(self, room: int, room_of: Callable[[T], int] | None = None) -> None:
@@ -25,12 +25,12 @@ class Kept(Generic[T]):
         self._lock = Lock()
 
     def find(self, key: Hashable) -> T | None:
-        """What is kept under a key; None if nothing is."""
+        """The cached value of a key; None if there is none."""
         with self._lock:
             return self._things.get(key)
 
     def keep(self, key: Hashable, thing: T) -> T:
-        """Keeps a thing, unless it takes more than there is room for; gives it back."""
+        """Caches a value, unless it is larger than the cache; returns the value."""
         with self._lock:
             if self._things.getsizeof(thing) <= self._things.maxsize:
                 self._things[key] = thing

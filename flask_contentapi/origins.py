@@ -1,4 +1,4 @@
-"""Where requests come to: the site that is asked, and the addresses that its answers have."""
+"""The origins of requests: the requested site, and the addresses in its answers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from flask_contentapi.sites import Site, Sites
 
 __all__ = ["Origin", "Origins", "host_of"]
 
-#: How many are kept; hosts that are not trusted, if there is no proxy, are what clients make up.
+#: How many origins are cached. Without trusted hosts or a proxy, clients can make up any host.
 KEPT = 256
-#: What Werkzeug takes for no host, although networks of containers and some clients have it: names
+#: Hosts, including some that Werkzeug rejects but container networks and some clients use: names
 #: with an underscore, and a colon without a port.
 _HOST = re.compile(
     r"((?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4})?)?", re.ASCII
@@ -26,8 +26,8 @@ _PORTS = {"http": "80", "https": "443"}
 
 
 def host_of(asked: Request) -> str:
-    """The host that a request is sent to, in lower case, with its port unless that is the usual
-    one; "" where it is none that could be asked again."""
+    """The host that a request is sent to, in lower case, with its port unless it is the default;
+    "" if the host is unusable."""
     if asked.host:
         return asked.host.lower()
     match = _HOST.fullmatch(asked.environ.get("HTTP_HOST", "").lower())
@@ -40,9 +40,9 @@ def host_of(asked: Request) -> str:
 
 
 class Origin(NamedTuple):
-    """Where a request comes to.
+    """The origin of a request.
 
-    :param site: the site that is asked; None if there is none.
+    :param site: the requested site; None if there is none.
     :param addresses: the addresses for its answers.
     """
 
@@ -51,10 +51,10 @@ class Origin(NamedTuple):
 
 
 class Origins:
-    """The origins of one instance; those of the last requests are kept.
+    """The origins of one instance; those of recent requests are cached.
 
     :param settings: the settings.
-    :param page_urls: how the addresses of pages are made.
+    :param page_urls: builds the addresses of pages.
     """
 
     def __init__(self, settings: Settings, page_urls: PageURLs) -> None:
@@ -63,21 +63,21 @@ class Origins:
         self.find = lru_cache(KEPT)(self._find)
 
     def base(self, scheme: str, host: str, root_path: str) -> str:
-        """Scheme, host and path that all addresses but those of pages are under.
+        """Scheme, host and path that all addresses except those of pages start with.
 
-        :param scheme: as the request has it, and so the others.
+        The parameters are those of the request.
         """
         if self._settings.base_url is not None:
             return self._settings.base_url
-        # Where the host is none that could be asked again, addresses have none.
+        # If the host is unusable, addresses have none.
         return (f"{scheme}://{host}" if host else "") + _above(root_path)
 
     def _find(self, sites: Sites, scheme: str, host: str, root_path: str, named: str) -> Origin:
-        """Where a request comes to.
+        """The origin of a request.
 
         :param sites: all sites.
         :param scheme: ``http`` or ``https``.
-        :param host: the host, as :func:`host_of` gives it.
+        :param host: the host, as :func:`host_of` returns it.
         :param root_path: where the application is mounted.
         :param named: the ``site`` parameter, or "".
         :raises NotFound: if there is no site of that name.
@@ -104,7 +104,7 @@ class Origins:
 
 
 def _above(root_path: str) -> str:
-    """Where the application is mounted, as it stands in an address; a proxy may say it anyhow."""
+    """The path of the application's mount point, normalised, as proxies pass it in many forms."""
     path = root_path.strip("/")
     return quote(f"/{path}") if path else ""
 

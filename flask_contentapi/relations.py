@@ -1,4 +1,4 @@
-"""What objects point to: by relations of theirs, of their child objects, and in blocks."""
+"""What objects point to, by their relations, those of child objects, and blocks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Object = tuple[str, int]
 class Value(NamedTuple):
     """A stored value of an object, or of one of its child objects.
 
-    :param column: what stores it.
+    :param column: its column.
     :param stored: the value.
-    :param children: for that of a child object, the column of these and its number among them.
+    :param children: for a value of a child object, the column of child objects and its index.
     """
 
     column: Column
@@ -30,7 +30,7 @@ class Value(NamedTuple):
 
 
 def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
-    """The values of an object, after each column of child objects those of theirs.
+    """The values of an object. Each column of child objects is followed by their values.
 
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
     """
@@ -44,7 +44,7 @@ def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
 
 
 def pointed(column: Column, stored: Any) -> Iterator[Object]:
-    """What the value of a relation, or of blocks that have some, points to."""
+    """The objects that the value of a relation, or of blocks with relations, points to."""
     if stored is None:
         return
     if column.target is not None:
@@ -54,7 +54,7 @@ def pointed(column: Column, stored: Any) -> Iterator[Object]:
 
 
 def embedded(column: Column) -> Iterator[tuple[str, str]]:
-    """The types of blocks whose value is an id, each with the endpoint of the objects."""
+    """The block types whose value is an id, each with the endpoint of the object."""
     if isinstance(column.field, Blocks):
         for block, relation in column.field.relations.items():
             yield block, relation.endpoint_name

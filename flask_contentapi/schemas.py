@@ -1,8 +1,8 @@
-"""The marshmallow schema of each type: the definition of what its answers are.
+"""The marshmallow schema of each type, which defines its answers.
 
 Schemas and the plans that make answers (:mod:`flask_contentapi.serializers`) come from the same
-declared fields. Dumping an :class:`~flask_contentapi.serializers.Item` gives what its plan makes,
-slowly, and the tests hold every plan against it.
+declared fields. Dumping an :class:`~flask_contentapi.serializers.Item` gives the same result as
+its plan, but slowly; the tests compare the two for every plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["AnswerSchema", "Schemas"]
 
 
 class AnswerSchema(Schema):
-    """Base of the generated schemas; what they dump knows its values by their keys."""
+    """Base of the generated schemas, which dump objects that return values by key."""
 
     def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
         return obj.value(attr)
@@ -34,13 +34,13 @@ class _Meta(fields.Nested):
 
 
 class Schemas:
-    """The schema of each type, made when it is first asked for."""
+    """The schema of each type, created on first use."""
 
     def __init__(self) -> None:
         self._made: dict[ObjectType, type[AnswerSchema]] = {}
 
     def of(self, declared: ObjectType) -> type[AnswerSchema]:
-        """The schema of all that a type shows."""
+        """The schema of all keys that a type shows."""
         if declared not in self._made:
             self._made[declared] = self._make(declared)
         return self._made[declared]
@@ -73,7 +73,7 @@ class Schemas:
 
 
 def _left_out(declared: ObjectType, selection: Selection, before: str = "") -> Iterator[str]:
-    """The paths of all that a selection leaves out, with what is inside of what it has."""
+    """The paths of all keys that a selection leaves out, at every level."""
     chosen = {export.name: inner for export, inner in choose(declared, "nested", selection)}
     for name, export in declared.exports.items():
         path = f"{before}meta.{name}" if export.in_meta else f"{before}{name}"

@@ -1,4 +1,4 @@
-"""Text to words, the same way for content, for queries and for every backend.
+"""Splits text into words, in the same way for content, queries and every backend.
 
 A word is a run of letters and digits after NFKD normalisation, with combining marks dropped,
 lower-cased (contract, Parameters, search).
@@ -30,22 +30,22 @@ __all__ = [
     "words_of",
 ]
 
-#: Words that a query leaves out; setting ``CMSAPI_STOP_WORDS``.
+#: Words that searches ignore; the default of the setting ``CMSAPI_STOP_WORDS``.
 STOP_WORDS = frozenset(
     (
         "a an and are as at be but by for if in into is it no not of on or such that the their "
         "then there these they this to was will with"
     ).split()
 )
-#: What a word counts more if it is in the title.
+#: How much more a word counts if it is in the title.
 TITLE_WEIGHT = 8
 
 
 class _Apart(dict[int, str | None]):
-    """For :meth:`str.translate`: drops combining marks, and makes blanks of all else that is
-    neither letter nor digit. Characters are looked at when they are met."""
+    """A table for :meth:`str.translate` that drops combining marks and turns everything else that
+    is neither letter nor digit into a space. Entries are computed on first use."""
 
-    #: More characters than a language needs; clients can send a million.
+    #: More characters than any language needs, as clients can send a million.
     KEPT = 8192
 
     def __missing__(self, code: int) -> str | None:
@@ -59,8 +59,8 @@ class _Apart(dict[int, str | None]):
 
 _APART = _Apart()
 
-# The rest of a tag. An attribute in quotes may have any character; where quotes do not fit
-# together the tag ends all the same. Nothing that is matched is given back, which would take long.
+# The rest of a tag. A quoted attribute may contain any character; with unbalanced quotes the tag
+# ends all the same. Possessive quantifiers avoid slow backtracking.
 _REST = r"""(?:(?:=\s*+(?:"[^"]*"|'[^']*')|[^<>])*+>|[^<>]*+>)"""
 # Markup inside a word does not end it, all other markup does.
 _INLINE = re.compile(
@@ -81,7 +81,7 @@ def words(text: str) -> list[str]:
         text = unicodedata.normalize("NFKD", text)
     apart = text.translate(_APART)
     if "Σ" in apart:
-        # The only letter whose small form depends on what is around it, beyond its word too.
+        # The only letter whose lower case depends on the characters around it, even other words.
         return [word.lower() for word in apart.split()]
     return apart.lower().split()
 
@@ -96,15 +96,15 @@ def plain_text(markup: str) -> str:
 
 
 def terms(query: str, stop_words: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
-    """The different words that a query asks for; stop words only where nothing else is left."""
+    """The distinct words of a query, without stop words unless there are no others."""
     found = tuple(dict.fromkeys(words(query)))
     return tuple(word for word in found if word not in stop_words) or found
 
 
 def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
-    """The words that an object is found by, each with what it counts for the ranking.
+    """The words that an object is found by, each with its weight for ranking.
 
-    That is told by the object alone. How rare a word is would be told by hidden ones as well.
+    Weights depend on the object alone. The rarity of words would reveal hidden objects.
 
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
     """
@@ -119,7 +119,7 @@ def title_words(declared: ObjectType, row: Row) -> list[str]:
 
 
 def rest_words(declared: ObjectType, row: Row) -> list[str]:
-    """The words of all else that is searched of an object."""
+    """The words of everything else in an object that is searched."""
     places = declared.places
     texts = (_texts(column, row[places[column.name]]) for column in declared.searched)
     return [*chain.from_iterable(map(words, chain.from_iterable(texts)))]

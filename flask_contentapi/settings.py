@@ -15,12 +15,12 @@ from flask_contentapi.search import STOP_WORDS, words
 __all__ = ["Settings", "no_backend", "unknown_settings"]
 
 _DEFAULT_LIMIT = 20
-#: The setting that an instance without one of its own has from the whole site.
+#: The site-wide setting, for instances without their own.
 _I18N = "CMS_I18N_ENABLED"
 _SITE_WIDE = "I18N_ENABLED"
-#: What it may be called by who has forgotten its end; too short to be found by its likeness.
+#: A likely abbreviation of it, too short to be found by similarity.
 _SHORTENED = "I18N"
-#: How like it a key is that can be anybody's and is all but sure to be meant for it.
+#: The similarity at which a key without our prefix is almost certainly meant for it.
 _SURELY = 0.92
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
@@ -29,21 +29,21 @@ _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 class Settings:
     """Checked settings (contract, Settings).
 
-    :param url_prefix: the path that all addresses of the API start with, without a slash at the
-        end.
-    :param base_url: what addresses in answers start with, without a slash at the end; None: what
-        requests are sent to.
-    :param media_url: the path or address that the names of files follow, with a slash at the end.
-    :param limit_max: the greatest limit of a list, in objects; None: none.
+    :param url_prefix: the path that all addresses of the API start with, without a trailing
+        slash.
+    :param base_url: what addresses in answers start with, without a trailing slash; None: the
+        host that the request is sent to.
+    :param media_url: the path or address that file names are appended to, with a trailing slash.
+    :param limit_max: the greatest limit of a list, in objects; None: no maximum.
     :param search_enabled: whether lists can be searched.
-    :param i18n: whether pages have languages, that clients can ask by.
-    :param stop_words: words that searches leave out, as :func:`flask_contentapi.search.words`
-        gives them.
-    :param cache_size: how much of the answers that are kept there may be, in bytes; 0: none.
-    :param cache_max_age: the seconds for which an answer may be used without asking; None: none.
-    :param cache_stale: the seconds after these in which caches may use it while they ask.
-    :param cache_tag_header: the header that names what is in an answer; None: none does.
-    :param release: the release of the site, which the tags of answers depend on.
+    :param i18n: whether pages have languages that clients can filter by.
+    :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
+        returns them.
+    :param cache_size: the size of the cache of answers, in bytes; 0: no cache.
+    :param cache_max_age: ``max-age`` of responses, in seconds; None: caches must revalidate.
+    :param cache_stale: ``stale-while-revalidate`` of responses, in seconds.
+    :param cache_tag_header: the header with the cache tags of a response; None: no header.
+    :param release: the release of the site, which ETags depend on.
     """
 
     url_prefix: str = "/api/v2"
@@ -61,12 +61,12 @@ class Settings:
 
     @property
     def default_limit(self) -> int:
-        """The limit of a list whose client names none."""
+        """The limit of a list if the client gives none."""
         return _DEFAULT_LIMIT if self.limit_max is None else min(_DEFAULT_LIMIT, self.limit_max)
 
     @property
     def shaping(self) -> dict[str, Any]:
-        """Those that answers depend on; how long answers may be kept is said beside them."""
+        """The settings that answers depend on, without those about caching."""
         caching = ("cache_size", "cache_max_age", "cache_stale")
         return {name: value for name, value in vars(self).items() if name not in caching}
 
@@ -75,7 +75,7 @@ class Settings:
         """The settings of an application.
 
         :param config: its configuration.
-        :param prefix: what the keys of this instance start with.
+        :param prefix: the prefix of this instance's keys.
         :raises ConfigurationError: naming each wrong key and what it may be.
         """
         read = _Reader(config)
@@ -89,9 +89,9 @@ class Settings:
 
 
 def no_backend(prefix: str) -> str:
-    """What is said where nothing tells where the content is.
+    """The message if no backend is given or configured.
 
-    :param prefix: what the keys of the instance start with.
+    :param prefix: the prefix of the instance's keys.
     """
     return f"{prefix}BACKEND is not set, and no backend is given in Python; so there is no content."
 
@@ -99,13 +99,13 @@ def no_backend(prefix: str) -> str:
 def unknown_settings(
     config: Mapping[str, Any], prefix: str, others: Iterable[str] = (), *, all_known: bool = True
 ) -> Iterator[str]:
-    """What looks like a setting of an instance and is none, each in a sentence.
+    """A message about each key that looks like a setting of an instance but is not.
 
     :param config: the application's configuration.
-    :param prefix: what the keys of the instance start with; all others are not its business.
+    :param prefix: the prefix of the instance's keys.
     :param others: the prefixes of the other instances; one of them may start with this one.
-    :param all_known: whether there are no other instances but these; what can be a setting of
-        one that is still to come is left out otherwise.
+    :param all_known: whether there are no other instances; if not, keys that may be settings of
+        a later instance are ignored.
     """
     longer = tuple(other for other in others if len(other) > len(prefix))
     known = {_I18N, *(start + name for start in (prefix, *others) for name in _NAMES)}
@@ -128,7 +128,7 @@ def unknown_settings(
 
 
 class _Reader:
-    """Reads keys of a configuration; what is wrong is gathered."""
+    """Reads keys of a configuration and collects problems."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config
@@ -143,7 +143,7 @@ class _Reader:
 
 
 def _key(config: Mapping[str, Any], prefix: str, name: str) -> str:
-    """The key of a setting; one of them is the whole site's, unless an instance has its own."""
+    """The key of a setting; for one setting the site-wide key, unless the instance has its own."""
     own = prefix + name
     return _I18N if name == _SITE_WIDE and own not in config else own
 
@@ -167,7 +167,7 @@ def _is_path(text: str) -> bool:
 
 
 def _is_address(text: str) -> bool:
-    """Whether a text is an address with scheme, host and path alone."""
+    """Whether a text is an address of only scheme, host and path."""
     if re.search(r"[\s?#]", text):
         return False
     try:
@@ -218,7 +218,7 @@ def _header(value: Any) -> str | None:
 
 
 def _release(value: Any) -> str:
-    # Flask makes numbers of texts in the environment that look like some, as commits can.
+    # Flask turns environment variables that look like numbers into numbers; commit hashes can.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, float):
@@ -245,7 +245,7 @@ def _stop_words(value: Any) -> frozenset[str]:
     return frozenset(word for text in given for word in words(text))
 
 
-#: All settings: what their keys are called after the prefix, the attributes, and the checks.
+#: All settings: their keys without the prefix, the attributes, and the checks.
 _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "URL_PREFIX": ("url_prefix", _url_prefix),
     "BASE_URL": ("base_url", _base_url),
@@ -260,5 +260,5 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "CACHE_TAG_HEADER": ("cache_tag_header", _header),
     "RELEASE": ("release", _release),
 }
-#: The same names, with that of the setting that the extension reads.
+#: The same names, and that of the setting that the extension reads.
 _NAMES = (*_SETTINGS, "BACKEND")

@@ -1,4 +1,4 @@
-"""Collections, and which restriction lies on what is in them."""
+"""Collections, and the restrictions that they put on their images and documents."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["read_collections", "restrictions_of", "shelve"]
 def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
     """All collections with all their keys, by id.
 
-    :param records: as they were given.
-    :param reader: what gathers what is wrong.
+    :param records: the records as given.
+    :param reader: collects problems.
     """
     collections: dict[int, dict[str, Any]] = {}
     for index, record in enumerate(records):
@@ -31,7 +31,7 @@ def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, 
 
 
 def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordReader) -> None:
-    """Notes parents that are missing, and circles."""
+    """Notes missing parents and cycles."""
     known = {None, *collections, *reader.refused["collections"]}
     rooted: set[int] = set()
     for identity in collections:
@@ -64,7 +64,7 @@ def restrictions_of(collections: dict[int, dict[str, Any]]) -> dict[int, Restric
 
 
 def _nearest(collections: dict[int, dict[str, Any]], identity: int | None) -> int | None:
-    """The nearest restricted collection: the one given or one above it."""
+    """The nearest restricted collection: the given one or one above it."""
     while identity is not None and not collections[identity]["restriction"]:
         identity = collections[identity]["parent"]
     return identity
@@ -73,7 +73,7 @@ def _nearest(collections: dict[int, dict[str, Any]], identity: int | None) -> in
 def shelve(
     table: Table, collections: dict[int, dict[str, Any]], reader: RecordReader
 ) -> list[int | None]:
-    """The restriction of each image or document."""
+    """For each image or document the nearest restricted collection."""
     if not table.endpoint.collections:
         return [None] * len(table.rows)
     column = table.endpoint.base.places["collection"]

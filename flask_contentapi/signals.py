@@ -1,4 +1,4 @@
-"""What a site can listen to (blinker signals, as Flask's own)."""
+"""The signals that a site can connect to (blinker signals, like Flask's own)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ __all__ = ["EVERYTHING", "content_changed", "tag_of"]
 
 _signals = Namespace()
 
-#: The tag of every answer.
+#: The cache tag that every answer has.
 EVERYTHING = "content"
 
-#: Sent by a backend after the content it serves has changed, with ``tags``: those of all answers
-#: that are different now, or may be. With a ``CMSAPI_CACHE_TAG_HEADER`` answers name their tags,
-#: so that what a cache in front of the site holds can be purged exactly. Sent in the process that
-#: changed the content, or found it changed.
+#: Sent by a backend after the content it serves has changed, with ``tags``: the cache tags of all
+#: answers that may have changed. With ``CMSAPI_CACHE_TAG_HEADER`` answers carry their tags in a
+#: header, so that a cache in front of the site can be purged selectively. Sent in the process that
+#: changed the content, or noticed the change.
 content_changed = _signals.signal("content-changed")
 
 
 def tag_of(endpoint: str, identity: int | None = None) -> str:
-    """The tag of the answers that show an object, or lists of an endpoint.
+    """The cache tag of answers that show an object, or of lists of an endpoint.
 
     :param endpoint: the endpoint.
     :param identity: the object's id, or None for the lists.

@@ -1,4 +1,4 @@
-"""The sites of the content: which one answers to a host, and which one a page belongs to."""
+"""The sites of the content: the one that answers to a host, and the one a page belongs to."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ class Home(NamedTuple):
 class Site:
     """One site.
 
-    :param hostname: in lower case; "" for the unnamed site of content without sites.
+    :param hostname: its host name in lower case; "" for the unnamed site of content without
+        sites.
     :param port: the port it is reached at.
-    :param site_name: its name, for people.
-    :param is_default: whether it answers where no other does.
-    :param homes: its home page, then that page's translations; empty where there is no page.
+    :param site_name: its display name.
+    :param is_default: whether it answers to all hosts that no other site answers to.
+    :param homes: its home page, then that page's translations; empty if there is no page.
     """
 
     hostname: str
@@ -48,7 +49,7 @@ class Site:
 
     @cached_property
     def address(self) -> str | None:
-        """Scheme, host and port of its pages' addresses; None for the unnamed site."""
+        """Scheme, host and port of the addresses of its pages; None for the unnamed site."""
         if not self.hostname:
             return None
         if self.port == 443:
@@ -56,26 +57,26 @@ class Site:
         return f"http://{self.hostname}" + ("" if self.port == 80 else f":{self.port}")
 
     def language_trees(self, i18n: bool) -> tuple[Home, ...]:
-        """The home pages whose trees belong to it, translations only with i18n."""
+        """The home pages whose trees belong to it; translations only with i18n."""
         return self.homes if i18n else self.homes[:1]
 
     def scope(self, i18n: bool) -> tuple[int, ...] | None:
-        """The ids of those home pages; None where all pages are in the site."""
+        """The ids of those home pages; None if all pages are in the site."""
         if not self.hostname:
             return None
         return tuple(home.page for home in self.language_trees(i18n))
 
     def paths(self, i18n: bool) -> tuple[str, ...]:
-        """What the ``url_path`` of each of its pages starts with one of."""
+        """The prefixes of ``url_path`` that its pages have."""
         if not self.hostname:
             return ("/",)
         return tuple(home.url_path for home in self.language_trees(i18n))
 
 
 class Sites:
-    """All sites; content without any has one without a name, whose home is the first root page.
+    """All sites. Content without sites has an unnamed one, whose home is the first root page.
 
-    :param sites: in the order of the records.
+    :param sites: the sites, in the order of their records.
     :param first_root: the home pages of the unnamed site.
     """
 
@@ -89,24 +90,24 @@ class Sites:
         return iter(self._sites)
 
     def _of_host(self, hostname: str) -> Site | None:
-        """The site of a host name that only one site has."""
+        """The site of a host name, if only one site has that name."""
         if self._shared[hostname] != 1:
             return None
         return next(site for site in self._sites if site.hostname == hostname)
 
     def answering(self, hostname: str, port: int) -> Site | None:
-        """The site that a request to a host is for; None if there is not even a default site.
+        """The site that answers to a host; None if there is neither one nor a default site.
 
-        :param hostname: in lower case.
+        :param hostname: the host name, in lower case.
         """
         return self._by_address.get((hostname, port)) or self._of_host(hostname) or self._default
 
     def named(self, text: str) -> Site:
         """The site that the ``site`` parameter names.
 
-        :param text: ``hostname`` or ``hostname:port``, in any case.
-        :raises BadRequest: if it is neither, or fits several sites.
-        :raises NotFound: if it fits none.
+        :param text: ``hostname`` or ``hostname:port``, in upper or lower case.
+        :raises BadRequest: if it is neither, or matches several sites.
+        :raises NotFound: if it matches none.
         """
         match = _HOST.fullmatch(text.lower())
         if not match:
@@ -123,17 +124,18 @@ class Sites:
         return site
 
     def _all_at(self, hostname: str) -> str:
-        """What names each of the sites of a host name."""
+        """The names of all sites of a host name, for an error message."""
         ports = sorted(site.port for site in self._sites if site.hostname == hostname)
         return " or ".join(f"{hostname}:{port}" for port in ports)
 
     def name(self, site: Site) -> str:
-        """What names the site in a ``site`` parameter, with the port only where it is needed."""
+        """The value of the ``site`` parameter for a site, with the port only if it is needed."""
         shared = self._shared[site.hostname] > 1
         return f"{site.hostname}:{site.port}" if shared else site.hostname
 
     def locate(self, url_path: str, i18n: bool) -> tuple[Site, Home] | None:
-        """The site and the home page that a page is under: the deepest, then the default site.
+        """The site and the home page that a page is under. The deepest home page wins, then the
+        default site.
 
         :param url_path: the page's slugs, as :attr:`Home.url_path`.
         """

@@ -1,4 +1,4 @@
-"""What one instance of the extension is in one application."""
+"""The state of one instance of the extension in one application."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from flask_contentapi.settings import Settings
 
 __all__ = ["CanView", "State"]
 
-#: Whether a restriction, as the record has it, lets the present request pass.
+#: Returns whether a restriction, as in the record, lets the current request pass.
 CanView = Callable[[Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True)
 class State:
-    """What one instance is in one application.
+    """The state of one instance in one application.
 
     :param settings: its settings.
     :param registry: the declared types.
     :param backend: the storage, opened.
     :param arguments: reads query strings.
     :param can_view: the hook that lets requests through restrictions, or None.
-    :param page_urls: how addresses of pages are made.
-    :param origins: where requests come to.
-    :param answers: those that are kept.
-    :param clock: gives the time.
-    :param fingerprint: what all of this adds to the tag of an answer.
-    :param config_prefix: what the keys of its settings start with.
-    :param backend_name: what the backend is called to people; "" where none was named or given.
+    :param page_urls: builds and resolves the addresses of pages.
+    :param origins: finds the site of a request.
+    :param answers: the cached answers.
+    :param clock: returns the current time.
+    :param fingerprint: the part of every ETag that depends on declarations and settings.
+    :param config_prefix: the prefix of the keys of its settings.
+    :param backend_name: the name of the backend in messages; "" if none is given or configured.
     """
 
     settings: Settings

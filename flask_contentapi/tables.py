@@ -1,4 +1,4 @@
-"""The objects of an endpoint as backends get them, with what follows from their places."""
+"""The objects of an endpoint in the form for backends, with paths, ends and restrictions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Restriction", "Restrictions", "Table", "place_of", "rows_of"]
 
 
 class Restriction(NamedTuple):
-    """What keeps visitors from a page or a collection and from all below it.
+    """A restriction on a page or a collection and everything below it.
 
-    :param within: the restricted one above it whose restriction holds as well, or None.
-    :param rule: as the record has it, ``{"type": "login" | "password" | "groups", ...}``.
+    :param within: the nearest restricted one above it, whose restriction applies too, or None.
+    :param rule: the rule in the record, ``{"type": "login" | "password" | "groups", ...}``.
     """
 
     within: int | None
@@ -25,7 +25,7 @@ class Restriction(NamedTuple):
 
 
 class Restrictions(NamedTuple):
-    """All restrictions, by the id of the page or the collection that has them."""
+    """All restrictions, by the id of the restricted page or collection."""
 
     pages: Mapping[int, Restriction]
     collections: Mapping[int, Restriction]
@@ -33,14 +33,14 @@ class Restrictions(NamedTuple):
 
 @dataclass(slots=True)
 class Table:
-    """The objects of an endpoint in default order; the lists run in parallel.
+    """The objects of an endpoint in default order, as parallel lists.
 
     :param endpoint: the endpoint.
     :param rows: for each object the columns of its type, :attr:`ObjectType.column_names`.
     :param access: for each the nearest restricted page (itself or above it) or collection.
     :param url_paths: for each page the slugs down to it, percent-encoded, as ``/home/log/``.
     :param ends: for each page the place after its last descendant.
-    :param extras: what records of undeclared types have besides, by id.
+    :param extras: the extra values in records of undeclared types, by id.
     """
 
     endpoint: Endpoint
@@ -51,16 +51,16 @@ class Table:
     extras: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def copy(self) -> Table:
-        """The same objects, to be changed and assembled anew."""
+        """A copy with only the objects, to be changed and assembled again."""
         return Table(self.endpoint, list(self.rows), extras=dict(self.extras))
 
     def drop(self, identity: int) -> None:
-        """Leaves an object out, if it is there."""
+        """Removes an object, if it exists."""
         self.rows = [row for row in self.rows if row[0] != identity]
         self.extras.pop(identity, None)
 
     def put(self, row: Row, extras: dict[str, Any]) -> None:
-        """Adds an object, or puts it in the place of the one with its id."""
+        """Adds an object, or replaces the one with the same id."""
         place = next((n for n, known in enumerate(self.rows) if known[0] == row[0]), None)
         if place is None:
             self.rows.append(row)
@@ -76,6 +76,6 @@ def place_of(table: Table, row: Row, index: int = -1) -> Place:
 
 
 def rows_of(table: Table, reader: RecordReader) -> Iterator[Row]:
-    """The objects of an endpoint, with those in which something is wrong already."""
+    """The objects of an endpoint, including those with problems."""
     yield from table.rows
     yield from (row for row in reader.refused[table.endpoint.name].values() if row[0] is not None)

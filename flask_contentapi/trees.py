@@ -1,4 +1,4 @@
-"""The tree of pages, and what follows from it: their order, paths and restrictions."""
+"""The tree of pages, which determines their order, paths and restrictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["grow"]
 
 
 def grow(table: Table, reader: RecordReader) -> dict[int, Restriction]:
-    """Puts the pages into tree order and finds what follows from it; gives the restrictions."""
+    """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
     columns = table.endpoint.base.places
     slug, restriction = columns["slug"], columns["restriction"]
     children = _siblings(table, reader)
@@ -63,7 +63,7 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
 
 
 def _ends(above: list[int]) -> list[int]:
-    """For each page the place after its last descendant, from the places of the parents."""
+    """For each page the place after its last descendant, given the places of the parents."""
     ends = list(range(1, len(above) + 1))
     for place in range(len(above) - 1, -1, -1):
         if above[place] >= 0 and ends[above[place]] < ends[place]:
