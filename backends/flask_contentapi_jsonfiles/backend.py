@@ -1,13 +1,12 @@
 """A folder of JSON files, served from memory.
 
-The files are read whole, into the same snapshots that the in-memory backend answers from. When
-they are read anew depends on how the application runs. In development the folder is looked at
-while a request comes in, twice a second at most: that is some milliseconds for a thousand files,
-sees every change on every kind of file system, and needs neither a thread nor the library
-watchfiles, which hears nothing on network drives and many container mounts. In production a
-request looks at one file only, the stamp that :meth:`JSONFilesBackend.reload` touches.
+All files are read into the same snapshots that the in-memory backend answers from. In development
+a request checks the folder for changes, at most twice a second. That takes some milliseconds for
+a thousand files, detects every change on every kind of file system, and needs neither a thread
+nor the library watchfiles, which gets no events on network drives and many container mounts. In
+production a request checks only one file, the stamp that :meth:`JSONFilesBackend.reload` touches.
 
-Files that are broken change nothing: what was served is served on, and the problems are logged.
+Broken files change nothing: the previous content stays, and the problems are logged.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ class JSONFilesBackend(SnapshotBackend):
     """Serves the records in a folder of JSON files.
 
     :param folder: the folder.
-    :param interval: in development, the seconds after which the folder is looked at again.
-    :param clock: gives the time in seconds.
+    :param interval: in development, the seconds between checks of the folder.
+    :param clock: returns the time in seconds.
     """
 
     instead_of_writing = "use load(), or edit the files and reload them"
@@ -59,10 +58,10 @@ class JSONFilesBackend(SnapshotBackend):
         self._clock = clock
         self._debug, self._logs = False, True
         self._kept: Mapping[str, Kept] = {}
-        #: Whether what was kept is what is served.
+        #: Whether the content in ``_kept`` is what is served.
         self._is_served = False
         self._complained: tuple[Problem, ...] = ()
-        # What was there when the folder was read or looked at last.
+        # The state of the folder when it was last read or checked.
         self._stamp: object = None
         self._fingerprint: object = None
         self._looked = 0.0
@@ -137,7 +136,7 @@ class JSONFilesBackend(SnapshotBackend):
         )
 
     def check(self) -> Iterator[Problem]:
-        """What is wrong with the files as they are now, and then with what is served besides."""
+        """The problems of the present files, then further problems of what is served."""
         known = set()
         for problem in self._check_files():
             known.add((problem.where, problem.field, problem.message))
@@ -194,7 +193,7 @@ class JSONFilesBackend(SnapshotBackend):
         return list_folder(str(self.folder), self._sections)
 
     def _load(self) -> None:
-        """Serves what the files say.
+        """Serves the content of the files.
 
         :raises ContentError: if they are broken; then nothing is changed.
         """
@@ -209,7 +208,8 @@ class JSONFilesBackend(SnapshotBackend):
         self._complained = ()
 
     def _read(self, files: FileReader) -> tuple[object, Reading]:
-        """The fingerprint of the folder, and what was read; never amid a :meth:`load`."""
+        """The fingerprint of the folder and the content read; never in the middle of a
+        :meth:`load`."""
         while True:
             self._settle()
             stamp = self._store.stamp()

@@ -1,4 +1,4 @@
-"""Single files and what they hold; files that did not change are not read twice."""
+"""Reads single files; unchanged files are not read twice."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["File", "FileReader", "Kept", "read_text", "signature_of"]
 class File(NamedTuple):
     """A file as it was found.
 
-    :param path: where it is.
-    :param name: the same inside the folder, with slashes, as problems name it.
-    :param signature: what is another one after a change: its time, its size and the like.
-    :param settled: whether its last change is so long ago that the next one is sure to show in
-        the signature. Clocks of file systems tick slowly, some every two seconds only.
+    :param path: its path.
+    :param name: its path inside the folder, with slashes, for messages.
+    :param signature: differs after a change: its times, its size and its inode.
+    :param settled: whether its last change is long enough ago for the next one to show in the
+        signature. Some file systems have a clock resolution of two seconds.
     """
 
     path: str
@@ -31,16 +31,16 @@ class File(NamedTuple):
 
 
 def signature_of(status: os.stat_result) -> tuple[int, ...]:
-    """What is another one after a change of a file."""
+    """The signature of a file, which differs after a change."""
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 class Kept(NamedTuple):
-    """What was read from a file.
+    """The content read from a file.
 
     :param file: the file as it was then.
-    :param digest: what is another one for another text.
-    :param value: what its text says.
+    :param digest: a digest of its text.
+    :param value: the parsed text.
     """
 
     file: File
@@ -51,8 +51,8 @@ class Kept(NamedTuple):
 class FileReader:
     """Reads files.
 
-    :param before: :attr:`kept` of the reader that was used last.
-    :ivar kept: what was read, by the paths of the files.
+    :param before: :attr:`kept` of the previous reader.
+    :ivar kept: what was read, by path.
     """
 
     def __init__(self, before: Mapping[str, Kept] | None = None) -> None:
@@ -67,7 +67,7 @@ class FileReader:
         return self._read(file, parse_json)
 
     def body(self, file: File) -> str:
-        """The HTML in a file of HTML or Markdown, by the end of its name.
+        """The HTML in an HTML or Markdown file, depending on its extension.
 
         :raises Unreadable: if it cannot be read, or turned into HTML.
         """
@@ -76,7 +76,7 @@ class FileReader:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether all that was read is what the reader before has read."""
+        """Whether everything read is what the previous reader has read."""
         before = self._before
         return self.kept.keys() == before.keys() and all(
             found.digest == before[path].digest for path, found in self.kept.items()
@@ -107,7 +107,7 @@ def read_text(file: File) -> str:
 
 
 def _html(text: str) -> str:
-    """A body, whose last line break is the file's."""
+    """The HTML of a body, without the file's last line break."""
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 

@@ -1,8 +1,8 @@
-"""What lies in the folder: which files count, and what their names say.
+"""Lists the files in the folder, and interprets their names.
 
-Names that start with a dot or an underscore are left alone, and so is what is neither a JSON
-file nor a body nor a folder of such. Links are followed inside the folder; one that leads out of
-it is refused, so that the API cannot come to show what it was not given.
+Names that start with a dot or an underscore are ignored, and so is anything but JSON files, bodies
+and folders of these. Symbolic links are followed inside the folder. Links that lead out of it are
+refused, so that the API cannot expose other files.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ __all__ = ["Branch", "Listing", "list_folder", "printable", "slug_of"]
 _BODY = re.compile(r"(.+)\.body\.(html|md)", re.DOTALL)
 _RECORD = re.compile(r"(.+)\.json", re.DOTALL)
 _NUMBERED = re.compile(r"([0-9]+)_(.+)", re.DOTALL)
-#: The slowest tick of a file system's clock, in nanoseconds.
+#: The coarsest clock resolution of file systems, in nanoseconds.
 _TICK = 2_000_000_000
 
 
 def slug_of(name: str) -> str:
-    """The slug that the name of a file or folder stands for, without the number of its order."""
+    """The slug in the name of a file or folder, without the number for sorting."""
     numbered = _NUMBERED.fullmatch(name)
-    # Some file systems take accents apart.
+    # Some file systems decompose accented letters.
     return unicodedata.normalize("NFC", numbered[2] if numbered else name)
 
 
 def printable(name: str) -> str:
-    """The name of a file as it can be shown, for names that are not UTF-8."""
+    """The name of a file in a printable form, even if it is not UTF-8."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _order(name: str) -> tuple[float, str]:
-    """Sorts names with a number by it, before those that have none."""
+    """The sort key that puts numbered names first, by number."""
     numbered = _NUMBERED.fullmatch(name)
     return (int(numbered[1]), numbered[2]) if numbered else (float("inf"), name)
 
@@ -51,10 +51,10 @@ def _order(name: str) -> tuple[float, str]:
 class Branch:
     """A folder with records.
 
-    :param name: its name inside the whole, with slashes.
-    :param records: its JSON files, by their names without the end.
-    :param bodies: the files with the body of each of them.
-    :param below: the folders in it, by name.
+    :param name: its path inside the content folder, with slashes.
+    :param records: its JSON files, by name without extension.
+    :param bodies: the files with bodies, by the name of the record.
+    :param below: its subfolders, by name.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Branch:
 
     @property
     def names(self) -> list[str]:
-        """All names in it, in their order."""
+        """All names in it, in order."""
         return sorted(self.records.keys() | self.below.keys(), key=_order)
 
     @property
@@ -76,7 +76,7 @@ class Branch:
                 yield from bodies
 
     def walk(self) -> Iterator[Branch]:
-        """The folder itself and all in it."""
+        """The folder itself and all folders below it."""
         yield self
         for branch in self.below.values():
             yield from branch.walk()
@@ -84,11 +84,11 @@ class Branch:
 
 @dataclass(slots=True)
 class Listing:
-    """What counts in the folder.
+    """The relevant files in the folder.
 
     :param lists: the files with a list of records, by section.
-    :param branches: the folders with one record a file, by section.
-    :param problems: what is there and should not be.
+    :param branches: the folders with one record per file, by section.
+    :param problems: the problems with what is in the folder.
     """
 
     lists: dict[str, File] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Listing:
 
     @property
     def fingerprint(self) -> object:
-        """What is another one after every change; None where it might not be."""
+        """A value that differs after every change; None if a change might not show."""
         files = list(self.files)
         if not all(file.settled for file in files):
             return None
@@ -112,7 +112,7 @@ class Listing:
 
 
 def list_folder(root: str, sections: Collection[str]) -> Listing:
-    """What counts in a folder.
+    """Lists the relevant files in a folder.
 
     :param root: the folder.
     :param sections: the names of the sections.
@@ -125,7 +125,7 @@ class _Lister:
         self._root = os.path.realpath(root)
         self._shown_root = root
         self._sections = sections
-        # Languages are no records, so that they have no files of their own.
+        # Languages are no records, so they have no files of their own.
         self._folders = [section for section in sections if section != "locales"]
         self._listing = Listing()
 
@@ -169,7 +169,7 @@ class _Lister:
         return sorted(shown, key=attrgetter("name"))
 
     def _branch(self, entry: os.DirEntry[str], name: str, above: tuple[str, ...]) -> Branch | None:
-        """The folder of an entry; ``above`` are the folders that it lies in, without links."""
+        """The folder of an entry; ``above`` are the real paths of the folders around it."""
         real = os.path.join(above[-1], entry.name)
         if entry.is_symlink():
             real = os.path.realpath(entry.path)
@@ -217,12 +217,12 @@ class _Lister:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle
+    except OSError:  # a circular link
         return False
 
 
 def _has_records(folder: str) -> bool:
-    """Whether there is a JSON file or a body in a folder, so that it was meant to count."""
+    """Whether a folder has a JSON file or a body, so that it is probably meant as content."""
     for _, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         shown = (name for name in files if not name.startswith((".", "_")))

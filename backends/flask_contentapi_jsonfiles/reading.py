@@ -1,4 +1,4 @@
-"""From files to content records, with the way back from a problem to its file and line."""
+"""Reads files into content records, and finds the file and line of a problem in a record."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from flask_contentapi_jsonfiles.folder import Branch, Listing, printable, slug_o
 
 __all__ = ["Reading", "read_folder"]
 
-#: What the place of a record says about it: fields, with their values.
+#: The fields that the location of a record determines, with their values.
 Said = Mapping[str, Any]
 
 
 class Origin(NamedTuple):
-    """Where a record is from.
+    """The origin of a record.
 
     :param file: its file.
-    :param way: the way to it inside of that: its number in a list, or nothing.
+    :param way: the path to it inside the file: its index in a list, or nothing.
     :param body: the file with its body, or None.
     """
 
@@ -37,14 +37,14 @@ class Origin(NamedTuple):
 
 @dataclass
 class Reading:
-    """What the files say.
+    """The content of the files.
 
     :param content: the records by section.
-    :param origins: where each of them is from.
-    :param problems: what is wrong with the files.
-    :param noted: what is wrong with records, as their files and places go.
-    :param partial: whether records are missing, or not known where they belong, so that it makes
-        no sense to hold them against each other.
+    :param origins: the origin of each record.
+    :param problems: the problems of files.
+    :param noted: the problems of records with regard to their files and folders.
+    :param partial: whether records are missing, or their parents unknown, so that checking them
+        against each other makes no sense.
     """
 
     content: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
@@ -56,7 +56,7 @@ class Reading:
     def library(self, registry: Registry, *, logs: bool = True) -> Library:
         """The content, checked.
 
-        :param logs: whether types that are not declared are logged.
+        :param logs: whether undeclared types are logged.
         :raises ContentError: with every problem, and the file and line of each.
         """
         noted = list(self.noted)
@@ -72,7 +72,7 @@ class Reading:
         return library
 
     def locate(self, problems: Iterable[Problem]) -> Iterator[Problem]:
-        """Problems of records with the files and lines that they stand in."""
+        """Adds files and lines to problems of records."""
         lines: dict[str, Lines] = {}
         for problem in problems:
             origin = self._origin(problem)
@@ -93,7 +93,7 @@ class Reading:
 
     @cached_property
     def _by_name(self) -> dict[str, Origin]:
-        """Where the records are from by the names that problems know them by."""
+        """The origins of records by the names that problems have for them."""
         return {
             _name(section, record): origin
             for section, records in self.content.items()
@@ -107,7 +107,7 @@ def _name(section: str, record: Mapping[str, Any]) -> str:
 
 
 def _where(problem: Problem, origin: Origin) -> str:
-    """The name of a record; a mere number is none where a file has one record."""
+    """The name of a record in messages; an index is left out if the file has only one record."""
     if origin.way:
         return problem.where
     return problem.where.removeprefix(f"{problem.section}[{problem.index}]").lstrip(", ")
@@ -127,7 +127,7 @@ def _lines(file: File, known: dict[str, Lines]) -> Lines:
 
 
 def _check_each(content: Mapping[str, Iterable[Any]], registry: Registry) -> list[Problem]:
-    """What is wrong with records each by itself."""
+    """The problems of each record on its own."""
     reader = RecordReader(registry)
     for section, records in content.items():
         for index, record in enumerate(records):
@@ -141,7 +141,7 @@ def _check_each(content: Mapping[str, Iterable[Any]], registry: Registry) -> lis
 
 
 def read_folder(listing: Listing, files: FileReader, registry: Registry) -> Reading:
-    """Reads all files that were found.
+    """Reads all listed files.
 
     :param listing: the files.
     :param files: reads them.
@@ -167,7 +167,7 @@ class _Gatherer:
         self.reading = Reading()
 
     def listed(self, section: str, file: File) -> None:
-        """Takes a file with a list of records."""
+        """Reads a file with a list of records."""
         try:
             records = self._files.json(file)
         except Unreadable as error:
@@ -180,7 +180,7 @@ class _Gatherer:
         self.reading.origins[section] += [Origin(file, (n,)) for n in range(len(records))]
 
     def heap(self, section: str, branch: Branch) -> None:
-        """Takes a folder of records whose places say nothing."""
+        """Reads a folder of records whose locations have no meaning."""
         self._refuse_lone_bodies(branch)
         for inner in branch.walk():
             for name in inner.names:
@@ -188,7 +188,7 @@ class _Gatherer:
                     self._record(section, inner, name, {})
 
     def tree(self, section: str, branch: Branch) -> None:
-        """Takes a folder that mirrors the tree of pages."""
+        """Reads a folder that mirrors the tree of pages."""
         self._refuse_lone_bodies(branch)
         if "index" in branch.records:
             self._broken(
@@ -198,7 +198,7 @@ class _Gatherer:
         self._pages(section, branch, {"parent": None})
 
     def _pages(self, section: str, branch: Branch, said: Said) -> None:
-        """Takes the pages of a folder.
+        """Reads the pages of a folder.
 
         :param said: their parent, if it is known.
         """
@@ -206,15 +206,15 @@ class _Gatherer:
             below = branch.below.get(name)
             page = self._page(section, branch, name, said)
             if below is not None:
-                # Without the page the places of those below it are not known.
+                # Without the page the parent of those below it is unknown.
                 self.reading.partial |= not page and any(below.files)
                 self._pages(section, below, page)
 
     def _page(self, section: str, branch: Branch, name: str, said: Said) -> Said:
-        """Takes the page of a file, a folder or both; gives what its folder says."""
+        """Reads the page of a file, a folder or both; returns the fields for pages below it."""
         below = branch.below.get(name)
         own = {"slug": slug_of(name), **said}
-        # In its own folder, an index is the page that was taken one folder above.
+        # In its own folder, an index is the page that was read one folder above.
         file = branch.records.get(name) if name != "index" else None
         index = below.records.get("index") if below is not None else None
         if file is not None and index is not None:
@@ -226,7 +226,7 @@ class _Gatherer:
         return self._listed_parent(below, own) if below is not None else {}
 
     def _listed_parent(self, branch: Branch, own: Said) -> Said:
-        """What a folder says whose page stands in the list of pages."""
+        """The fields for pages in a folder whose own page is in the list of pages."""
         if "parent" not in own or not any(branch.files):
             return {}
         page = self._listed_pages.get((own["parent"], own["slug"]))
@@ -237,7 +237,7 @@ class _Gatherer:
         return _as_parent(page)
 
     def _record(self, section: str, branch: Branch, name: str, said: Said) -> Any:
-        """Takes a file with one record; gives the record, or None."""
+        """Reads a file with one record; returns the record, or None."""
         file = branch.records[name]
         try:
             record = self._files.json(file)
@@ -259,7 +259,7 @@ class _Gatherer:
     def _body(
         self, place: Place, branch: Branch, name: str, record: Mapping[str, Any]
     ) -> dict[str, str]:
-        """The body that stands beside a record, if there is one."""
+        """The body in a file beside the record, if there is one."""
         if name not in branch.bodies:
             return {}
         first, *others = branch.bodies[name]
@@ -293,7 +293,7 @@ class _Gatherer:
 
 
 def _as_parent(page: Any) -> Said:
-    """What the folder of a page says about those in it."""
+    """The fields that a page's folder determines for the pages in it."""
     identity = page.get("id") if isinstance(page, dict) else None
     return {"parent": identity} if type(identity) is int else {}
 

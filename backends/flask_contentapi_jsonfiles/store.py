@@ -1,9 +1,9 @@
-"""Changes to the folder that other processes read while they are made.
+"""Changes the folder atomically while other processes read it.
 
-New content is written beside the old one and becomes the content in a single step, the renaming
-of a folder to ``.pending``. Only then is it moved into its place, and whoever finds that folder
-finishes the moving; so a process that is stopped at any moment leaves the old content or the new
-one. The stamp file says when to read anew, and to a reader whether it has seen a mixture.
+New content is written beside the old and committed in a single step, by renaming its folder to
+``.pending``. Then its files are moved into place. Any process that finds the folder completes the
+move, so a process that is stopped at any moment leaves either the old or the new content. The
+stamp file tells processes when to read again, and whether they have read a mixture.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from flask_contentapi_jsonfiles.files import File, signature_of
 __all__ = ["Store"]
 
 _LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-#: In the pending folder, what to delete.
+#: The file in the pending folder that lists files to delete.
 _OBSOLETE = ".obsolete"
 
 
 class Store:
-    """The folder as something that is changed.
+    """Changes the folder.
 
     :param folder: the folder.
     """
@@ -41,31 +41,31 @@ class Store:
         self._stamp = os.path.join(folder, ".reload")
 
     def stamp(self) -> tuple[int, ...] | None:
-        """What is another one after every :meth:`touch`."""
+        """A value that differs after every :meth:`touch`."""
         try:
             return signature_of(os.stat(self._stamp))
         except OSError:
             return None
 
     def touch(self) -> None:
-        """Tells all processes to read the folder anew.
+        """Tells all processes to read the folder again.
 
         :raises OSError: if the folder cannot be written.
         """
-        # A size that grows is a change on file systems with slow clocks, too.
+        # The growing size shows a change even on file systems with a coarse clock.
         with open(self._stamp, "ab") as stream:
             stream.write(b"\n")
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is no new content that is not in its place yet."""
+        """Whether no new content is waiting to be moved into place."""
         return not self._pending.exists()
 
     def replace(self, content: Mapping[str, Iterable[Any]], obsolete: Iterable[File]) -> None:
         """Replaces the whole content, or on an error nothing.
 
         :param content: the records of every section; each becomes a file.
-        :param obsolete: files that go with the old content.
+        :param obsolete: files to delete with the old content.
         :raises OSError: if the folder cannot be written.
         """
         beside = Path(tempfile.mkdtemp(prefix=".load-", dir=self._folder))
@@ -94,9 +94,9 @@ class Store:
                 return
 
     def settle(self) -> None:
-        """Puts new content into its place that is not there yet.
+        """Moves pending new content into place.
 
-        Others may be doing the same; then everything is done by one of them.
+        Other processes may do the same at the same time; each file is moved by one of them.
 
         :raises OSError: if the folder cannot be written.
         """
@@ -111,7 +111,7 @@ class Store:
             shutil.rmtree(done, ignore_errors=True)
 
     def _obsolete(self) -> list[tuple[str, list[int]]]:
-        """The names and the signatures of the files that go with the old content."""
+        """The names and signatures of the files to delete with the old content."""
         try:
             obsolete: list[tuple[str, list[int]]] = json.loads(
                 (self._pending / _OBSOLETE).read_bytes()
@@ -121,7 +121,7 @@ class Store:
         return obsolete
 
     def _delete(self, name: str, signature: list[int]) -> None:
-        """Deletes a file that has not been changed, and the folders that are empty without it."""
+        """Deletes a file if it is unchanged, and the folders that become empty."""
         path = self._folder / name
         with suppress(FileNotFoundError):
             if list(signature_of(os.stat(path))) == signature:

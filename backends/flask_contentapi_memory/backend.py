@@ -1,4 +1,4 @@
-"""The in-memory backend: content given in Python, in snapshots that are swapped whole."""
+"""The in-memory backend: serves content given in Python from immutable snapshots."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ __all__ = ["MemoryBackend", "SnapshotBackend"]
 
 
 class SnapshotBackend(Backend):
-    """What backends share that answer from memory, wherever their content is from.
+    """Base of backends that answer from memory, whatever the source of their content.
 
-    Requests read a snapshot that never changes; what changes the content makes a new one beside
-    it and puts it in its place, so that every request sees one state and waits for nobody.
+    Requests read an immutable snapshot. A change builds a new snapshot and swaps it in, so that
+    every request sees a single state and never waits.
 
-    Its subclasses, and nobody else, call :meth:`begin` when they are opened, and :meth:`serve` with
-    the first content and with each that takes its place.
+    Only subclasses call :meth:`begin`, when they are opened, and :meth:`serve`, with the first
+    content and with each replacement.
 
-    :cvar instead_of_writing: how the content is changed, as that is told to whoever wants to
-        write it.
-    :ivar changing: a lock for subclasses, held from where they look at what they are going to
-        change until it is served; who reads needs none.
+    :cvar instead_of_writing: how to change the content, for the error message of :meth:`write`.
+    :ivar changing: a lock for subclasses, held from reading the content to be changed until the
+        new content is served; readers do not need it.
     """
 
     instead_of_writing: ClassVar[str] = "use load()"
@@ -51,7 +50,7 @@ class SnapshotBackend(Backend):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The present state of the content."""
+        """The current state of the content."""
         if self._snapshot is None:
             raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
         return self._snapshot
@@ -64,16 +63,16 @@ class SnapshotBackend(Backend):
         return self._registry
 
     def begin(self, registry: Registry) -> None:
-        """Begins to serve the declared types, of which there is nothing yet."""
+        """Sets the declared types; there is no content yet."""
         self._registry, self._snapshot = registry, None
 
     def serve(self, library: Library, words: Mapping[str, WordIndex] | None = None) -> None:
-        """Puts content in the place of what is served, unless it is the same.
+        """Replaces the served content, unless the new content is the same.
 
         The caller holds :attr:`changing`.
 
         :param library: the content.
-        :param words: indexes of its words that are there already, by endpoint.
+        :param words: word indexes that exist already, by endpoint.
         """
         version = _stamp(library)
         before = self._snapshot
@@ -83,7 +82,7 @@ class SnapshotBackend(Backend):
                 content_changed.send(self, tags=changed_tags(before.library, library))
 
     def write(self) -> NoReturn:
-        """Refuses what only databases do, and says what to do instead.
+        """Refuses writing, which only databases support, and says what to do instead.
 
         :raises NotImplementedError: always.
         """
@@ -124,20 +123,20 @@ class MemoryBackend(SnapshotBackend):
             self.serve(library)
 
     def put(self, endpoint: str, *records: Any) -> None:
-        """Adds objects, or puts them in the place of those with the same ids.
+        """Adds objects, or replaces those with the same ids.
 
         :param endpoint: where they are served.
         :param records: records, or instances of the declared classes.
-        :raises ContentError: if the content would not fit together; nothing is changed then.
+        :raises ContentError: if the content would be inconsistent; then nothing is changed.
         """
         self._revise(put=[(endpoint, record) for record in records])
 
     def delete(self, endpoint: str, *ids: int) -> None:
-        """Takes objects away, if they are there.
+        """Deletes objects, if they exist.
 
         :param endpoint: where they are served.
         :param ids: their ids.
-        :raises ContentError: if the content would not fit together; nothing is changed then.
+        :raises ContentError: if the content would be inconsistent; then nothing is changed.
         """
         self._revise(delete=[(endpoint, identity) for identity in ids])
 
@@ -154,12 +153,12 @@ class MemoryBackend(SnapshotBackend):
 
 
 def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
-    """The index of words for objects of which few have changed."""
+    """The word index for objects of which few have changed."""
     table = library.tables[shelf.endpoint.name]
     before = {row[0]: row for row in shelf.table.rows}
     after = {row[0]: row for row in table.rows}
     type_of = shelf.endpoint.type_of
-    # Rows that did not change are the very same ones.
+    # Unchanged rows are identical.
     changed = [i for i in before.keys() | after.keys() if before.get(i) is not after.get(i)]
     return shelf.words.revised(
         {i: words_of(type_of(before[i][1]), before[i]) for i in changed if i in before},
@@ -168,13 +167,13 @@ def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
 
 
 def _stamp(library: Library) -> str:
-    """A stamp that the same content has everywhere."""
+    """A stamp that is the same for the same content in every process."""
     digest = blake2b(digest_size=12)
     others = [library.locales, library.site_records, [*library.collections.values()]]
     digest.update(orjson.dumps(others))
     for name, table in library.tables.items():
         digest.update(name.encode())
         for row in table.rows:
-            # Of stored values only decimals are no JSON.
+            # Decimals are the only stored values that orjson cannot write.
             digest.update(orjson.dumps((row, table.extras.get(row[0])), default=str))
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What meets a condition, and what was found: places, copied as seldom as can be."""
+"""Conditions and matches, as lists of places that are rarely copied."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from flask_contentapi_memory.shelves import Range
 
 __all__ = ["Condition", "Matches"]
 
-#: What keeping something takes besides its places, in places.
+#: The size of a cache entry besides its places, counted in places.
 ROOM = 100
 
 
 class Condition(NamedTuple):
     """One condition of a query.
 
-    :param places: the places that meet it, in ascending order; None where no index knows them.
-    :param test: whether the object at a place meets it.
-    :param hidden: whether there may be hidden objects among the places.
-    :param typed: whether there are only objects of the query's types among them.
-    :param shared: whether the list of the places is one that is there anyway.
+    :param places: the places that meet it, in ascending order; None if there is no index.
+    :param test: returns whether the object at a place meets it.
+    :param hidden: whether the places may include hidden objects.
+    :param typed: whether the places include only objects of the query's types.
+    :param shared: whether the list of places exists anyway.
     """
 
     places: Sequence[int] | None
@@ -32,11 +32,11 @@ class Condition(NamedTuple):
 
 
 class Matches:
-    """Places, as windows of a list, which is not copied.
+    """Places, as windows on a list that is not copied.
 
     :param places: the list.
-    :param windows: the parts of it that count; None: all.
-    :param shared: whether the list is there anyway, so that keeping it takes nothing.
+    :param windows: the parts of it that match; None: all.
+    :param shared: whether the list exists anyway, so that caching it takes no memory.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Matches:
         self._places = places
         self._windows = [(0, len(places))] if windows is None else windows
         self._size = sum(high - low for low, high in self._windows)
-        #: What keeping it takes, in places.
+        #: Its size in a cache, counted in places.
         self.room = ROOM + (0 if shared else len(places))
 
     def __len__(self) -> int:
@@ -59,11 +59,11 @@ class Matches:
         return chain.from_iterable(self._places[low:high] for low, high in self._windows)
 
     def is_all_of(self, places: Sequence[int]) -> bool:
-        """Whether the list is a certain one, so that nothing but the windows was chosen."""
+        """Whether the list is the given one, so that only the windows restrict it."""
         return self._places is places
 
     def slice(self, offset: int, size: int) -> list[int]:
-        """Some of them, from an offset on."""
+        """At most ``size`` places, from an offset on."""
         taken: list[int] = []
         for low, high in self._windows:
             taken += self._places[min(low + offset, high) : min(low + offset + size, high)]

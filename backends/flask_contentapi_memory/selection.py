@@ -1,4 +1,4 @@
-"""The answer to one query, out of what its viewer may see."""
+"""Answers a query from the objects that its viewer may see."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flask_contentapi_memory.views import Ranking, View
 
 __all__ = ["Selection"]
 
-#: From how many places on it is sooner to look for the first ones of an order than to sort all.
+#: From this many places on it is faster to look for the first ones in order than to sort all.
 MANY = 5_000
 
 
@@ -52,7 +52,7 @@ class Selection:
         conditions = [*filter(None, [typed]), *self._conditions()]
         indexed = [(len(c.places), c) for c in conditions if c.places is not None]
         everything = Condition(self._visible.places, bool, shared=True)
-        # The shortest list is gone through; all other conditions are tested on it.
+        # Goes through the shortest list and tests all other conditions on it.
         best = min(indexed, key=itemgetter(0))[1] if indexed else everything
         implied = typed if best.typed else best
         tests = [c.test for c in conditions if c is not best and c is not implied]
@@ -69,7 +69,7 @@ class Selection:
         return Matches(places)
 
     def _ranges(self) -> list[Range] | None:
-        """The ranges of places that the tree leaves."""
+        """The ranges of places that the scope and ``descendant_of`` allow; None: all."""
         ranges = self._scope
         for tree in self._query.tree:
             if tree.relation == "descendant_of":
@@ -150,19 +150,19 @@ class Selection:
         return Condition(places, test, typed=labels is not None, shared=True)
 
     def _labels(self, column: str) -> Labels:
-        """The types that have a column; None where all have it."""
+        """The types that have a column; None if all have it."""
         return None if column in self._shelf.endpoint.base.columns else self._query.types
 
     @cached_property
     def _scores(self) -> Mapping[int, float]:
-        """How well the objects fit that have the words of the search, by id."""
+        """The scores of objects that match the search, by id."""
         search = self._query.search
         return self._shelf.words.score(search.words, search.every) if search else {}
 
-    # The page of it that is wanted.
+    # The requested page.
 
     def _page(self) -> tuple[list[int], int]:
-        """The places that are wanted, and how many match."""
+        """The places on the requested page, and how many match in total."""
         query, view = self._query, self._view
         key = (*query.conditions, query.scope, query.order, query.random)
         found = view.found.find(key)
@@ -178,7 +178,7 @@ class Selection:
         return places, total
 
     def _in_order(self, matches: Matches) -> Matches:
-        """All that match in the order that is wanted."""
+        """All matches in the requested order."""
         query = self._query
         if query.random:
             return matches
@@ -189,7 +189,7 @@ class Selection:
     def _ranked(self, matches: Matches) -> list[int]:
         rows, identity = self._shelf.rows, self._shelf.getter("id", None)
         ids = {identity(rows[place]): place for place in matches}
-        # What fits equally well stays in default order.
+        # Objects with equal scores stay in default order.
         return [ids[i] for i in sorted(ids, key=self._scores.__getitem__, reverse=True)]
 
     def _ordered(self, matches: Matches) -> Matches:
@@ -207,8 +207,8 @@ class Selection:
         return self._visible.ranking(order, self._labels(order.column))
 
     def _is_walk(self, matches: Matches) -> bool:
-        """Whether few are wanted of many that match, so that going through all in order finds
-        them soon."""
+        """Whether few of many matches are requested, so that walking the ranking of all objects
+        finds them soon."""
         query, total = self._query, len(matches)
         if total < MANY or query.random or query.limit is None or len(query.order) != 1:
             return False
@@ -238,19 +238,19 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _listed(places: Sequence[int]) -> Condition:
-    """A condition that some places meet, hidden ones maybe among them."""
+    """A condition that certain places meet, possibly of hidden objects."""
     return Condition(places, frozenset(places).__contains__, hidden=True)
 
 
 def _windows(places: Sequence[int], ranges: Sequence[Range] | None) -> list[Range]:
-    """The parts of a list of places that lie in some ranges."""
+    """The parts of a list of places that are within ranges."""
     if ranges is None:
         return [(0, len(places))]
     return [(bisect_left(places, low), bisect_left(places, high)) for low, high in ranges]
 
 
 def _overlaps(first: Iterable[Range], second: Sequence[Range]) -> list[Range]:
-    """What two lists of ranges have in common."""
+    """The intersection of two lists of ranges."""
     shared = (
         (max(low, other_low), min(high, other_high))
         for low, high in first

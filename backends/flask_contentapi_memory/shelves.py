@@ -1,7 +1,7 @@
-"""All objects of an endpoint, whoever looks, known by their places in default order.
+"""All objects of an endpoint, for any viewer, identified by their places in default order.
 
-So a list of places in ascending order is in default order as well, and a branch of the tree is
-a range.
+So a list of places in ascending order is in default order too, and a branch of the tree is a
+range.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from flask_contentapi_memory.words import WordIndex
 
 __all__ = ["Labels", "Range", "Shelf", "is_within"]
 
-#: How many ways to read columns out of rows are kept.
+#: How many functions that read columns are cached.
 KEPT_GETTERS = 256
 
-#: The types that have a column; None where all have it.
+#: The types that have a column; None if all have it.
 Labels = frozenset[str] | None
 #: The first place, and the one after the last.
 Range = tuple[int, int]
 
 
 class Shelf:
-    """The objects of one endpoint, whoever looks.
+    """The objects of one endpoint, for any viewer.
 
     :param table: the objects.
-    :param words: their index of words, if there is one already.
+    :param words: their word index, if it exists already.
     """
 
     def __init__(self, table: Table, words: WordIndex | None = None) -> None:
         self.table = table
         self.endpoint = table.endpoint
         self.ids = {row[0]: place for place, row in enumerate(table.rows)}
-        # A page's row has the path of its slugs in front, so that it can be asked for.
+        # A page's row starts with its path of slugs, so that this can be queried.
         self._ahead = 1 if table.endpoint.tree else 0
         self.rows: list[Row] = table.rows
         if table.endpoint.tree:
@@ -51,7 +51,7 @@ class Shelf:
 
     @cached_property
     def words(self) -> WordIndex:
-        """The index of words."""
+        """The word index."""
         rows, type_of = self.table.rows, self.endpoint.type_of
         ordered = (rows[place] for _, place in sorted(self.ids.items()))
         return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in ordered)
@@ -72,7 +72,7 @@ class Shelf:
 
     @property
     def type_place(self) -> int:
-        """Where the label of the type stands in the rows."""
+        """The index of the type's label in the rows."""
         return 1 + self._ahead
 
     def _place(self, column: str, label: str) -> int:
@@ -84,15 +84,15 @@ class Shelf:
         return labels or {self.endpoint.base.label, *self.endpoint.types}
 
     def getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
-        """Reads a column of objects of some types."""
+        """The function that reads a column of objects of some types."""
         return self._kept((column, labels), self._getter)
 
     def project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
-        """Reads several columns of objects of some types, in order."""
+        """The function that reads several columns of objects of some types, in order."""
         return self._kept((columns, labels), self._project)
 
     def _kept(self, key: Any, make: Callable[..., Callable[[Row], Any]]) -> Callable[[Row], Any]:
-        """What reads columns, kept by what it is made of."""
+        """A cached function that reads columns."""
         found = self._getters.get(key)
         if found is None:
             if len(self._getters) >= KEPT_GETTERS:
@@ -116,7 +116,7 @@ class Shelf:
         return lambda row: tuple([getter(row) for getter in getters])
 
     def project_own(self, row: Row, columns: Sequence[str]) -> Row:
-        """Some columns that the type of an object has, in order."""
+        """Some columns of an object's own type, in order."""
         return self.project(tuple(columns), frozenset((row[self.type_place],)))(row)
 
     def branches(self, scope: Iterable[int]) -> list[Range]:
@@ -131,5 +131,5 @@ class Shelf:
 
 
 def is_within(place: int, ranges: Sequence[Range] | None) -> bool:
-    """Whether a place is in one of some ranges; None: in all there is."""
+    """Whether a place is in one of the ranges; None: everything is."""
     return ranges is None or any(low <= place < high for low, high in ranges)

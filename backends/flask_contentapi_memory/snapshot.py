@@ -1,4 +1,4 @@
-"""A state of the content that does not change."""
+"""Immutable states of the content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flask_contentapi_memory.words import WordIndex
 
 __all__ = ["Snapshot"]
 
-#: How many views are kept: one for each set of rights that visitors have.
+#: How many views are cached: one for each set of rights.
 KEPT_VIEWS = 16
 
 
@@ -28,7 +28,7 @@ class Snapshot(Reader):
 
     :param library: the content.
     :param version: its stamp.
-    :param words: indexes of words that are there already, by endpoint.
+    :param words: word indexes that exist already, by endpoint.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Snapshot(Reader):
         return self.library.restrictions
 
     def _find_turns(self) -> list[datetime]:
-        """The moments at which time changes what is visible."""
+        """The moments at which pages become visible or expire."""
         shelf = self.shelves["pages"]
         live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
         rows = filter(live, shelf.rows)

@@ -1,7 +1,7 @@
-"""What some viewers may see, with the indexes that answer their queries.
+"""What viewers may see, with the indexes that answer their queries.
 
-A :class:`View` is made once for everybody with the same rights between two moments at which time
-changes something, and its indexes when they are first needed.
+A :class:`View` is made once for all viewers with the same rights, and is valid until the next page
+becomes visible or expires. Its indexes are made on first use.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
 
 __all__ = ["Ranking", "View", "Visible"]
 
-#: How many places are kept of what was found last, for each view.
+#: The size of each view's cache of matches, counted in places.
 KEPT_PLACES = 500_000
 
 
 class Ranking(NamedTuple):
     """The objects that have a column, in the order of its values.
 
-    :param places: in that order.
-    :param ranks: for each place of the shelf where it is in that order.
+    :param places: the places in that order.
+    :param ranks: for each place of the shelf its index in that order.
     """
 
     places: Sequence[int]
@@ -38,33 +38,33 @@ class Ranking(NamedTuple):
 
 
 class Visible:
-    """The objects of one endpoint that some viewers may see, with indexes of them.
+    """The visible objects of one endpoint, with their indexes.
 
-    Indexes are for a column and the types that have it, None where all have it.
+    Indexes are for a column and the types that have it; None if all have it.
 
     :param shelf: the objects.
     :param flags: for each place whether it may be seen.
-    :param view: what they may see of all endpoints.
+    :param view: the view of all endpoints.
     """
 
     def __init__(self, shelf: Shelf, flags: bytearray, view: View) -> None:
         self.shelf = shelf
         self.flags = flags
         self.places = [place for place, seen in enumerate(flags) if seen]
-        # Who looks holds it; to hold it here as well would keep both when nobody does.
+        # Callers hold the view. A strong reference would be a cycle that keeps both alive.
         self._view = weakref.ref(view)
         self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
         self._rankings: dict[tuple[Order, Labels], Ranking] = {}
 
     def row(self, identity: int, ranges: Sequence[Range] | None) -> Row | None:
-        """An object, if it is there and may be seen, and if its place is in one of some ranges."""
+        """An object, if it exists, may be seen, and is within the ranges."""
         place = self.shelf.ids.get(identity)
         if place is None or not self.flags[place] or not is_within(place, ranges):
             return None
         return self.shelf.rows[place]
 
     def sees(self, identity: int) -> bool:
-        """Whether an object is there and may be seen."""
+        """Whether an object exists and may be seen."""
         place = self.shelf.ids.get(identity)
         return place is not None and bool(self.flags[place])
 
@@ -85,7 +85,7 @@ class Visible:
         return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
 
     def index(self, column: str, labels: Labels) -> Mapping[Any, Sequence[int]]:
-        """The places of the objects with each value of a column, each tag by itself."""
+        """The places of the objects by value of a column; for tags by each tag."""
         key = (column, labels)
         if key not in self._indexes:
             read, rows = self.value(column, labels), self.shelf.rows
@@ -109,9 +109,9 @@ class Visible:
         return self._rankings[key]
 
     def sort(self, places: Iterable[int], order: Sequence[Order], labels: Labels) -> list[int]:
-        """Places in some order; ties by id.
+        """Sorts places by some keys, then by id.
 
-        :param labels: the types that have the columns which not all types have.
+        :param labels: the types for columns that not all types have.
         """
         rows, identity = self.shelf.rows, self.shelf.getter("id", None)
         common = self.shelf.endpoint.base.columns
@@ -123,7 +123,7 @@ class Visible:
         return ordered
 
     def value(self, column: str, labels: Labels) -> Callable[[Row], Any]:
-        """Reads a column; of relations to something hidden nothing is to be seen."""
+        """The function that reads a column; relations to hidden objects read as None."""
         read = self.shelf.getter(column, labels)
         label = self.shelf.endpoint.base.label if labels is None else next(iter(labels))
         stored = self.shelf.endpoint.type_of(label).columns.get(column)
@@ -136,17 +136,17 @@ class Visible:
 
 
 class View:
-    """What some viewers may see, between two moments at which time changes something."""
+    """What viewers with the same rights may see, until a page becomes visible or expires."""
 
     def __init__(self, shelves: Mapping[str, Shelf], viewer: Viewer) -> None:
         self._shelves = shelves
         self._viewer = viewer
         self._visible: dict[str, Visible] = {}
-        #: What lists have found.
+        #: The cached matches of lists.
         self.found: Kept[Matches] = Kept(KEPT_PLACES, lambda found: found.room)
 
     def of(self, endpoint: str) -> Visible:
-        """What they may see of an endpoint."""
+        """The visible objects of an endpoint."""
         if endpoint not in self._visible:
             shelf = self._shelves[endpoint]
             self._visible[endpoint] = Visible(shelf, _flags(shelf, self._viewer), self)

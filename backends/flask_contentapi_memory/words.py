@@ -1,4 +1,4 @@
-"""The index of words: which objects have a word, and how much it counts in each."""
+"""The word index: which objects have a word, and the weight of the word in each."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from flask_contentapi.kept import Kept
 
 __all__ = ["WordIndex"]
 
-#: How many searches are kept.
+#: How many searches are cached.
 KEPT = 32
-#: How many bits there are for how much a word counts in an object.
+#: How many bits an entry has for the weight of a word in an object.
 _BITS = 4
 _COUNT = 2**_BITS - 1
 
 
 class WordIndex:
-    """An index that does not change.
+    """An immutable word index.
 
-    Objects are numbered. Where a word occurs is a list of numbers, each with what the word counts
-    there in its last bits: an entry for every word of every object has to be short, and quickly
-    made.
+    Objects are numbered. The posting list of a word has the numbers of objects, with the weight of
+    the word in the lowest bits. There is an entry for every word of every object, so entries must
+    be small and quick to make.
 
-    :param documents: for each object its id and what its words count.
+    :param documents: for each object its id and the weights of its words.
     """
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
@@ -43,10 +43,10 @@ class WordIndex:
     def revised(
         self, before: Mapping[int, Mapping[str, int]], after: Mapping[int, Mapping[str, int]]
     ) -> WordIndex:
-        """An index in which some objects have other words.
+        """An index with the words of some objects changed.
 
-        :param before: the words that they had, by id; those that are new have none.
-        :param after: the words that they have; those that are gone have none.
+        :param before: their previous words, by id, without new objects.
+        :param after: their present words, by id, without deleted objects.
         """
         index = WordIndex(())
         index._ids, index._postings = self._ids[:], dict(self._postings)
@@ -58,8 +58,8 @@ class WordIndex:
         return index
 
     def score(self, words: tuple[str, ...], every: bool) -> Mapping[int, int]:
-        """What some words count in those objects that have every one, or any, by id."""
-        # Who turns the pages of what was found asks for it again and again.
+        """The scores of objects that have every word, or any of them, by id."""
+        # Clients that page through results repeat the search.
         key = (words, every)
         known = self._scores.find(key)
         return self._scores.keep(key, self._score(*key)) if known is None else known
@@ -77,9 +77,9 @@ class WordIndex:
 
 
 class _Adding(dict[str, Callable[[int], None]]):
-    """By word what adds an entry for it; a word is new when it is first asked for.
+    """The functions that add an entry, by word; made on first use.
 
-    :param postings: where the entries of each word are.
+    :param postings: the posting lists, by word.
     """
 
     def __init__(self, postings: dict[str, array[int]]) -> None:
