@@ -1,4 +1,4 @@
-"""The backend that keeps content in a database, by peewee."""
+"""The backend that stores content in a database, through peewee."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PeeweeBackend(Backend):
     """Serves content from the tables of a database.
 
     :param engine: the database.
-    :param models: models of the site's own in it whose rows are served as well.
+    :param models: the site's own models in it whose rows are served as well.
     """
 
     engine_class: ClassVar[type[Engine]]
@@ -76,19 +76,19 @@ class PeeweeBackend(Backend):
     @classmethod
     def from_address(cls, address: str, root: Path) -> PeeweeBackend:
         backend = cls(cls.engine_class.connect(address, root))
-        # Drivers complain of connections that are forgotten while they are open.
+        # Drivers warn about connections that are garbage-collected while open.
         weakref.finalize(backend, backend.engine.close)
         return backend
 
     @staticmethod
     def on(database: peewee.Database, models: Sequence[MappedModel] = ()) -> PeeweeBackend:
-        """The backend in a database that the site has open itself, or opens.
+        """The backend for a database that the site opens itself.
 
-        A connection that is open is used, and left open.
+        An open connection is used, and left open.
 
         :param database: the database.
-        :param models: models of the site's own in it whose rows are served as well.
-        :raises ConfigurationError: if it is of no known kind.
+        :param models: the site's own models in it whose rows are served as well.
+        :raises ConfigurationError: if the kind of database is not supported.
         """
         for kind, backend in _KINDS:
             if isinstance(database, kind):
@@ -135,14 +135,14 @@ class PeeweeBackend(Backend):
             return complaint(error, self._name)
 
     def _not_ready(self, database: peewee.Database) -> str:
-        """The same of the connections for reading or for writing; the database answers to them."""
+        """The same, through connections for reading or for writing; the database must answer."""
         for _ in range(2):
             with suppress(ConnectionLost):
                 return self._not_made(database) or self._unfit(database)
         raise peewee.OperationalError("connections break as soon as they are used")
 
     def _not_made(self, database: peewee.Database) -> str:
-        """Why there are no tables that this version knows."""
+        """Why there are no tables of this version; "" if there are."""
         missing = self._missing()
         if missing:
             return missing
@@ -152,15 +152,16 @@ class PeeweeBackend(Backend):
 
     @property
     def _name(self) -> str:
-        """What the database is called."""
+        """The name of the database in messages."""
         return "The database"
 
     def _missing(self) -> str:
-        """Why there is nothing to connect to, and what helps, in sentences; "" if there may be."""
+        """Why there is no database to connect to, and the remedy, in sentences; "" if there may
+        be one."""
         return ""
 
     def _unfit(self, database: peewee.Database) -> str:
-        """Why the tables are not those of the declared types."""
+        """Why the tables do not fit the declared types; "" if they do."""
         with connected(database):
             steps = list(self._migration(database).steps())
             if steps:
@@ -172,11 +173,11 @@ class PeeweeBackend(Backend):
             return self.statements.tables.missing(database)
 
     def create(self) -> None:
-        """Makes the tables, if there are none; the file as well, where that is the database.
+        """Creates the tables if there are none, and the file if the database is one.
 
-        :raises ConfigurationError: if they cannot be made, if nothing answers where the database
-            should be, or if the tables there are of another version.
-        :raises BackendUnavailable: if the database ceases to answer meanwhile.
+        :raises ConfigurationError: if they cannot be created, if no database answers, or if the
+            existing tables have another version.
+        :raises BackendUnavailable: if the database stops answering meanwhile.
         """
         self.engine.create()
         database = self.engine.database
@@ -191,15 +192,14 @@ class PeeweeBackend(Backend):
             raise ConfigurationError(_unknown(schema))
 
     def _create_tables(self) -> None:
-        """Makes all tables, unless somebody else does so just now."""
+        """Creates all tables, unless another process has just done so."""
         with self.engine.alone(), self.engine.transaction():
             if self._read_schema(self.engine.database) is None:
                 self._make_tables()
 
     def _make_tables(self) -> None:
-        """Makes all tables; the state is the first of them, and is filled when all are there."""
-        # Where tables are not part of a transaction there may be some from an attempt that was
-        # interrupted, with nothing in them.
+        """Creates all tables. The state table is created first and filled last."""
+        # If DDL is not transactional, there may be empty tables from an interrupted attempt.
         if self.engine.database.table_exists(self.tables.state.model._meta.table_name):
             for name in reversed([*self.tables.names]):
                 self.engine.drop_table(name)
@@ -214,13 +214,13 @@ class PeeweeBackend(Backend):
         self.tables.state.model.insert_many(rows).execute()
 
     def migrate(self) -> list[str]:
-        """Changes the tables so that they are those of the declared types.
+        """Changes the tables to fit the declared types.
 
-        :returns: what is done, each in a sentence.
-        :raises ContentError: if something that is kept cannot fit; nothing is changed then.
+        :returns: the steps taken, each in a sentence.
+        :raises ContentError: if stored content does not fit the types; then nothing is changed.
         :raises ConfigurationError: if there are no tables, or those of another version.
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if :meth:`dump` is under way in this thread.
+        :raises RuntimeError: if :meth:`dump` is running in this thread.
         """
         database = self.engine.database
         with self._answering():
@@ -232,7 +232,7 @@ class PeeweeBackend(Backend):
                 return self._migrate() if steps else []
 
     def _migrate(self) -> list[str]:
-        """Changes the tables, unless somebody else has done so meanwhile."""
+        """Changes the tables, unless another process has done so meanwhile."""
         with self.engine.alone():
             migration = self._migration(self.engine.database)
             steps = list(migration.steps())
@@ -244,19 +244,19 @@ class PeeweeBackend(Backend):
         with self._transaction(migrating=True):
             migration.change_tables()
             self.engine.begin_again()
-            # Others that write wait from here on, where the tables have ended the transaction.
+            # If DDL has ended the transaction, other writers wait only from here on.
             self._write_state("stamp", secrets.token_hex(8))
             migration.move_objects()
             reader = self._writing_reader()
             for label in migration.reindexed:
                 reindex(reader, *ids_of(reader, label))
-            # Where this is no transaction, what has changed was seen under the first new stamp.
+            # Without a transaction, readers may have seen changes under the first new stamp.
             self._write_state("stamp", secrets.token_hex(8))
             self._write_state("layout", orjson.dumps(migration.layout.write()).decode())
         self._ready = False
 
     def _migration(self, database: peewee.Database) -> Migration:
-        """What is to be done so that the tables are those of the declared types."""
+        """The migration of the tables to the declared types."""
         return Migration(self.tables, self.registry, stored_layout(self.tables, database), database)
 
     def _write_state(self, key: str, value: str) -> None:
@@ -265,7 +265,7 @@ class PeeweeBackend(Backend):
         update.where(state.fields["key"] == key).execute()
 
     def _read_schema(self, database: peewee.Database) -> str | None:
-        """The version of the tables' layout; None if they are not there."""
+        """The version of the tables' layout; None if there are no tables."""
         if not database.table_exists(self.tables.state.model._meta.table_name):
             return None
         return self.tables.read_state("schema", database)
@@ -284,7 +284,7 @@ class PeeweeBackend(Backend):
                 except (*DATABASE_ERRORS, ContentChanged):
                     raise
                 except Exception:
-                    # Why something has failed has to be true as well.
+                    # Errors too must be based on a single version.
                     reader.settle()
                     raise
                 reader.settle()
@@ -302,7 +302,7 @@ class PeeweeBackend(Backend):
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Says what is wrong with the database where something is."""
+        """Turns errors of an unreachable database into BackendUnavailable."""
         try:
             yield
         except ConnectionLost as error:
@@ -320,8 +320,8 @@ class PeeweeBackend(Backend):
             self._ready = True
 
     def _present(self, database: peewee.Database) -> DatabaseReader:
-        """Reads the present version, of whose structure as much is there as is known."""
-        # What a block has changed so far and what it will have changed are one version.
+        """A reader of the present version, with what is known of its structure."""
+        # Within a write() block the version is the same before and after each change.
         within = getattr(self._here, "writing", False)
         versioned = self.statements.tables.versioned and not within
         structure = self._structure if versioned else None
@@ -339,14 +339,14 @@ class PeeweeBackend(Backend):
 
     @contextmanager
     def write(self) -> Iterator[Writer]:
-        """Changes the content in one transaction; others that write wait for its end.
+        """Changes the content in one transaction; other writers wait for its end.
 
-        An error that leaves the ``with`` block leaves the content as it was. Who asks within the
-        block sees what it has changed so far, and that answer has no tag.
+        If an error leaves the ``with`` block, the transaction is rolled back. Requests within the
+        block see its changes so far, and their responses have no ``ETag``.
 
-        :raises ConfigurationError: if the tables are not there, or not those of the declared types.
+        :raises ConfigurationError: if there are no tables, or they do not fit the declared types.
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if :meth:`dump` is under way in this thread.
+        :raises RuntimeError: if :meth:`dump` is running in this thread.
         """
         with self._transaction():
             reader = self._writing_reader()
@@ -367,16 +367,16 @@ class PeeweeBackend(Backend):
         return list(Structure(self.tables, self.engine.database, "").sites)
 
     def _writing_reader(self) -> DatabaseReader:
-        """Reads what a transaction has changed."""
+        """A reader that sees the changes of the transaction."""
         database = self.engine.database
         return DatabaseReader(database, self.statements, self._read_structure(database))
 
     def reload(self) -> None:
-        """Has the rows of the site's own models searched and told of as they are now.
+        """Updates the search index of the site's own models and announces their changes.
 
-        :raises ConfigurationError: if the tables are not there, or not those of the declared types.
+        :raises ConfigurationError: if there are no tables, or they do not fit the declared types.
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if :meth:`dump` is under way in this thread.
+        :raises RuntimeError: if :meth:`dump` is running in this thread.
         """
         if self._models:
             with self.write() as content:
@@ -384,13 +384,14 @@ class PeeweeBackend(Backend):
             self._analyze()
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
-        """Replaces the whole content in one transaction; others that write wait for its end.
+        """Replaces the whole content in one transaction; other writers wait for its end.
 
-        :param content: the records of each section, which can be gone through once.
-        :raises ContentError: with every problem that the records have.
-        :raises ConfigurationError: if the tables are not there, or not those of the declared types.
+        :param content: the records of each section, as iterables that may be exhausted by one
+            pass.
+        :raises ContentError: with every problem in the records.
+        :raises ConfigurationError: if there are no tables, or they do not fit the declared types.
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if :meth:`dump` is under way in this thread.
+        :raises RuntimeError: if :meth:`dump` is running in this thread.
         """
         with self._transaction():
             foreign = self.statements.tables.foreign
@@ -402,12 +403,12 @@ class PeeweeBackend(Backend):
         self._analyze()
         if self.engine.words_come_late:
             with self._transaction():
-                # A new version, as what was not found in this one may have been kept.
+                # A new version, as searches that missed late words may have been cached.
                 pass
         content_changed.send(self, tags=frozenset([EVERYTHING]))
 
     def _clear_unused(self) -> None:
-        """Takes everything out of the tables that no type declares any longer."""
+        """Empties the tables that no type declares any longer."""
         migration = self._migration(self.engine.database)
         for table in migration.unused:
             peewee.Table(table).bind(self.engine.database).delete().execute()
@@ -415,13 +416,13 @@ class PeeweeBackend(Backend):
             self.engine.clear_words(table)
 
     def _analyze(self) -> None:
-        """Lets the database see how much it holds now, so that it finds the quickest ways."""
+        """Updates the statistics of the database, so that it chooses good query plans."""
         with self._answering(), connected(self.engine.database):
             self.engine.analyze(self.tables.names, self.tables.words)
 
     @contextmanager
     def _transaction(self, *, migrating: bool = False) -> Iterator[None]:
-        """A transaction in which the content becomes another version."""
+        """A transaction that gives the content a new version."""
         if getattr(self._here, "reading", False):
             raise RuntimeError(
                 "What is being dumped is not changed meanwhile; take all of it first."
@@ -432,7 +433,7 @@ class PeeweeBackend(Backend):
             if why:
                 raise ConfigurationError(why)
             with connected(database), self.engine.transaction():
-                # Whoever writes as well waits here, so that one builds on what the other did.
+                # Other writers wait here, so that each builds on the changes of the one before.
                 self._write_state("stamp", secrets.token_hex(8))
                 within, self._here.writing = getattr(self._here, "writing", False), True
                 try:
@@ -442,10 +443,10 @@ class PeeweeBackend(Backend):
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
-        """The whole content as it is when the first record is asked for.
+        """The whole content, as it is when the first record is requested.
 
-        :raises BackendUnavailable: if the tables are not those of the declared types, if the
-            database does not answer, or if rows of the site's own models change meanwhile.
+        :raises BackendUnavailable: if the tables do not fit the declared types, if the database
+            does not answer, or if rows of the site's own models change meanwhile.
         :raises RuntimeError: if the content is being changed in this thread.
         """
         with self._snapshot() as reader:
@@ -453,7 +454,7 @@ class PeeweeBackend(Backend):
 
     @contextmanager
     def _snapshot(self) -> Iterator[DatabaseReader]:
-        """Reads the content as it is now, for as long as it takes."""
+        """A reader of the content as it is now, for as long as reading takes."""
         database = self.engine.reading
         if database.in_transaction():
             raise RuntimeError("Content is not dumped while it is changed; end the change first.")
@@ -470,7 +471,7 @@ class PeeweeBackend(Backend):
             self._here.reading = False
 
     def check(self) -> Iterator[Problem]:
-        """What is wrong with the content, or only why the database cannot be served from.
+        """The problems of the content, or only why the database cannot be served from.
 
         :raises BackendUnavailable: as :meth:`dump`.
         :raises RuntimeError: if the content is being changed in this thread.
@@ -533,7 +534,7 @@ class MariaDBBackend(PeeweeBackend):
     engine_class = MariaDB
 
 
-#: What serves from which kind of database.
+#: The backend for each kind of database.
 _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
     (peewee.SqliteDatabase, SQLiteBackend),
     (peewee.PostgresqlDatabase, PostgreSQLBackend),
@@ -542,14 +543,14 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
 
 
 def _opened(part: Part | None) -> Part:
-    """A part that there is as soon as the backend is open."""
+    """A part that exists once the backend is open."""
     if part is None:
         raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
     return part
 
 
 def _unknown(schema: str) -> str:
-    """Why tables with a layout of some version cannot be used; "" if they can."""
+    """Why tables of a layout version cannot be used; "" if they can."""
     if schema == SCHEMA:
         return ""
     return (
@@ -559,7 +560,7 @@ def _unknown(schema: str) -> str:
 
 
 def _by_module_alone(before: Collection[str], now: Collection[str]) -> Iterator[str]:
-    """What helps where a type may be another one only because its module has another name."""
+    """The remedy if a type may have a new label only because its module was renamed."""
     added = {label.rpartition(".")[2] for label in now if label not in before}
     for label in before:
         app_label, _, name = label.rpartition(".")

@@ -1,8 +1,7 @@
-"""Connections to databases, which may be gone at any time.
+"""Connections to databases, which may break at any time.
 
-Connections are kept in pools and lent for a request each. One that broke while it lay there is
-found out by the first statement on it; whoever has it then gets :class:`ConnectionLost` and may
-begin anew.
+Connections are pooled and lent to one request at a time. The first statement on a connection that
+broke while idle fails; the caller gets :class:`ConnectionLost` and may try again.
 """
 
 from __future__ import annotations
@@ -46,16 +45,15 @@ __all__ = [
     "reason",
 ]
 
-#: All that a database complains of. Rows are taken from SQLite when they are looked at, which is
-#: behind peewee's back.
+#: All errors of databases. SQLite fetches rows lazily, where peewee does not convert its errors.
 DATABASE_ERRORS = (
     peewee.DatabaseError,
     peewee.InterfaceError,
     sqlite3.DatabaseError,
     MaxConnectionsExceeded,
 )
-#: What is raised where a database does not answer, and the exact type of what is raised where it
-#: cannot be read at all.
+#: The errors of a database that does not answer, and the exact types of errors of one that cannot
+#: be read at all.
 _GONE = (
     peewee.OperationalError,
     peewee.InterfaceError,
@@ -63,18 +61,18 @@ _GONE = (
     MaxConnectionsExceeded,
 )
 _BROKEN = (peewee.DatabaseError, sqlite3.DatabaseError)
-#: How long nothing is watched after that has failed, in s.
+#: How long to wait before watching again after a failure, in s.
 PAUSE = 1
 
 
 class ConnectionLost(Exception):
-    """A connection broke that was good once; another one may be had."""
+    """A connection broke that worked before; another one may work."""
 
 
 class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
-    """Connections that are used again and again.
+    """A pool of connections.
 
-    :param recheck: for how long it need not be known that others have changed something, in s.
+    :param recheck: for how long changes by other processes may go unnoticed, in s.
     """
 
     def __init__(self, *args: Any, recheck: float = 0.0, **options: Any) -> None:
@@ -85,8 +83,8 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         _pools.add(self)
 
     def mark(self, question: str, parameters: Sequence[Any]) -> object:
-        """What is the same as long as nobody has changed anything, or it need not be known; None
-        if that cannot be told now.
+        """A mark that stays the same as long as nothing has changed, or changes may go unnoticed;
+        None if this is unknown.
 
         :param question: the statement for the version of the content.
         :param parameters: its parameters.
@@ -97,20 +95,20 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
 
     @property
     def driver_error(self) -> type[Exception]:
-        """What a connection raises that is not asked by way of peewee."""
+        """The base class of the driver's errors, for connections that bypass peewee."""
         raise NotImplementedError
 
     def connect_apart(self) -> Any:
-        """A connection that is none of the pool's."""
+        """A connection outside the pool."""
         return super(PooledDatabase, self)._connect()
 
     def asking(
         self, connection: Any, question: str, parameters: Sequence[Any]
     ) -> Callable[[], object]:
-        """What asks a connection the same each time.
+        """A function that runs the same query on a connection each time.
 
-        :param connection: one that is used for nothing else.
-        :param question: a statement.
+        :param connection: a connection that is used for nothing else.
+        :param question: the statement.
         :param parameters: its parameters.
         """
         cursor = connection.cursor()
@@ -122,14 +120,14 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         return ask
 
     def is_good(self, connection: Any, since: float) -> bool:
-        """Whether a connection is open, and not too old.
+        """Whether a connection is open and not too old.
 
-        :param since: when it was made, in s as :func:`time.time` has them.
+        :param since: when it was opened, as :func:`time.time`.
         """
         return not (self._is_closed(connection) or (self._stale_timeout and self._is_stale(since)))
 
     def has_lost(self) -> bool:
-        """Whether the connection that this thread has open is none any more."""
+        """Whether the open connection of this thread is broken."""
         return not self.is_closed() and self._is_closed(self.connection())
 
     def close_idle(self) -> None:
@@ -137,8 +135,8 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._watch.end()
 
     def close_all(self) -> None:
-        """Closes what this thread and nobody has; what others have is closed when they give it
-        back, because drivers do not bear to be interrupted."""
+        """Closes idle connections and that of this thread. Those of other threads are closed on
+        return to the pool, because drivers must not be interrupted."""
         self.close()
         with self._pool_lock:
             self.close_idle()
@@ -150,9 +148,9 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._ending.discard(key)
 
     def hold(self) -> None:
-        """Closes what nobody has, and keeps others from connecting until :meth:`go_on`.
+        """Closes idle connections, and keeps others from connecting until :meth:`go_on`.
 
-        A process that is forked while another thread connects may wait for that for ever.
+        A process forked while another thread connects may wait for ever.
         """
         self._pool_lock.acquire()
         self._is_held = self._watch.lock.acquire(timeout=PAUSE)
@@ -165,7 +163,7 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._pool_lock.release()
 
     def begin_anew(self) -> None:
-        """Forgets, in a process that has just been forked, what belongs to the other one."""
+        """In a forked process, forgets what belongs to the parent."""
         self._lock = threading.Lock()
         self._pool_lock = threading.RLock()
         self._pool_available = threading.Condition(self._pool_lock)
@@ -175,11 +173,11 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
 
 
 class _Watch:
-    """One connection past the pool, by which alone is asked whether something has changed.
+    """A connection outside the pool, used only to find out whether the content has changed.
 
-    Who has nothing else to ask need not be lent one.
+    Requests that need nothing else do not have to borrow one.
 
-    :param pool: what makes it.
+    :param pool: the pool that opens it.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -191,8 +189,8 @@ class _Watch:
         self._not_before = 0.0
 
     def ask(self, question: str, parameters: Sequence[Any]) -> object:
-        """What is said, and to whom; None if it cannot be asked now."""
-        # Who would have to wait for another one's answer can as well be lent a connection.
+        """The result, together with the connection's query function; None if not available now."""
+        # Rather than wait for another thread, the caller can borrow a connection.
         if not self.lock.acquire(blocking=False):
             return None
         try:
@@ -207,7 +205,7 @@ class _Watch:
             self.lock.release()
 
     def _connect(self, question: str, parameters: Sequence[Any]) -> None:
-        """Connects anew, unless that has failed just now."""
+        """Reconnects, unless that has just failed."""
         self._close()
         if time.time() >= self._not_before:
             self._since = time.time()
@@ -215,7 +213,7 @@ class _Watch:
             self._asked = self._pool.asking(self._connection, question, parameters)
 
     def end(self) -> None:
-        """Closes the connection, unless the answer is waited for too long."""
+        """Closes the connection, unless another thread uses it for too long."""
         if self.lock.acquire(timeout=PAUSE):
             self._close()
             self.lock.release()
@@ -228,7 +226,7 @@ class _Watch:
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
-#: Those that are held while a process is forked, by one thread at a time.
+#: The pools held during a fork, by one thread at a time.
 _held: list[Pool] = []
 _forking = threading.RLock()
 
@@ -253,16 +251,16 @@ def _begin_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Two processes cannot share a connection, as the workers of a server would that loads the
-    # site before it forks.
+    # Processes cannot share connections, as the workers of a server would if it loads the site
+    # before it forks.
     os.register_at_fork(before=_hold, after_in_parent=_go_on, after_in_child=_begin_anew)
 
 
 @contextmanager
 def connected(database: peewee.Database) -> Iterator[None]:
-    """A connection that is given back if it was not there before.
+    """Opens a connection if there is none, and then returns it to the pool at the end.
 
-    :raises ConnectionLost: instead of an error that comes from a connection of a pool that broke.
+    :raises ConnectionLost: in place of an error caused by a broken connection of a pool.
     """
     with Lent(database):
         database.connect(reuse_if_open=True)
@@ -270,7 +268,7 @@ def connected(database: peewee.Database) -> Iterator[None]:
 
 
 class Lent:
-    """A connection that the first statement opens, if it is not there, and that is given back then.
+    """Lets the first statement open a connection if there is none, and then returns it at the end.
 
     :param database: the connections.
     :raises ConnectionLost: as :func:`connected`.
@@ -293,33 +291,33 @@ class Lent:
                 self._tell_lost(database, error)
         finally:
             if self._opens and not database.is_closed():
-                # One that is broken cannot always be closed.
+                # A broken connection cannot always be closed.
                 with suppress(*DATABASE_ERRORS):
                     database.close()
 
     @staticmethod
     def _tell_lost(pool: Pool, error: BaseException) -> None:
         if pool.has_lost():
-            # Where one broke others have as well.
+            # If one is broken, others probably are too.
             pool.close_idle()
             raise ConnectionLost(reason(error)) from error
 
 
 def is_gone(error: BaseException) -> bool:
-    """Whether a database does not answer, and it is not that a statement is wrong."""
+    """Whether an error means that a database does not answer, and not that a statement is wrong."""
     return isinstance(error, _GONE) or type(error) in _BROKEN
 
 
 def complaint(error: BaseException, name: str) -> str:
-    """What a database says, as a sentence.
+    """A database's error as a sentence.
 
-    :param name: what the database is called.
+    :param name: the name of the database in messages.
     """
     return f"{name} cannot be used: {reason(error)}."
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what a database says; passwords are not in it."""
+    """The first line of a database's error message, which has no passwords."""
     said = next((part for part in reversed(error.args) if isinstance(part, str)), str(error))
     return said.strip().partition("\n")[0].rstrip(".")
 
@@ -328,16 +326,16 @@ def reason(error: BaseException) -> str:
 
 
 class _FileConnection(sqlite3.Connection):
-    """A connection that knows which file it is to; there can be another one under its name."""
+    """A connection that knows its file, because another file may take the same name."""
 
     def __init__(self, database: str, *args: Any, **options: Any) -> None:
-        # Before it is opened, so that a file that takes its place meanwhile is not taken for it.
+        # Before opening, so that a file that replaces it meanwhile is not mistaken for it.
         self.file = _identity(database)
         super().__init__(database, *args, **options)
 
 
 class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
-    """Connections to a file, which says by itself whether it was changed."""
+    """Connections to a file, which can itself tell whether it has changed."""
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, factory=_FileConnection, check_same_thread=False, **options)
@@ -347,12 +345,12 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
         return sqlite3.Error
 
     def mark(self, question: str, parameters: Sequence[Any]) -> object:
-        # It counts what others than the connection itself have changed.
+        # It changes when other connections change the file.
         return self._watch.ask("PRAGMA data_version", ())
 
     def connect_apart(self) -> _FileConnection:
         connection: _FileConnection = super().connect_apart()
-        # Where one would have to wait, it is as good not to know.
+        # Not knowing is better than waiting.
         connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
@@ -364,7 +362,7 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
 
 
 def _identity(name: str) -> tuple[int, int] | None:
-    """What tells the file of a database from others that have its name before or after."""
+    """The identity of a database file, which differs from that of other files with its name."""
     file = _file_named(name)
     try:
         status = os.stat(file) if file else None
@@ -374,7 +372,7 @@ def _identity(name: str) -> tuple[int, int] | None:
 
 
 def file_of(database: peewee.Database) -> Path | None:
-    """The file of an SQLite database, unless all is in memory."""
+    """The file of an SQLite database; None if it is in memory."""
     return _file_named(str(database.database))
 
 
@@ -386,7 +384,7 @@ def _file_named(name: str) -> Path | None:
 
 
 class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
-    """Connections to PostgreSQL; its library knows about several hosts."""
+    """Connections to PostgreSQL, whose client library supports several hosts."""
 
     @property
     def driver_error(self) -> type[Exception]:
@@ -396,7 +394,7 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
     def asking(
         self, connection: Any, question: str, parameters: Sequence[Any]
     ) -> Callable[[], object]:
-        # The driver's cursor would cost more than the server.
+        # The driver's cursor would take longer than the server.
         psycopg = import_module("psycopg")
         text = psycopg.ClientCursor(connection).mogrify(question, parameters)
         server, name = connection.pgconn, b"contentapi_version"
@@ -415,10 +413,10 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
 
 
 class _Hosts(peewee.MySQLDatabase):
-    """A database that several hosts have.
+    """A database on several hosts.
 
     :param name: its name.
-    :param hosts: how to reach each; the last one is connected to when all others are gone.
+    :param hosts: the connection options of each host; the last is used if all others fail.
     """
 
     def __init__(self, name: str, *, hosts: Sequence[Mapping[str, Any]], **options: Any) -> None:
@@ -438,7 +436,7 @@ class _Hosts(peewee.MySQLDatabase):
 
 
 def pymysql() -> Any:
-    """The driver for MariaDB; a site without one need not have it."""
+    """The driver for MariaDB, imported late because other sites need not install it."""
     return import_module("pymysql")
 
 
@@ -454,7 +452,7 @@ class MariaDBPool(Pool, PooledMySQLDatabase, _Hosts):  # type: ignore[misc]
         return not conn.open
 
     def _can_reuse(self, conn: Any) -> bool:
-        # The driver does not tell whether a transaction is open, so that one would be ended each
-        # time, by a statement.
+        # The driver has no method for whether a transaction is open, so peewee would send a
+        # rollback each time.
         in_transaction = import_module("pymysql.constants.SERVER_STATUS").SERVER_STATUS_IN_TRANS
         return not conn.server_status & in_transaction or super()._can_reuse(conn)

@@ -1,4 +1,4 @@
-"""What is different from one database to the next."""
+"""The differences between databases."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from flask_contentapi_peewee.conversions import Conversion
 
 __all__ = ["INDEXED", "Engine", "Words"]
 
-#: How many characters of a text an index has where it cannot have all.
+#: How many characters of a text are indexed if an index cannot hold all.
 INDEXED = 190
 
-#: How many entries the databases make an array of.
+#: How many entries databases accept when making an array.
 MOST_ENTRIES = 90
 
 #: An object's words: its id, the tokens of its title, and those of the rest.
@@ -34,15 +34,15 @@ class Engine(ABC):
     """One kind of database.
 
     :param database: its connections.
-    :param reading: the connections for what only reads, where they are others.
-    :cvar ordered_join: joins a second table, for each row of the first in the first one's order.
+    :param reading: separate connections for reading, if there are any.
+    :cvar ordered_join: the join that keeps the order of the first table's rows.
     :cvar sql_types: the column type for each kind of value, for ``key`` (short ASCII text) and
-        for ``path`` (ASCII text with an index on all of it).
+        for ``path`` (ASCII text that can be indexed in full).
     """
 
     ordered_join: ClassVar[str] = peewee.JOIN.INNER
     sql_types: ClassVar[Mapping[str, str]]
-    #: Whether words that are loaded may be found a moment later than the rest.
+    #: Whether loaded words may become searchable a moment after the rest.
     words_come_late: ClassVar[bool] = False
     conversion_class: ClassVar[type[Conversion]]
 
@@ -57,41 +57,41 @@ class Engine(ABC):
         """The database at an address.
 
         :param address: what follows the name of the backend and a colon.
-        :param root: the folder that relative paths start at.
+        :param root: the folder that relative paths start from.
         :raises ConfigurationError: if the address cannot be used.
         """
 
     def create(self) -> None:  # noqa: B027 - most are made by the people who run the server
-        """Makes the database itself, if it can be made here."""
+        """Creates the database itself, if that is possible here."""
 
     def close(self) -> None:
-        """Closes all connections but those of a database that is the site's own."""
+        """Closes all connections, except those of a database that the site opens itself."""
         for database in {self.database, self.reading}:
             if isinstance(database, Pool):
                 database.close_all()
 
     def mark(self, question: str, parameters: Sequence[Any]) -> object:
-        """What is the same as long as what was read last is still good; None if asking for the
-        version by a connection of this thread's is the only way to know.
+        """A mark that stays the same as long as the version read last is valid; None if only a
+        query on this thread's connection can tell.
 
         :param question: the statement for the version.
         :param parameters: its parameters.
         """
         if not isinstance(self.reading, Pool) or not self.reading.is_closed():
-            # A connection that is open may have changes that nobody else sees yet.
+            # An open connection may have uncommitted changes.
             return None
         return self.reading.mark(question, parameters)
 
     def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
-        """All rows that a query gives.
+        """All rows of a query.
 
         :param database: its connections.
-        :param ask: asks for them.
+        :param ask: runs the query.
         """
         return ask()
 
     def as_integer(self, value: Clause) -> Clause:
-        """A text as the number that it is."""
+        """A text as an integer."""
         return value.cast("INTEGER")
 
     def as_text(self, value: Clause) -> Clause:
@@ -100,9 +100,9 @@ class Engine(ABC):
 
     @abstractmethod
     def among(self, column: Clause, values: SQL) -> Clause:
-        """Whether a column is one of some integers.
+        """The condition that a column is one of some integers.
 
-        :param values: the place of a parameter made by :meth:`integers`.
+        :param values: a parameter made by :meth:`integers`.
         """
 
     def integers(self, values: Iterable[int]) -> Any:
@@ -114,57 +114,57 @@ class Engine(ABC):
         return fn.RANDOM()
 
     def indexed(self, field: Clause) -> Clause:
-        """What an index has of a column."""
+        """The expression that an index on a column contains."""
         return field
 
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
-        """The keys of each index that is needed to filter and order by a column."""
+        """The keys of the indexes needed to filter and order by a column."""
         return [[self.indexed(field)]]
 
     def is_long(self, field: Clause) -> bool:
-        """Whether a column may hold more than an index takes."""
+        """Whether a column may hold more than an index can."""
         return getattr(field, "field_type", "") == self.sql_types["text"]
 
     def unindexed(self, field: Clause) -> Clause:
-        """A column that no index shall be looked for, where the planner cannot know better."""
+        """A column for which the planner must not use an index, if it would choose wrongly."""
         return field
 
     def quoted(self, name: str) -> str:
-        """The name of a table or an index as it stands in a statement."""
+        """The quoted name of a table or an index."""
         return str(self.database.get_sql_context().sql(peewee.Entity(name)).query()[0])
 
     def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
-        """Lets the planner know what tables are like, after much has changed.
+        """Updates the planner's statistics of tables, after many changes.
 
-        :param tables: the names of tables, those of words among them.
-        :param words: the names of those of words.
+        :param tables: the names of all tables, including tables of words.
+        :param words: the names of the tables of words.
         """
         for statement in self._analyzing([self.quoted(table) for table in tables]):
             self.database.execute_sql(statement)
 
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
-        """The statements for it.
+        """The statements for :meth:`analyze`.
 
-        :param tables: the names of tables as they stand in a statement.
+        :param tables: the quoted names of tables.
         """
         return [f"ANALYZE {', '.join(tables)}"]
 
     def equals(self, field: Clause, value: Clause) -> Clause:
-        """Whether a column has a value, so that its index helps."""
+        """The condition that a column has a value, in a form that uses its index."""
         return field == value
 
     def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
-        """Whether a column has one of some values, likewise."""
+        """The condition that a column has one of some values, in a form that uses its index."""
         return field.in_(values)
 
     def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
-        """What to order by for a column: missing values first ascending, last descending."""
+        """The sort keys for a column: missing values first ascending, last descending."""
         return [field.desc() if descending else field.asc()]
 
     def array(self, fields: Sequence[StoredField]) -> Clause:
-        """Columns of a row as a JSON array, or many as an array of such.
+        """Columns of a row as a JSON array, or as an array of arrays if there are many.
 
-        Where numbers would lose digits, they are texts.
+        Numbers that would lose digits are texts.
         """
         entries = [self.entry(field) for field in fields]
         starts = range(0, len(entries), MOST_ENTRIES)
@@ -176,52 +176,52 @@ class Engine(ABC):
         """Values as a JSON array."""
 
     def entry(self, field: StoredField) -> Clause:
-        """A column as it goes into a JSON array."""
+        """A column as an entry of a JSON array."""
         return field
 
     def drop_table(self, table: str) -> None:
-        """Takes a table away, if it is there."""
+        """Drops a table, if it exists."""
         self.database.execute_sql(f"DROP TABLE IF EXISTS {self.quoted(table)}")
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Inserts many rows by one statement."""
+        """Inserts many rows with one statement."""
         self.database.cursor().executemany(sql, rows)
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """A transaction for writing; others that write wait for its end."""
+        """A transaction for writing; other writers wait for its end."""
         return self.database.atomic()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """A time in which tables are made or changed; others that do so wait for its end.
+        """A context for creating or changing tables; others that do so wait for its end.
 
-        Where tables are part of transactions it is one.
+        It is a transaction if DDL is transactional.
         """
         with self.transaction():
             yield
 
     def begin_again(self) -> None:  # noqa: B027 - tables are part of most transactions
-        """Begins a transaction anew, where a change of tables has ended it."""
+        """Begins a new transaction, if DDL has ended the last one."""
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A time in which what is read does not change, whoever writes."""
+        """A context in which reads are consistent, even if others write."""
         with self.reading.atomic():
             yield
 
-    # Full text. Words are tokens of ASCII letters and digits, which every engine takes as they
-    # are; they are neither so short nor so common that one would leave them out.
+    # Full text. Words are tokens of ASCII letters and digits, which every engine indexes unchanged.
+    # They are neither so short nor so common that an engine would ignore them.
 
     @abstractmethod
     def create_words(self, table: str) -> None:
-        """Makes the table of words of an endpoint's objects, by id."""
+        """Creates the table of words of an endpoint's objects, by id."""
 
     def clear_words(self, table: str) -> None:
-        """Takes everything out of the table of words."""
+        """Empties the table of words."""
         peewee.Table(table).bind(self.database).delete().execute()
 
     def delete_words(self, table: str, ids: Sequence[int]) -> None:
-        """Takes objects out of the table of words."""
+        """Removes objects from the table of words."""
         words = peewee.Table(table).bind(self.database)
         words.delete().where(self.words_id(words).in_(ids)).execute()
 
@@ -231,21 +231,21 @@ class Engine(ABC):
 
     @abstractmethod
     def words_id(self, table: peewee.Table) -> Clause:
-        """The id of the object that a row of the table is about."""
+        """The column with the id of the object whose words a row has."""
 
     @abstractmethod
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
-        """Whether an object has the words of a query.
+        """The condition that an object has the words of a query.
 
-        :param query: the place of a parameter made by :meth:`query`.
+        :param query: a parameter made by :meth:`query`.
         """
 
     def rank(self, table: peewee.Table, words: Sequence[SQL], every: bool) -> Clause:
-        """What to order by so that the best come first, by what
-        :func:`flask_contentapi.search.words_of` counts.
+        """The sort key that puts the best matches first, with the weights of
+        :func:`flask_contentapi.search.words_of`.
 
-        :param words: the places of the single tokens.
-        :param every: whether all that is found has every one.
+        :param words: a parameter for each token.
+        :param every: whether all matches have every word.
         """
         counted = [TITLE_WEIGHT * self.has(table, word, in_title=True) for word in words]
         if not every:
@@ -254,11 +254,11 @@ class Engine(ABC):
 
     @abstractmethod
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
-        """Whether an object that is found has a word, as 0 or 1.
+        """Whether a match has a word, as 0 or 1.
 
-        :param word: the place of its token.
+        :param word: the parameter for its token.
         """
 
     @abstractmethod
     def query(self, tokens: Sequence[str], every: bool) -> str:
-        """A query for objects with every token, or one of them, as a parameter."""
+        """The parameter of a search for objects with every token, or with any of them."""

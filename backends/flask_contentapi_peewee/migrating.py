@@ -1,17 +1,16 @@
-"""Tables that follow the declared types when those change; nothing that is stored is lost.
+"""Migrates the tables when the declared types change. No stored content is lost.
 
-What the tables were made for is kept in the state as the *layout*. The tables get what they lack,
-and then all objects of types whose fields stand elsewhere, or as something else, are read from
-where the old layout has them and written to where the new one does. What objects of types that
-are not declared have besides the endpoint's fields stands in ``extras_``, so that a type that is
-declared no longer is such a change, too; the layout keeps where those fields stood, with what else
-their tables have. A column that is declared no longer stays in its table,
-and one whose kind changes stays beside the new one; so it is with tables.
+The *layout*, which is stored in the state table, describes the types that the tables were made
+for. A migration adds missing tables and columns. Then it reads all objects of types whose fields
+are stored elsewhere, or as another kind, from their place in the old layout, and writes them to
+their place in the new one. Objects of undeclared types have their fields beyond those of the
+endpoint in ``extras_``, so removing a type is such a change too. The layout records where these
+fields were, with everything else in their tables. A column that is no longer declared stays in
+its table, and one whose kind changes stays beside the new one. The same holds for tables.
 
-MariaDB changes tables outside of transactions, so that a migration can be interrupted half-way.
-The next one goes on with it: the objects are moved and the layout is written in one transaction
-at the end, and what is in the database although the layout does not have it yet is left over from
-an earlier attempt.
+In MariaDB DDL is not transactional, so a migration can be interrupted half-way. The next one
+continues it: objects are moved and the layout is written in one transaction at the end, and
+whatever the database has but the layout does not is left over from an earlier attempt.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ __all__ = ["Migration"]
 
 
 class Change(NamedTuple):
-    """A column whose values get another kind.
+    """A column whose kind changes.
 
     :param table: its table.
     :param column: its name.
-    :param kind: what the layout says of it.
-    :param kept: what the old column is called beside the new one.
+    :param kind: its kind in the old layout.
+    :param kept: the name of the old column beside the new one.
     """
 
     table: OwnTable
@@ -62,12 +61,12 @@ class Change(NamedTuple):
 
 
 class Migration:
-    """What has to be done so that the tables are those of the declared types.
+    """The changes that make the tables fit the declared types.
 
     :param tables: the tables of the declared types.
     :param registry: the declared types.
-    :param layout: the layout that they have in the database.
-    :param reading: where it is looked how much there is to be done.
+    :param layout: the layout of the tables in the database.
+    :param reading: the connections for finding out what has to be done.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Migration:
         self._new = layout_of(tables)
         used, known = layout.used(), []
         self._created: list[OwnTable] = []
-        #: The tables that are filled by something else than before, and what they are kept as.
+        #: The tables that will hold something else than before, with the names they are kept under.
         self._turned: dict[str, str] = {}
         for table in all_tables(tables):
             columns = layout.columns.get(name_of(table))
@@ -90,7 +89,7 @@ class Migration:
                 self._turned[name_of(table)] = self._name_aside(name_of(table))
             else:
                 known.append(table)
-        # The index of a column may be called as the table was that has filled the field before.
+        # The index of a column may have the name of the table that held the field before.
         self._turned |= {name: self._name_aside(name) for name in self._emptied()}
         self._added = [
             (table, column)
@@ -115,7 +114,7 @@ class Migration:
         self._mover = Mover(tables, registry, layout, aside)
 
     def _name_aside(self, name: str) -> str:
-        """What a table is called that is put aside."""
+        """The name of a table that is put aside."""
         columns = self._old.columns
         return _kept(name, _filling(columns[name]), columns)
 
@@ -131,7 +130,7 @@ class Migration:
     # What is to be done.
 
     def steps(self) -> Iterator[str]:
-        """What is to be done, each in a sentence."""
+        """The steps of the migration, each in a sentence."""
         for table in self._created:
             yield f"The table {name_of(table)} is new."
         for name, kept in self._turned.items():
@@ -151,7 +150,7 @@ class Migration:
             yield f"Of {label} other fields are searched: {columns or 'none besides the title'}."
 
     def _known(self, endpoint: EndpointTables) -> Iterator[str]:
-        """What there are or were places for: an endpoint, its types, and those it has had."""
+        """The keys of an endpoint in the layouts: itself, its types, and its former types."""
         base = name_of(endpoint.base)
         yield endpoint.endpoint.name
         yield from endpoint.endpoint.types
@@ -182,7 +181,7 @@ class Migration:
             yield from self._moves(label, old, new)
 
     def _lost(self, endpoint: EndpointTables) -> Iterator[str]:
-        """What objects of types that are not declared keep elsewhere than their endpoint."""
+        """The step for fields that objects of undeclared types keep but their endpoint loses."""
         name, declared = endpoint.endpoint.name, endpoint.endpoint.types
         lost = self._old.places[name].keys() - self._new.places[name].keys()
         if lost:
@@ -220,7 +219,7 @@ class Migration:
             yield f"The objects of {label} stand in other tables."
 
     def _is_moved(self, endpoint: EndpointTables, label: str) -> bool:
-        """Whether the objects of a type are to be written anew."""
+        """Whether the objects of a type have to be rewritten."""
         old, new = self._old.places.get(label), self._new.places.get(label)
         if old is None and new is None:
             name = endpoint.endpoint.name
@@ -234,7 +233,7 @@ class Migration:
         return not {*self._new.rows[label]} <= {*self._old.rows[label]}
 
     def _differs(self, old: Stand, new: Stand) -> bool:
-        """Whether a field stands elsewhere, or as something else."""
+        """Whether a field is stored elsewhere, or as another kind."""
         if old[:2] != new[:2]:
             return True
         was, will = self._old.columns[old.table], self._new.columns[new.table]
@@ -243,13 +242,13 @@ class Migration:
         return any(was[field] != will[field] for field in {*old.fields} & {*new.fields})
 
     def _was_there(self, field: str, stand: Stand) -> bool:
-        """Whether a new field of a type stands where something else has stood."""
+        """Whether a new field of a type is stored where something else was."""
         created = {name_of(table) for table in self._created}
         known = {} if stand.table in created else self._old.columns.get(stand.table, {})
         return bool(known) and (stand.fills or field in known)
 
     def left_over(self) -> Iterator[str]:
-        """What is in the database that no type declares any longer, each in a sentence."""
+        """The tables and columns that no type declares any longer, each in a sentence."""
         for name, columns in self._old.columns.items():
             wanted = self._new.columns.get(name)
             if wanted is None:
@@ -260,18 +259,18 @@ class Migration:
 
     @property
     def unused(self) -> list[str]:
-        """The tables that no type declares any longer, but for those of words."""
+        """The tables that no type declares any longer, without tables of words."""
         return sorted(self._old.columns.keys() - self._new.columns.keys())
 
     @property
     def unused_words(self) -> list[str]:
-        """The tables of words of endpoints that no type declares any longer."""
+        """The tables of words of endpoints that no longer exist."""
         words = {words_name(table) for table in self.unused if table in self._old.bases}
         return sorted(words - self._new.columns.keys())
 
     @property
     def layout(self) -> Layout:
-        """The layout afterwards; what is left over is part of it."""
+        """The layout after the migration, including what is left over."""
         kept = Layout()
         created = {name_of(table) for table in self._created}
         kept.columns = {n: dict(c) for n, c in self._old.columns.items() if n not in created}
@@ -305,28 +304,28 @@ class Migration:
         return kept
 
     def _served(self, label: str) -> tuple[Stand, Stands]:
-        """Where the ids of a type stand that is not declared, and what its endpoint has."""
+        """Where the ids of an undeclared type are stored, and the fields of its endpoint."""
         identity = (self._old.places.get(label) or self._old.gone[label])["id"]
         known = (self._new.places[name] for name in self._tables.endpoints)
         at_home = (stands for stands in known if _home(stands) == identity.table)
         return identity, next(at_home, {"id": identity})
 
     def _staying(self, label: str, known: Iterable[dict[str, Stands]], stands: Stands) -> Stands:
-        """Those of the fields that a type has had whose values stay where they are."""
+        """The former fields of a type whose values stay where they are."""
         had = {f: stand for at in known for f, stand in at.get(label, {}).items()}
         return {field: stand for field, stand in had.items() if field not in stands}
 
     @property
     def reindexed(self) -> list[str]:
-        """The labels of the types whose objects are found by other words than before."""
+        """The labels of the types whose objects are searched by other fields than before."""
         return sorted(label for label in self._searched if label not in self._tables.endpoints)
 
     # Doing it.
 
     def change_tables(self) -> None:
-        """Gives the tables what they lack.
+        """Adds what the tables lack.
 
-        :raises ContentError: if objects cannot be moved; nothing is changed then.
+        :raises ContentError: if objects cannot be moved; then nothing is changed.
         """
         problems = [*self._unfilled()] or [*self._mover.problems(self._is_moved)]
         if problems:
@@ -350,11 +349,11 @@ class Migration:
             self._index(table)
 
     def move_objects(self) -> None:
-        """Writes the objects to where they belong now."""
+        """Writes the objects to their new places."""
         self._mover.move(self._is_moved, self.layout.left)
 
     def _unfilled(self) -> Iterator[Problem]:
-        """Looks for required fields that have no value in objects that stay where they are."""
+        """The problems of required fields without a value in objects that are not moved."""
         staying = {
             endpoint.endpoint.name: [
                 label for label in stored_types(endpoint) if not self._is_moved(endpoint, label)
@@ -380,7 +379,7 @@ class Migration:
                     yield Place(name_of(table), -1, name_of(table)).problem(column, message)
 
     def _turn(self, name: str, kept: str) -> None:
-        """Puts a table aside, and takes its indexes away, whose names the new one is to have."""
+        """Puts a table aside and drops its indexes, because the new one needs their names."""
         if self._database.table_exists(kept):
             return
         for index in self._database.get_indexes(name):
@@ -391,7 +390,7 @@ class Migration:
     def _create(self, table: OwnTable) -> None:
         name = name_of(table)
         for other, columns in self._old.columns.items():
-            # The index of a column that was may be called as the table that has its field now.
+            # The index of a former column may have the name of the table that has the field now.
             called = any(name in indexes_of(other, column) for column in columns)
             if called and self._database.table_exists(other):
                 for index in self._database.get_indexes(other):
@@ -413,7 +412,7 @@ class Migration:
             self._set_default(table, column, table.columns[column])
 
     def _put_aside(self, change: Change) -> None:
-        """Gives the old column its new name, and its index none, which the new one is to have."""
+        """Renames the old column and drops its indexes, because the new one needs their names."""
         table, name = change.table, name_of(change.table)
         indexes = indexes_of(name, change.column)
         for index in self._database.get_indexes(name):
@@ -427,7 +426,7 @@ class Migration:
         return {column.name for column in self._database.get_columns(name_of(table))}
 
     def _index(self, table: OwnTable) -> None:
-        """Makes the indexes that are missing."""
+        """Creates missing indexes."""
         there = {index.name for index in self._database.get_indexes(name_of(table))}
         for index in table.model._meta.fields_to_index():
             if index._name not in there:
@@ -449,7 +448,7 @@ def _home(stands: Stands) -> str:
 
 
 def _filling(columns: Collection[str]) -> str:
-    """What fills a table with some columns."""
+    """What a table with some columns holds: child objects or tags."""
     return CHILDREN if "owner_" in columns else TAGS
 
 
@@ -461,5 +460,5 @@ def _kept(name: str, kind: str, taken: Collection[str]) -> str:
 
 
 def _change(table: OwnTable, column: str, known: dict[str, str]) -> Change:
-    """The change of a column of a table whose columns are known."""
+    """The change of a column; ``known`` are the columns of its table in the old layout."""
     return Change(table, column, known[column], _kept(column, known[column], known))

@@ -1,4 +1,4 @@
-"""Objects that are read from where a layout has them, and written to where the types want them."""
+"""Moves objects from the tables of an old layout to those of the declared types."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
 
 __all__ = ["Mover", "stored_types"]
 
-#: What stands for nothing where a kind of value cannot be it.
+#: Empty values, which may be dropped if a column cannot store them.
 _EMPTY: tuple[Any, ...] = ("", False, [], {})
 
-#: A row of the columns of its type, and what an undeclared type has besides.
+#: A row of the columns of its type, and the extra values of an undeclared type.
 Entry = tuple[Row, dict[str, Any]]
 
 
@@ -50,8 +50,8 @@ class Mover:
     :param tables: the tables of the declared types.
     :param registry: the declared types.
     :param old: the layout that the objects have.
-    :param aside: what tables and columns are called that were put aside, by table, and by table
-        and column; those are there from the moment on that they are put aside.
+    :param aside: the new names of tables and columns that are put aside, by table and column; the
+        column is "" for a table. They exist only once they are put aside.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Mover:
         self._replacer = Replacer(tables.engine)
 
     def problems(self, moved: Callable[[EndpointTables, str], bool]) -> Iterator[Problem]:
-        """What is wrong with objects as those of the declared types.
+        """The problems of objects as objects of the declared types.
 
-        :param moved: whether the objects of a type are to be moved.
+        :param moved: returns whether the objects of a type are to be moved.
         """
         reader = RecordReader(self._registry, logs=False)
         for tables, label in self._moved(moved):
@@ -84,7 +84,7 @@ class Mover:
     def _clashes(
         self, tables: EndpointTables, label: str, entries: Sequence[Entry]
     ) -> Iterator[Problem]:
-        """Child objects that have the id of one that stands in another object."""
+        """The problems of child objects with the id of a child of another object."""
         section, declared = tables.endpoint.name, tables.endpoint.type_of(label)
         for name, column in declared.columns.items():
             if column.child is not None:
@@ -97,9 +97,9 @@ class Mover:
     def _taken(
         self, tables: EndpointTables, child: ObjectType, owners: Mapping[int, int]
     ) -> Iterator[int]:
-        """The ids of child objects that those of other objects have.
+        """The ids of child objects that children of other objects have too.
 
-        :param owners: by id the objects that they belong to.
+        :param owners: the objects that the children belong to, by the children's ids.
         """
         for own, name in self._tables_of(child):
             raw = self._raw(name)
@@ -110,11 +110,11 @@ class Mover:
                         yield identity
 
     def _tables_of(self, child: ObjectType) -> Iterator[tuple[EndpointTables, str]]:
-        """The tables in which child objects stand that are of a type, with those around them."""
+        """The tables with child objects of a type, each with the tables of its endpoint."""
         old = self._old
         left = [stands for label, stands in old.left.items() if label in old.places]
         known = chain(old.places.values(), left)
-        # What is left of types that are not declared is written anew when they are again.
+        # Remains of undeclared types are rewritten when the types are declared again.
         used = {stand.table for stands in known for stand in stands.values()}
         for tables in self._tables.endpoints.values():
             for many in (many for table in tables.all for many in table.many.values()):
@@ -125,9 +125,9 @@ class Mover:
     def move(
         self, moved: Callable[[EndpointTables, str], bool], left: Mapping[str, Stands]
     ) -> None:
-        """Writes objects to where they belong, with their words.
+        """Writes objects to their new tables, with their words.
 
-        :param moved: whether the objects of a type are to be moved.
+        :param moved: returns whether the objects of a type are to be moved.
         :param left: where the values of removed fields stay, by type.
         """
         reader = RecordReader(self._registry, logs=False)
@@ -151,7 +151,7 @@ class Mover:
     # Reading.
 
     def _batches(self, tables: EndpointTables, label: str) -> Iterator[list[int]]:
-        """The ids of the objects of a type, some at a time."""
+        """The ids of the objects of a type, in batches."""
         raw = self._raw(name_of(tables.base))
         last = None
         while True:
@@ -176,7 +176,7 @@ class Mover:
     def _records(
         self, tables: EndpointTables, label: str, ids: Sequence[int]
     ) -> Iterator[dict[str, Any]]:
-        """Objects of a type as records, from where they stand."""
+        """Objects of a type as records, read from their old tables."""
         stands = self._stands(tables, label)
         columns = tables.endpoint.type_of(label).columns
         found: dict[int, dict[str, Any]] = {identity: {} for identity in ids}
@@ -202,7 +202,7 @@ class Mover:
             }
 
     def _stands(self, tables: EndpointTables, label: str) -> Stands:
-        """Where the fields of a type stand that its objects go on to have."""
+        """Where the fields are stored that objects of a type will still have."""
         columns = tables.endpoint.type_of(label).columns
         left = {
             field: stand
@@ -214,7 +214,7 @@ class Mover:
             return {**left, **self._old.places[tables.endpoint.name]}
         if label not in tables.endpoint.types:
             return {**left, **known}
-        # A column that is there already may have values of the field from before.
+        # An existing column may have earlier values of the field.
         rows = [(table, self._old.columns[table]) for table in self._old.rows[label]]
         there = {f: Stand(table, kind) for table, kinds in rows for f, kind in kinds.items()}
         known = {**there, **left, **known}
@@ -255,10 +255,10 @@ class Mover:
     def _come_back(
         self, tables: EndpointTables, label: str, besides: dict[int, dict[str, Any]]
     ) -> None:
-        """Makes extras fit the type that is declared again.
+        """Makes extras fit a type that is declared again.
 
-        Fields that it had when it went, but has not now, are left where they stood, if their
-        values are still those; what child objects had before they went is theirs again.
+        Fields that the type had when it was removed but does not have now stay where they were,
+        if their values are unchanged. Child objects get back the values they had before.
         """
         stands = {f: s for f, s in self._old.gone.get(label, {}).items() if self._is_whole(f, s)}
         if label not in tables.endpoint.types or not stands:
@@ -277,7 +277,7 @@ class Mover:
                     extras[field] = _joined(extras[field], was, column.child, rest)
 
     def _is_whole(self, field: str, stand: Stand) -> bool:
-        """Whether a field of a type that has gone is still kept where it stood."""
+        """Whether a field of a removed type is still stored where it was."""
         columns = self._old.columns.get(stand.table, {})
         if stand.fills:
             return columns.keys() >= {*stand.fields}
@@ -286,7 +286,7 @@ class Mover:
     def _select(
         self, table: str, key: str, columns: Mapping[str, str], owners: Iterable[int]
     ) -> Iterator[list[Any]]:
-        """Rows of a table: what they belong to, and columns as records have them."""
+        """Rows of a table: their owner, and the values of columns as in records."""
         put_aside = self._aside.get((table, ""))
         there = put_aside if put_aside and self._exists(put_aside) else table
         raw = self._raw(there)
@@ -313,7 +313,7 @@ class Mover:
         return bool(self._engine.database.table_exists(table))
 
     def _fitting(self, value: Any, column: Column, stand: Stand | None) -> Any:
-        """A value of a record as a column takes it, if it can."""
+        """A value in a record, converted for a column if possible."""
         if column.child is not None and isinstance(value, list):
             kinds = self._old.columns[stand.table] if stand and stand.fills else {}
             return [_fitting_child(child, column.child, kinds) for child in value]
@@ -348,8 +348,8 @@ class Mover:
         return {identity: Branch(*where) for identity, *where in found}
 
     def _forget(self, tables: EndpointTables, own: OwnTable, left: Mapping[str, Stands]) -> None:
-        """Takes the rows out of a table and of those that belong to it whose objects have none
-        there, nor values of removed fields."""
+        """Deletes the rows of a table, and of those that belong to it, for objects that have
+        neither rows there any longer nor values of removed fields."""
         base = tables.base
         for table in (own, *own.many.values()):
             there = base.model.select(base.fields["id"])
@@ -362,12 +362,12 @@ class Mover:
                 table.model.delete().where(owner.not_in(there)).execute()
 
     def _raw(self, table: str) -> peewee.Table:
-        """A table as it stands in the database."""
+        """A table as it is in the database."""
         return peewee.Table(table).bind(self._engine.database)
 
 
 def stored_types(tables: EndpointTables) -> list[str]:
-    """The labels of the types of which there are objects."""
+    """The labels of the types that have objects."""
     base = tables.base
     raw = peewee.Table(name_of(base)).bind(base.model._meta.database)
     return sorted(label for (label,) in raw.select(raw.c.type).distinct().tuples())
@@ -388,10 +388,10 @@ def _fitting_child(child: Any, declared: ObjectType, kinds: Mapping[str, str]) -
 def _joined(
     children: Any, stood: Sequence[dict[str, Any]], declared: ObjectType, rest: Set[str]
 ) -> Any:
-    """Child objects as their type has them again.
+    """Child objects as objects of their type, which is declared again.
 
-    :param stood: what stands of them in their table.
-    :param rest: the fields that they had not when their type went.
+    :param stood: their values in their table.
+    :param rest: the fields that they did not have when their type was removed.
     """
     if not isinstance(children, list) or not all(isinstance(c, Mapping) for c in children):
         return children
@@ -424,7 +424,7 @@ def _can_read(column: Column, value: Any) -> bool:
 
 
 def _numbers(value: Any, kind: str) -> Iterator[Any]:
-    """A number as other kinds of number have it, where that is the same one."""
+    """A number as other kinds of number, if that loses nothing."""
     if kind.startswith(("decimal", "float")):
         exact = Decimal(str(value))
         if exact == exact.to_integral_value():

@@ -23,7 +23,7 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["DatabaseReader"]
 
-#: From which offset on rows are skipped without looking at them.
+#: From this offset on, rows are skipped in an index without being looked up.
 DEEP = 100
 
 
@@ -33,7 +33,7 @@ class DatabaseReader(Reader):
     :param database: the connections.
     :param statements: the statements.
     :param structure: the structure of the version.
-    :param versioned: whether it can be seen from the version that the content is another one.
+    :param versioned: whether every change of the content changes the version.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class DatabaseReader(Reader):
         self._statements = statements
         self._structure = structure
         self._versioned = versioned
-        # Whether the stamp was seen since something was told that does not bring it along: what is
-        # kept of the structure, or that something is not there.
+        # Whether the stamp was checked since the last result that does not include it: a cached
+        # part of the structure, or an empty result.
         self._proved = False
 
     @property
@@ -76,10 +76,10 @@ class DatabaseReader(Reader):
         return self._structure.restrictions
 
     def _connect(self, part: str = "") -> None:
-        """Connects, unless there is a part of the structure that has been read already.
+        """Connects, unless a part of the structure has been read already.
 
-        Who reads one keeps others waiting who want it, so that it must not be waited for a
-        connection of theirs then.
+        Reading a part blocks other threads that need it, so a thread must have its connection
+        before that and not wait for one of theirs.
         """
         if not self._structure.has(part) and self._database.is_closed():
             self._database.connect()
@@ -120,7 +120,7 @@ class DatabaseReader(Reader):
         return query.offset >= DEEP and not query.search and not query.random
 
     def _is_walk(self, query: Query, counted: Counted) -> bool:
-        """Whether the order is an index in which the wanted rows are met soon."""
+        """Whether walking the index of the order finds the wanted rows soon."""
         if not query.order or query.random or query.search or query.limit is None:
             return False
         reach = (query.offset + query.limit) * self._structure.size(query.endpoint)
@@ -167,17 +167,17 @@ class DatabaseReader(Reader):
         return [dict(zip(columns, row, strict=True)) for row in found]
 
     def all(self, query: Any) -> list[tuple[Any, ...]]:
-        """What a query of peewee's gives, as tuples."""
+        """The result of a peewee query, as tuples."""
         return self._statements.tables.all(query, self._database)
 
     def labels(self, endpoint: str, ids: Sequence[int]) -> dict[int, str]:
-        """The types of some objects, hidden ones too, by id."""
+        """The types of objects, including hidden ones, by id."""
         statement, _ = self._statements.fetch(Shape(endpoint, ("type",), everything=True))
         found = self._run(statement, Values(_NOBODY, ids=ids))
         return {identity: label for identity, label, _ in found}
 
     def stored(self, endpoint: str, ids: Sequence[int], label: str) -> dict[int, Row]:
-        """Objects of one type with all that is stored of them, hidden ones too.
+        """Objects of one type with all stored values, including hidden ones.
 
         :returns: by id the columns of the type, and the extras.
         """
@@ -191,7 +191,7 @@ class DatabaseReader(Reader):
     def _types(
         self, endpoint: str, columns: Sequence[str], values: Values
     ) -> frozenset[str] | None:
-        """The type of the one object that is asked for, where not all types have the columns."""
+        """The type of the one requested object if not all types have the columns; else None."""
         if self._statements.have_all(endpoint, columns):
             return None
         found = self.fetch(endpoint, values.ids, ["type"], values.viewer)
@@ -234,7 +234,7 @@ class DatabaseReader(Reader):
         return Values(viewer, closed, paths, since, query, ids)
 
     def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
-        """The paths of the pages that a scope is given by; those that are not there have none."""
+        """The paths of the pages in a scope that exist."""
         known = self._structure.paths
         if not all(page in known for page in scope):
             known = self._structure.find_paths(scope)
@@ -260,7 +260,7 @@ class DatabaseReader(Reader):
         )
 
     def _filling(self, table: OwnTable, values: Values) -> Mapping[int, tuple[Any, ...]]:
-        """The tags or child objects of some objects, by the objects' ids."""
+        """The tags or child objects of objects, by the objects' ids."""
         if not values.ids:
             return {}
         statement, projection = self._statements.many(table, len(values.ids) == 1)
@@ -273,7 +273,7 @@ class DatabaseReader(Reader):
     # Statements.
 
     def _run(self, statement: Statement, values: Values) -> list[Any]:
-        """What a statement gives whose last column is the stamp."""
+        """The result of a statement whose last column is the stamp, which is verified."""
         found = self._execute(statement, values)
         if found:
             self._verify(found[-1][-1])
@@ -284,7 +284,7 @@ class DatabaseReader(Reader):
     def settle(self) -> None:
         """Makes sure that the content still has the version that was read.
 
-        :raises ContentChanged: if the content has become another one meanwhile.
+        :raises ContentChanged: if the content has changed meanwhile.
         """
         if not self._proved:
             self._prove()
@@ -315,7 +315,7 @@ _UNKNOWN = Values(_NOBODY)
 
 
 def _from_nearer_end(query: Query, total: int) -> Query:
-    """The same rows, counted from the other end where fewer rows lie before them there.
+    """A query for the same rows, counted from the end if fewer rows are skipped that way.
 
     :param total: how many rows there are.
     """
@@ -327,6 +327,6 @@ def _from_nearer_end(query: Query, total: int) -> Query:
 
 
 def _unseen(query: Query, counted: Counted) -> tuple[int, ...]:
-    """The pages that the query names but that may not be seen."""
+    """The pages that the query names but the viewer may not see."""
     named = zip(query.tree, counted.named, strict=True)
     return tuple(tree.page for tree, path in named if path is None)

@@ -1,4 +1,4 @@
-"""Queries for the objects that meet conditions, as peewee builds them."""
+"""Builds peewee queries for the objects that meet conditions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from flask_contentapi_peewee.words import token, tokens
 __all__ = ["Select"]
 
 
-#: For how many tags of a request a database can look at each by itself.
+#: How many tags of a request get a subquery each.
 FEW_TAGS = 8
-#: What pages are to one that they are below.
+#: The relations to a page of pages below it.
 _BELOW = frozenset(("child_of", "descendant_of"))
 
 
@@ -32,7 +32,7 @@ class _Objects:
     """The base table of an endpoint in a statement.
 
     :param tables: the endpoint's tables.
-    :param aliased: whether it stands in the statement beside itself.
+    :param aliased: whether it has an alias, because it occurs twice in the statement.
     """
 
     def __init__(self, tables: EndpointTables, aliased: bool = False) -> None:
@@ -43,24 +43,24 @@ class _Objects:
         self._aliased = aliased
 
     def field(self, column: str) -> Any:
-        """A column of it."""
+        """A column of the table."""
         field = self._fields[column]
         return getattr(self.model, field.name) if self._aliased else field
 
     def is_(self, identity: Clause) -> Clause:
-        """Whether an object is the one with an id."""
+        """The condition that an object has an id."""
         shift = self._tables.shift
         return self.field(self._tables.key.column_name) == (identity - shift if shift else identity)
 
     def seen(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        """Whether the viewer may see an object."""
+        """The conditions that the viewer may see an object."""
         if shape.everything:
             return
         if self.endpoint.tree:
             access = self.field("access_")
             moment = literal(shape.since)
             yield self._opened(access, engine) if shape.opened else access == literal(OPEN)
-            # Nearly all pages are visible, so that an index would not narrow anything.
+            # Nearly all pages are visible, so an index would be useless.
             yield engine.unindexed(self.field("visible_from_")) <= moment
             yield engine.unindexed(self.field("visible_until_")) > moment
         elif self.endpoint.collections and shape.closed:
@@ -69,12 +69,12 @@ class _Objects:
             yield collection.is_null() | ~engine.among(collection, closed)
 
     def reach(self, shape: Shape, engine: Engine) -> Clause:
-        """The path that tells below which pages one is; something else may narrow more."""
+        """The path that shows which pages are above; without its index if others narrow more."""
         path = self.field(self._tables.reach)
         return engine.unindexed(path) if shape.walk or shape.is_narrow else path
 
     def below(self, start: Clause, stop: Clause, shape: Shape, engine: Engine) -> Clause:
-        """Whether a page is below another one.
+        """The condition that a page is below another one.
 
         :param start: the path of the other.
         :param stop: its end.
@@ -88,13 +88,13 @@ class _Objects:
         return engine.among(access, opened)
 
     def within(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        """Whether a page is in the scope."""
+        """The conditions that a page is in the scope."""
         if shape.scope is None:
             return
         reach, paths = self.reach(shape, engine), shape.scope
         are_ours = self._tables.reach == "path_"
         if len(paths) > 1 and are_ours:
-            # One range is walked in the default order; several would have to be sorted.
+            # One range can be walked in default order. Several would have to be sorted.
             yield _between(reach, min(paths), max(map(end, paths)))
             reach = engine.unindexed(reach)
         conditions = [_between(reach, path, end(path)) for path in paths]
@@ -105,17 +105,17 @@ class _Objects:
 
 
 def _between(column: Clause, start: str, stop: str) -> Clause:
-    """Whether a place in the tree is one of those from one up to another, which is left out."""
+    """The condition that a path is in a half-open range."""
     return (column >= literal(start)) & (column < literal(stop))
 
 
 def _same(one: OwnTable, other: OwnTable) -> Clause:
-    """Whether rows of two tables are of the same object."""
+    """The condition that rows of two tables belong to the same object."""
     return one.fields["id"] == other.fields["id"]
 
 
 def _nth_token(number: int) -> Callable[[Any], str]:
-    """One of the words that are to be found."""
+    """The function that returns the token of one of the words of the search."""
     return lambda values: token(values.query.search.words[number])
 
 
@@ -123,8 +123,8 @@ class Select:
     """The tables and conditions of one shape of query.
 
     :param tables: all tables.
-    :param part: those of them that are asked.
-    :param shape: the shape, with the types that are to be told apart there.
+    :param part: the part of them that is queried.
+    :param shape: the shape, with the types to be distinguished in this part.
     """
 
     def __init__(self, tables: Tables, part: EndpointTables, shape: Shape) -> None:
@@ -137,16 +137,16 @@ class Select:
         self.part = part
         self.tables = [part.base, *self._own_tables()]
         self.identity: StoredField = part.base.fields["id"]
-        #: What a statement has to begin with, by name.
+        #: The common table expressions that a statement needs, by name.
         self.named_queries: dict[str, peewee.CTE] = {}
 
     def _own_tables(self) -> list[OwnTable]:
-        """The tables besides the base that all objects of the types have a row in."""
+        """The tables other than the base in which all objects of the types have a row."""
         first, *others = [self.part.lineage(label) for label in self._shape.types or ("",)]
         return [table for table in first if all(table in other for other in others)]
 
     def slot(self, get: Callable[[Any], Any]) -> SQL:
-        """A parameter that is different each time."""
+        """A parameter that is filled for each query."""
         return slot(self._engine, get)
 
     def _field(self, column: str) -> StoredField:
@@ -158,7 +158,7 @@ class Select:
         return table.columns.get(column)
 
     def query(self, *columns: Clause) -> Any:
-        """A query for something of all objects that match."""
+        """A query for columns of all objects that match."""
         source: Any = self._joined(self._first(), self._engine.ordered_join)
         if self._shape.searched:
             on = self.part.key == self._shifted(self._engine.words_id(self._words))
@@ -168,11 +168,11 @@ class Select:
         return query.where(all_of(conditions)) if conditions else query
 
     def _shifted(self, identity: Clause) -> Clause:
-        """The number of an object in the column that it is found by."""
+        """The value of the key column for an object's id."""
         return identity - self.part.shift if self.part.shift else identity
 
     def wanted(self) -> Clause:
-        """Whether an object is one of those that are asked for by their ids."""
+        """The condition that an object is one of those requested by id."""
         engine, shift = self._engine, self.part.shift
         if self._shape.one:
             return self.part.key == self.slot(lambda values: values.ids[0] - shift)
@@ -180,21 +180,21 @@ class Select:
         return engine.among(self.part.key, ids)
 
     def named_by(self, ids: Any, *columns: Clause) -> Any:
-        """A query for something of the objects that another query gives, in the same order."""
+        """A query for columns of the objects that another query returns, in the same order."""
         wanted = ids.alias("wanted")
         source = peewee.Join(self._joined(), wanted, on=wanted.c.id == self.identity)
         return peewee.Select([source], columns).order_by(*self.order())
 
     def _first(self) -> OwnTable:
-        """The table to begin with: where all is walked through in some order, the one that has
-        the index for it."""
+        """The first table of the join: if an index is walked in order, the table with that
+        index."""
         return self._ordered() if self._shape.walk else self.part.base
 
     def _joined(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
-        """The tables whose columns are needed.
+        """Joins the tables whose columns are needed.
 
-        :param first: the one to begin with; None: the base.
-        :param join: how the base joins another one that comes first.
+        :param first: the first table; None: the base.
+        :param join: how the base joins another table that comes first.
         """
         base = self.part.base
         source: Any = base.model
@@ -206,7 +206,7 @@ class Select:
         return source
 
     def _needed(self) -> Iterator[OwnTable]:
-        """The tables besides the base whose columns are needed."""
+        """The tables other than the base whose columns are needed."""
         needed = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
         needed.update(self._shape.columns)
         return (t for t in self.tables[1:] if needed & (t.fields.keys() - {"id"}))
@@ -214,7 +214,7 @@ class Select:
     def _conditions(self) -> Iterator[Clause]:
         shape = self._shape
         yield from self._objects.seen(shape, self._engine)
-        # What is below a page that is in the scope is in it as well.
+        # Pages below a page in the scope are in the scope as well.
         if not _BELOW & set(shape.relations):
             yield from self._objects.within(shape, self._engine)
         if shape.types is not None:
@@ -235,18 +235,18 @@ class Select:
         return self.slot(lambda v: engine.query(tokens(v.query.search.words), v.query.search.every))
 
     def _tokens(self) -> Iterator[SQL]:
-        """The tokens of the words that are to be found."""
+        """The tokens of the words of the search."""
         for number in range(self._shape.searched):
             yield self.slot(_nth_token(number))
 
     # The tree.
 
     def _page(self, number: int) -> SQL:
-        """The id of a page that is named."""
+        """The id of a page that the query names."""
         return self.slot(lambda values: values.query.tree[number].page)
 
     def named(self) -> Iterator[Clause]:
-        """The path of each page that is named; none where it may not be seen in the scope."""
+        """The path of each page that the query names; NULL if it may not be seen in the scope."""
         shape, engine = self._shape, self._engine
         for number in range(len(shape.relations)):
             yield self._of_page(
@@ -263,7 +263,7 @@ class Select:
     ) -> Clause:
         """A column of the page with an id.
 
-        :param conditions: what it has to meet besides.
+        :param conditions: further conditions on the page.
         """
         found = []
         for part, _ in self._here.parts(None):
@@ -286,7 +286,7 @@ class Select:
         return self._objects.below(start, stop, self._shape, self._engine)
 
     def _branch(self, number: int) -> tuple[Clause, Clause]:
-        """The path of a page that is named, and its end."""
+        """The path of a page that the query names, and the end of its branch."""
         if self._shape.counted:
             path = self.slot(lambda values: values.named[number])
             return path, self.slot(lambda values: end(values.named[number]))
@@ -294,7 +294,7 @@ class Select:
         return found, peewee.StringExpression(found, peewee.OP.CONCAT, AFTER)
 
     def _ancestors(self, number: int) -> Any:
-        """The ids of the pages above one that is named."""
+        """The ids of the pages above one that the query names."""
         name = f"above{number}"
         parent = self._of_page("parent", self._page(number))
         found = peewee.Select(columns=[parent]).cte(name, recursive=True, columns=["id"])
@@ -322,11 +322,11 @@ class Select:
         yield from self._target_seen(column)
 
     def _address(self, number: int, make: Callable[[str], Any]) -> SQL:
-        """What is made of an address that is asked for."""
+        """A parameter made from the requested address."""
         return self.slot(lambda values: make(values.query.filters[number].value))
 
     def _wanted(self, number: int, field: StoredField, place: int | None = None) -> SQL:
-        """A value that is asked for, as it stands in a column."""
+        """A requested value, as stored in a column."""
 
         def get(values: Any) -> Any:
             wanted = values.query.filters[number].value
@@ -335,17 +335,18 @@ class Select:
         return self.slot(get)
 
     def _one_of(self, number: int, field: StoredField, places: Sequence[int]) -> Clause:
-        """Whether a column has one of the values that are asked for.
+        """The condition that a column has one of the requested values.
 
-        :param places: which of them.
+        :param places: the indexes of these values.
         """
         values = [self._wanted(number, field, place) for place in places]
         return self._engine.one_of(field, values)
 
     def _tagged(self, number: int, column: str, arity: int) -> Iterator[Clause]:
-        """Whether an object has every tag that is asked for.
+        """The conditions that an object has every requested tag.
 
-        The database begins with the rarest of the first ones, and takes the others together.
+        The first tags get a subquery each, so that the database can start with the rarest. The
+        others share one.
         """
         table = next(table for table in self.tables if table.has(column)).many[column]
         identity, tag = table.fields["id"], table.fields["tag"]
@@ -360,7 +361,7 @@ class Select:
             yield self.identity.in_(found)
 
     def _target_seen(self, column: str) -> Iterator[Clause]:
-        """For a relation, whether the viewer may see what it points to."""
+        """For a relation, the condition that the viewer may see its target."""
         declared = self._column(column)
         if declared is None or declared.target is None:
             return
@@ -368,7 +369,7 @@ class Select:
         yield any_of([self._points_into(part, self._field(column)) for part, _ in parts])
 
     def _points_into(self, part: EndpointTables, field: StoredField) -> Clause:
-        """Whether a relation points to something in a part of the tables that is seen."""
+        """The condition that a relation points to a visible object in a part of the tables."""
         objects = _Objects(part, aliased=True)
         conditions = [objects.is_(field), *objects.seen(self._shape, self._engine)]
         return fn.EXISTS(objects.model.select(SQL("1")).where(all_of(conditions)))
@@ -376,14 +377,14 @@ class Select:
     # Order.
 
     def order(self) -> list[Clause]:
-        """What to order by."""
+        """The keys to order by."""
         shape, engine = self._shape, self._engine
         default = self._objects.field("path_") if self._here.endpoint.tree else self.identity
         if shape.random:
             return [engine.random()]
         if shape.order:
             keys = [key for order in shape.order for key in self._sort_keys(order)]
-            # An index on a column has the id of the column's own table.
+            # An index on a column includes the id of the same table.
             return [*keys, *engine.sort_keys(self._ordered().fields["id"], shape.backward)]
         if shape.searched:
             return [engine.rank(self._words, [*self._tokens()], shape.every), default]
@@ -394,7 +395,7 @@ class Select:
         return next(table for table in self.tables if table.has(self._shape.order[0].column))
 
     def order_here(self) -> list[Clause]:
-        """What to order by in this part alone, which may be had by less."""
+        """The keys to order by within this part alone, which may be simpler."""
         shape = self._shape
         if shape.random or shape.order or shape.searched:
             return self.order()

@@ -1,7 +1,7 @@
-"""Queries to SQL, whose text is kept for each shape of query.
+"""Turns queries into SQL statements, which are cached by the shape of the query.
 
-A statement is built by peewee once for all queries that differ in their values only; what is
-different stands in it as slots, which are filled for each query.
+peewee builds a statement once for all queries that differ only in their values. These are slots in
+the statement, which are filled for each query.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["Statement", "Statements"]
 
-#: How many statements of each sort are kept.
+#: How many statements of each sort are cached.
 KEPT = 512
 #: More rows than there can be.
 ALL = 2**62
 
 
 class Statement:
-    """SQL with what fills its parameters.
+    """SQL with its parameters.
 
     :param text: the SQL.
-    :param parameters: values, and slots for those that are different each time.
+    :param parameters: values, and slots for those that are filled for each query.
     """
 
     __slots__ = ("_given", "_slots", "text")
@@ -51,7 +51,7 @@ class Statement:
 
 
 class Statements:
-    """The statements of a backend, made when they are first needed.
+    """The statements of a backend, built on first use.
 
     :param tables: its tables.
     """
@@ -66,11 +66,11 @@ class Statements:
 
     @cached_property
     def version(self) -> Statement:
-        """The version that the content has now."""
+        """The current version of the content."""
         return self._statement(peewee.Select(columns=[self.tables.version()]))
 
     def _count(self, shape: Shape) -> Statement:
-        """The stamp, the path of each page that is named (none where it may not be seen), and
+        """The stamp, the path of each page that the query names (NULL if it may not be seen), and
         how many objects match."""
         first, *others = self._selects(shape)
         total = first.query(fn.COUNT(SQL("*")))
@@ -81,7 +81,7 @@ class Statements:
         return self._statement(query, first, *others)
 
     def _selects(self, shape: Shape) -> list[Select]:
-        """A query for each part of the tables that something is asked from."""
+        """A select for each part of the tables that the query concerns."""
         parts = self.tables.endpoints[shape.endpoint].parts(shape.types)
         return [Select(self.tables, part, shape._replace(types=types)) for part, types in parts]
 
@@ -94,7 +94,7 @@ class Statements:
         (select,) = selects
         columns = [select.identity, *projection.nodes, self.tables.version()]
         if shape.deep:
-            # The rows before are skipped in an index, and only those wanted are looked up.
+            # Skips rows in an index and looks up only the wanted ones.
             (narrow,) = self._selects(shape._replace(columns=()))
             found = narrow.query(narrow.identity).order_by(*narrow.order())
             wanted = _window(found, narrow, shape)
@@ -103,9 +103,9 @@ class Statements:
         return self._statement(query, select), projection
 
     def _merged(self, selects: Sequence[Select], shape: Shape) -> Any:
-        """The rows of one page of a list that stand in several parts of the tables.
+        """The rows of one page of a list whose objects are in several parts of the tables.
 
-        Each part gives its first ones in order, as many as may be wanted.
+        Each part contributes its first rows in order, as many as may be needed.
         """
         keys = [_ordering(key) for key in selects[0].order()]
         parts = (_first_rows(select, shape) for select in selects)
@@ -120,7 +120,7 @@ class Statements:
         return _window(query.order_by(*order), selects[0], shape)
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
-        """The rows of objects that are named: the id, the columns, the stamp."""
+        """The rows of objects requested by id: the id, the columns, the stamp."""
         selects = self._selects(shape)
         queries = []
         for select in selects:
@@ -131,8 +131,7 @@ class Statements:
         return self._statement(reduce(add, queries), *selects), projection
 
     def _many(self, table: OwnTable, one: bool) -> tuple[Statement, Projection]:
-        """The tags or child objects of the objects that are named: the owner, the columns, the
-        stamp.
+        """The tags or child objects of objects requested by id: the owner, the columns, the stamp.
 
         :param one: as :attr:`Shape.one`.
         """
@@ -140,7 +139,7 @@ class Statements:
             owner, columns, order = table.fields["id"], ["tag"], [table.fields["tag"]]
         else:
             owner, columns = table.fields["owner_"], [*table.columns]
-            # Where the site itself says how to sort them, several may have one place.
+            # In a site's own table several rows may have the same place.
             order = [table.fields["sort_"], table.fields["id"]]
         projection = project([table], columns)
         query = (
@@ -151,7 +150,7 @@ class Statements:
         return self._statement(query), projection
 
     def _detail(self, shape: Shape) -> tuple[Statement, Detail]:
-        """One object that is named, with the columns of its type, whatever type it is."""
+        """One object requested by id, with the columns of its type, whatever that is."""
         detail = Detail(self.tables.endpoints[shape.endpoint])
         selects = self._selects(shape)
         queries = []
@@ -185,7 +184,7 @@ class Statements:
 
 
 def _first_rows(select: Select, shape: Shape) -> Any:
-    """The first rows in order of one part of the tables, with what they are ordered by."""
+    """The first rows of one part of the tables in order, with the keys of the order."""
     nodes = [select.identity, *project(select.tables, shape.columns).nodes]
     keys = [_ordering(key).node for key in select.order()]
     query = select.query(
@@ -196,18 +195,18 @@ def _first_rows(select: Select, shape: Shape) -> Any:
 
 
 def _ordering(key: Clause) -> peewee.Ordering:
-    """What is ordered by, with its direction."""
+    """A key of the order, with its direction."""
     return key if isinstance(key, peewee.Ordering) else key.asc()
 
 
 def _reach(values: Values) -> int:
-    """How many rows there are up to the last that is wanted, at most."""
+    """The maximum number of rows up to the last wanted one."""
     query = values.query
     return min(_limit(values) + (query.offset if query else 0), ALL)
 
 
 def _window(query: Any, select: Select, shape: Shape) -> Any:
-    """A query for the part of its rows that is wanted."""
+    """A query for the wanted part of its rows."""
     query = query.limit(select.slot(_limit) if shape.limit is None else literal(shape.limit))
     return query.offset(select.slot(lambda v: v.query.offset)) if shape.offset else query
 

@@ -1,8 +1,8 @@
-"""The tables that the declared types are kept in, as peewee models.
+"""The tables that store the declared types, as peewee models.
 
-Each endpoint has a table with the columns that all its types share, and each type that adds
-columns has a table of its own with just those; an object has a row in the table of its type
-and of every type that it derives from. Tags and child objects have tables of their own.
+Each endpoint has a table with the columns that all its types share. Each type that adds columns
+has a table with just these; an object has a row in the table of its type and of every type that
+this derives from. Tags and child objects have their own tables.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = [
     "indexes_of",
 ]
 
-#: What keys of the state begin with that say which ids are not to be given again.
+#: The prefix of keys in the state table for ids that must not be used again.
 GONE = "gone "
-#: How many indexes a table has at most, as some databases take no more. What is asked by further
-#: columns is found by looking at all rows.
+#: How many indexes a table has at most, as some databases allow no more. Queries by further
+#: columns scan all rows.
 MOST_INDEXES = 60
 
 Model = type[peewee.Model]
@@ -51,9 +51,9 @@ class OwnTable:
     :param model: its model.
     :param columns: the stored fields that it has a column for.
     :param fields: the columns, by stored field; derived ones by name, with an underscore.
-    :param many: for each field of tags the table with ``id`` and ``tag``, for each of child
-        objects their table, where ``owner_`` is the object; in one of tags no column is declared.
-    :param child: the type of the child objects, if it is a table of some.
+    :param many: for each field of tags a table with ``id`` and ``tag``, which has no declared
+        columns; for each field of child objects their table, where ``owner_`` is the object.
+    :param child: the type of the child objects, if it is a table of these.
     """
 
     model: Model
@@ -63,7 +63,7 @@ class OwnTable:
     child: ObjectType | None = None
 
     def has(self, column: str) -> bool:
-        """Whether a stored field is kept in it, or in one of the tables that belong to it."""
+        """Whether it, or one of the tables that belong to it, stores a field."""
         return column in self.fields or column in self.many
 
     @property
@@ -79,8 +79,8 @@ class EndpointTables:
 
     :param endpoint: the endpoint.
     :param make: makes models.
-    :ivar shift: what an object's id has more than the number it has in the column :attr:`key`.
-    :ivar reach: the column with the path that tells below which pages a page is.
+    :ivar shift: the difference between an object's id and its value in the column :attr:`key`.
+    :ivar reach: the column with the path that shows which pages are above a page.
     """
 
     shift = 0
@@ -96,13 +96,13 @@ class EndpointTables:
             for label, declared in endpoint.types.items()
             if (added := _added(endpoint, declared))
         }
-        #: The tables among these that are ours, and for each type whose objects stand elsewhere
-        #: what stands in their stead.
+        #: Our own tables among these, and for each type whose objects are stored elsewhere the
+        #: tables used instead.
         self.ours = self
         self.further: dict[str, Sequence[EndpointTables]] = {}
 
     def lineage(self, label: str) -> list[OwnTable]:
-        """The tables besides the base that an object of a type has a row in."""
+        """The tables other than the base in which an object of a type has a row."""
         declared = self.endpoint.types.get(label)
         if declared is None:
             return []
@@ -119,19 +119,19 @@ class EndpointTables:
 
     @property
     def key(self) -> StoredField:
-        """The column that objects are found by."""
+        """The column by which objects are looked up."""
         return self.base.fields["id"]
 
     @property
     def default_order(self) -> StoredField:
-        """What puts the objects in the default order."""
+        """The column of the default order."""
         return self.base.fields["path_" if self.endpoint.tree else "id"]
 
     def parts(
         self, types: frozenset[str] | None
     ) -> Iterator[tuple[EndpointTables, frozenset[str] | None]]:
-        """The tables that the objects of some types stand in, each with the types that are to be
-        told apart in it; None: all that stand there are asked for."""
+        """The tables with the objects of some types, each with the types to be distinguished in
+        it; None if all its objects are requested."""
         here = None if types is None else types - self.further.keys()
         if here or not types:
             yield self.ours, here
@@ -140,18 +140,18 @@ class EndpointTables:
                 yield from ((part, None) for part in parts)
 
     def at(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
-        """Whether a page is at an address.
+        """The condition that a page is at an address.
 
-        :param address: the place of what is made of the address.
+        :param address: makes the parameter for a function of the address.
         """
         fields = self.base.fields
         return (fields["url_hash_"] == address(md5)) & (fields["url_path"] == address(str))
 
     def array(self, label: str, engine: Engine, wanted: SQL) -> Clause:
-        """What stands in the table of a type, as a JSON array; for other objects NULL.
+        """The columns in the table of a type, as a JSON array; NULL for objects of other types.
 
         :param label: the type.
-        :param wanted: the place of an object's id.
+        :param wanted: the parameter for an object's id.
         """
         table = self._own[label]
         columns = [field for name, field in table.fields.items() if name != "id"]
@@ -166,12 +166,12 @@ class EndpointTables:
         yield from self.own.values()
 
 
-#: What helps where two things would have one name.
+#: The remedy if two things would have the same name.
 _RENAME = "Rename one of them, or give its type another app_label."
 
 
 def _asked(endpoint: Endpoint) -> frozenset[str]:
-    """The columns that lists of an endpoint are filtered or ordered by."""
+    """The columns that lists of an endpoint can be filtered or ordered by."""
     asked = {"translation_key"} if endpoint.tree else set()
     for declared in (endpoint.base, *endpoint.types.values()):
         asked |= {column.name for column in declared.filterable.values()}
@@ -193,8 +193,8 @@ class Tables:
 
     :param registry: the declared types.
     :param engine: the database.
-    :param make: makes the models, if not in the usual way.
-    :raises DeclarationError: if two things would be kept in one table.
+    :param make: makes the models; None: in the usual way.
+    :raises DeclarationError: if two things would be stored in the same table.
     """
 
     def __init__(self, registry: Registry, engine: Engine, make: Maker | None = None) -> None:
@@ -231,9 +231,9 @@ class Tables:
         self._refuse_shared()
 
     def _refuse_shared(self) -> None:
-        """Refuses declarations that would have two things kept in one table.
+        """Refuses declarations that would store two things in the same table.
 
-        Some databases do not tell the case of letters, nor tables from indexes.
+        In some databases names are case-insensitive, and tables and indexes share a namespace.
         """
         known = Counter(name.lower() for name in self.names)
         for name, number in known.items():
@@ -251,7 +251,7 @@ class Tables:
 
     @property
     def foreign(self) -> Mapping[str, str]:
-        """The types whose objects are rows of tables that are not ours, with those tables."""
+        """The types whose objects are rows of the site's own tables, with those tables."""
         return {}
 
     @property
@@ -261,7 +261,7 @@ class Tables:
 
     @property
     def versioned(self) -> bool:
-        """Whether it can be seen from the version that the content is another one."""
+        """Whether every change of the content changes the version."""
         return True
 
     def version(self) -> Clause:
@@ -272,33 +272,33 @@ class Tables:
         )
 
     def read_state(self, key: str, database: peewee.Database) -> str | None:
-        """An entry of the state; None if it is not there."""
+        """An entry of the state; None if there is none."""
         fields = self.state.fields
         query = self.state.model.select(fields["value"]).where(fields["key"] == key)
         return next((value for (value,) in query.tuples().execute(database)), None)
 
     def read_version(self, database: peewee.Database) -> str:
-        """The version that the content has now."""
+        """The current version of the content."""
         ((version,),) = self.all(peewee.Select(columns=[self.version()]), database)
         return str(version)
 
     def missing(self, database: peewee.Database) -> str:
-        """What is not there of tables that are not ours, in a sentence; "" if all is."""
+        """What is missing of the site's own tables, in a sentence; "" if nothing is."""
         return ""
 
     def place(self, section: str, identity: int, label: str) -> Place:
-        """What an object is known by.
+        """The place of an object, for messages.
 
         :param label: its type.
         """
         return Place(section, -1, f"{section} {identity}")
 
     def complete(self, query: Any) -> Any:
-        """A query with all that it refers to besides tables."""
+        """A query with everything that it refers to besides tables."""
         return query
 
     def all(self, query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
-        """What a query gives, as tuples of stored values."""
+        """The result of a query, as tuples of stored values."""
         complete = self.complete(query).tuples()
         return self.engine.all(database, lambda: list(complete.clone().execute(database)))
 
@@ -321,7 +321,7 @@ class Tables:
 
     @property
     def models(self) -> Iterator[Model]:
-        """All models; the tables of words are made by the engine."""
+        """All models. The tables of words have none, because the engine creates them."""
         for table in (self.state, self.locales, self.sites, self.collections):
             yield table.model
         for endpoint in self.endpoints.values():
@@ -352,7 +352,7 @@ class Maker:
         return StoredField(kinds.Text(), self._engine.sql_types["key"], **options)
 
     def path(self, **options: Any) -> StoredField:
-        """ASCII text with an index on all of it."""
+        """ASCII text that can be indexed in full."""
         return StoredField(kinds.Text(), self._engine.sql_types["path"], **options)
 
     def address(self) -> StoredField:
@@ -396,13 +396,15 @@ class Maker:
         return table
 
     def _index_tree(self, table: OwnTable) -> None:
-        """What the tree and the default order are asked by, each with what shows who sees it, and
-        with the id, so that rows far back in a list are skipped without a look at the table."""
+        """Adds the indexes for the tree and the default order, with the columns of visibility.
+
+        They also have the id, so that distant rows of a list are skipped in the index alone.
+        """
         path, *seen = (table.fields[f"{c}_"] for c in ("path", *_SEEN))
         identity = table.fields["id"]
         self._index(table, [path, *seen, identity])
         self._index(table, [table.fields["url_hash_"]], unique=True)
-        # So the children that are in menus are found without a look at the others.
+        # Finds children in menus without looking up the others.
         shown = {"parent": [table.fields["show_in_menus"]]}
         for name in ("type", "parent", "locale", "show_in_menus"):
             keys = [self._engine.indexed(table.fields[name]), path, *seen, *shown.get(name, ())]
@@ -417,10 +419,10 @@ class Maker:
         asked: Set[str],
         derived: Mapping[str, StoredField] | None = None,
     ) -> OwnTable:
-        """A table with the columns that are given, and tables for their tags and children.
+        """A table with the given columns, and tables for their tags and children.
 
         :param asked: the columns that get an index.
-        :param derived: columns that no record has.
+        :param derived: columns that are not in records.
         """
         derived = derived or {}
         for clash in derived.keys() & columns.keys():
@@ -462,7 +464,7 @@ class Maker:
         return table
 
     def _index_column(self, table: OwnTable, column: Column) -> None:
-        """An index to filter and to order by a column; there is none on whole articles."""
+        """Adds an index to filter and order by a column, unless it holds rich text."""
         if not isinstance(column.field, RichText):
             for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
                 name = column.name + ("_descending" if number else "")
@@ -479,12 +481,12 @@ class Maker:
 
 
 def indexes_of(table: str, column: str) -> set[str]:
-    """What the indexes may be called that a column of a table has."""
+    """The possible names of indexes on a column of a table."""
     return {index_name(table, f"{column}{about}") for about in ("", "_descending", "_path")}
 
 
 def _refuse_columns(table: str, names: Iterable[str]) -> None:
-    """Refuses names that some databases do not take for columns, or not tell apart."""
+    """Refuses column names that some databases do not accept or distinguish."""
     known: dict[str, str] = {}
     for name in names:
         first = known.setdefault(name.lower(), name)
@@ -503,19 +505,19 @@ def _refuse_columns(table: str, names: Iterable[str]) -> None:
 
 
 def _beside(table: OwnTable, column: Column) -> list[StoredField]:
-    """What an index on a column has besides, so that the newest pages of a branch are found
-    without a look at those of others."""
+    """Additional columns of an index on a column, for finding the newest pages of a branch without
+    looking up those of others."""
     if "path_" not in table.fields or not isinstance(column.kind, kinds.DateTime):
         return []
     return [table.fields[f"{name}_"] for name in ("path", *_SEEN)]
 
 
-#: What every table of PostgreSQL has.
+#: The columns that every table of PostgreSQL has.
 _SYSTEM_COLUMNS = frozenset("tableoid xmin cmin xmax cmax ctid".split())
-#: The derived columns that say who sees a page, and when.
+#: The derived columns that determine who sees a page, and when.
 _SEEN = ("access", "visible_from", "visible_until")
 
 
 def _attribute(column: str) -> str:
-    """The attribute of a model for a column; those of peewee's own stay what they are."""
+    """The attribute of a model for a column, which must not replace one of peewee's own."""
     return f"{column}_" if hasattr(peewee.Model, column) else column

@@ -1,4 +1,4 @@
-"""Changes of the content by the site's own code, object by object."""
+"""Lets the site's code change content, object by object."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from flask_contentapi_peewee.tables import Tables
 __all__ = ["Writer"]
 
 
-#: The fields that say who sees an object.
+#: The fields that determine who sees an object.
 _SHOWING = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _whole(method: Method) -> Method:
-    """A change that is made as a whole or, where it cannot be, not at all."""
+    """Makes a method atomic: on an error it changes nothing."""
 
     @wraps(method)
     def change(self: Writer, *args: Any, **options: Any) -> Any:
@@ -42,7 +42,7 @@ def _whole(method: Method) -> Method:
         try:
             with self.database.atomic():
                 made = method(self, *args, **options)
-            # MariaDB loses words of others where some are taken back that were written within.
+            # MariaDB loses words of other objects if some are rolled back to a savepoint.
             self._objects.write_words()
             return made
         finally:
@@ -53,14 +53,14 @@ def _whole(method: Method) -> Method:
 
 
 class Writer:
-    """Changes the content within one transaction, which makes one new version of it.
+    """Changes the content within one transaction, which creates one new version of it.
 
-    Records are as in the rest of the package; what follows from them (the tree, when a page is
-    visible, the words it is found by) follows by itself.
+    Records are as in the rest of the package. What follows from them (the tree, the times when a
+    page is visible, the words for searching) is updated automatically.
 
     :param tables: the tables.
     :param registry: the declared types.
-    :param reader: reads what is there, what the transaction has changed included.
+    :param reader: reads the content, including the changes of the transaction.
     """
 
     def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
@@ -68,9 +68,9 @@ class Writer:
         self._registry = registry
         self._reader = reader
         self.database = tables.engine.database
-        #: Whether the transaction is at its end.
+        #: Whether the transaction is over.
         self.is_over = False
-        #: Whether a change is being made, which can be made of others.
+        #: Whether a change is being made, which may consist of others.
         self.is_changing = False
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
@@ -80,7 +80,7 @@ class Writer:
     # Objects.
 
     def record(self, endpoint: str, id: int) -> dict[str, Any]:
-        """An object as its record, hidden ones too.
+        """The record of an object, which may be hidden.
 
         :raises ContentError: if there is no such object.
         """
@@ -91,11 +91,11 @@ class Writer:
         """Adds an object.
 
         :param endpoint: where it is served.
-        :param record: its record; ``id`` may be left out, as may the ids of child objects, and a
-            page's ``slug``, which is then made of its title.
-        :param before: for a page, the sibling that it goes in front of; None: the last one.
+        :param record: its record. ``id`` and the ids of child objects may be left out, and so may
+            a page's ``slug``, which is then made from its title.
+        :param before: for a page, the sibling to insert it before; None: at the end.
         :returns: its id.
-        :raises ContentError: if it does not fit; nothing is changed then.
+        :raises ContentError: if it does not fit; then nothing is changed.
         """
         tables = self._objects.endpoint(endpoint)
         given = dict(record)
@@ -122,7 +122,7 @@ class Writer:
 
         :param endpoint: where it is served.
         :param id: its id.
-        :param changes: new values as records have them; fields that are not named stay.
+        :param changes: new values, as in records; other fields stay unchanged.
         :raises ContentError: if there is no such object, or a value does not fit.
         """
         place = _place(endpoint, id)
@@ -137,14 +137,14 @@ class Writer:
         self._note(endpoint, id, changes.keys())
 
     def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
-        """A record, checked; where there are no languages at all, a page brings the first."""
+        """Checks a record. If there are no languages, a page's language becomes the first."""
         locale = record.get("locale") if endpoint == "pages" else None
         if locale is not None and not self._objects.locales():
             self.put_locale(locale)
         return self._objects.read(endpoint, record)
 
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
-        """Notes which answers other values of some fields of an object change."""
+        """Notes which answers a change of some fields of an object affects."""
         note = self._changes.turned if changed & _SHOWING else self._changes.changed
         note(endpoint, identity)
         if endpoint == "pages" and changed & {"slug", "restriction"}:
@@ -152,12 +152,12 @@ class Writer:
 
     @_whole
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
-        """Takes an object away.
+        """Deletes an object.
 
         :param endpoint: where it is served.
         :param id: its id.
-        :param descendants: whether the pages below a page go with it.
-        :raises ContentError: if there is no such object, or something needs it.
+        :param descendants: whether to delete the pages below a page as well.
+        :raises ContentError: if there is no such object, or it is still needed.
         """
         doomed = [(id, self._objects.label(endpoint, id))]
         self._objects.refuse_foreign(_place(endpoint, id), doomed[0][1])
@@ -186,12 +186,12 @@ class Writer:
 
     @_whole
     def move(self, page: int, parent: int | None, *, before: int | None = None) -> None:
-        """Puts a page and all below it somewhere else.
+        """Moves a page and all pages below it.
 
         :param page: its id.
-        :param parent: the page to put it under; None makes it a root page.
-        :param before: the sibling that it goes in front of; None: the last one.
-        :raises ContentError: if that is no place for it.
+        :param parent: its new parent; None makes it a root page.
+        :param before: the sibling to insert it before; None: at the end.
+        :raises ContentError: if it cannot be there.
         """
         known = self.record("pages", page)
         row, _ = self._objects.read("pages", {**known, "parent": parent})
@@ -223,12 +223,12 @@ class Writer:
 
     @_whole
     def alias(self, page: int, parent: int | None, /, **changes: Any) -> int:
-        """Adds a page that has the same content as another one, in another place.
+        """Adds an alias: a page with the same content as another one, in another place.
 
-        :param page: the other one.
-        :param parent: the page to put it under.
-        :param changes: fields that are different.
-        :returns: its id.
+        :param page: the id of the other page.
+        :param parent: the parent of the alias.
+        :param changes: fields that differ.
+        :returns: the id of the alias.
         :raises ContentError: if a value does not fit.
         """
         copy = {**self._copy(page), "parent": parent, "alias_of": page, "translation_key": None}
@@ -236,16 +236,15 @@ class Writer:
 
     @_whole
     def translate(self, page: int, locale: str, /, **changes: Any) -> int:
-        """Adds a translation of a page, which is a draft at first.
+        """Adds a translation of a page, as a draft.
 
-        It goes under the translation of the page's parent, or where there is none under the
-        same parent.
+        Its parent is the translation of the page's parent or, if there is none, the same parent.
 
-        :param page: the page.
+        :param page: the id of the page.
         :param locale: the language.
-        :param changes: fields that are different, as ``title`` or ``parent``.
-        :returns: its id.
-        :raises ContentError: if there is one already, or a value does not fit.
+        :param changes: fields that differ, such as ``title`` or ``parent``.
+        :returns: the id of the translation.
+        :raises ContentError: if it exists already, or a value does not fit.
         """
         copy = self._copy(page)
         key = copy.get("translation_key")
@@ -260,7 +259,7 @@ class Writer:
         return self.add("pages", {**copy, **own, **changes})
 
     def _copy(self, page: int) -> dict[str, Any]:
-        """The record of a page without what only one page can have."""
+        """The record of a page, without what must be unique."""
         record = self.record("pages", page)
         declared = self._objects.declared("pages", record["type"])
         for name, column in declared.columns.items():
@@ -279,16 +278,16 @@ class Writer:
         fields, equals = self._pages.fields, self._tables.engine.equals
         query = self._pages.model.select(fields["id"])
         found = query.where(equals(fields["translation_key"], key) & (fields["locale"] == locale))
-        # There may be several; the first in the tree counts, as it does for readers.
+        # There may be several. The first in the tree counts, as for readers.
         pages = self._reader.all(found.order_by(fields["path_"]).limit(1))
         return next((page for (page,) in pages), None)
 
     @_whole
     def refresh(self, endpoint: str | None = None, *ids: int) -> None:
-        """Takes notice of what the site's own code has changed in rows of mapped models.
+        """Processes changes that the site's own code has made to rows of mapped models.
 
-        :param endpoint: where they are served; None: wherever.
-        :param ids: the objects that are others now, new or gone; none: all.
+        :param endpoint: where they are served; None: all endpoints.
+        :param ids: the ids of changed, new or deleted objects; none: all.
         :raises ContentError: if there is no such endpoint.
         """
         if endpoint is not None:
@@ -306,29 +305,29 @@ class Writer:
         self._changes.everything()
 
     def _note_rows(self, endpoint: str, ids: Sequence[int]) -> None:
-        """Notes objects that may be others now, and pages below them, whose addresses may be."""
+        """Notes that objects may have changed, and the addresses of pages below them."""
         self._changes.turned(endpoint, *ids)
         if endpoint != "pages" or not self._reader.tables.nested:
             return
         if {*ids} - self._reader.labels(endpoint, ids).keys():
-            # What was below a page that is gone cannot be seen any more.
+            # The pages below a deleted one can no longer be found.
             self._changes.everything()
         self._changes.turned(endpoint, *self._branches.all_below(ids))
 
     def tags(self) -> frozenset[str]:
-        """The tags of the answers that have changed, or may have."""
+        """The cache tags of the answers that may have changed."""
         return self._changes.tags()
 
     # Languages, sites and collections.
 
     @_whole
     def put_locale(self, code: str) -> None:
-        """Adds a language after the others, if it is not there.
+        """Adds a language after the others, if it does not exist.
 
-        The first one becomes that of all pages.
+        The first language becomes that of all pages.
 
         :param code: its code.
-        :raises ContentError: if it is none.
+        :raises ContentError: if the code is not valid.
         """
         self._changes.everything()
         locales = self._objects.locales()
@@ -342,7 +341,7 @@ class Writer:
     def put_site(self, **site: Any) -> None:
         """Adds a site, or changes the one with its host name and port.
 
-        :param site: its keys, as a record has them.
+        :param site: its keys, as in a record.
         :raises ContentError: if a value does not fit.
         """
         reader = RecordReader(self._registry)
@@ -362,11 +361,11 @@ class Writer:
 
     @_whole
     def delete_site(self, hostname: str, port: int = 80) -> int | None:
-        """Takes a site away; its pages stay.
+        """Deletes a site; its pages stay.
 
         :param hostname: its host name.
         :param port: its port.
-        :returns: its number among the sites, or None if there was none.
+        :returns: its number among the sites, or None if there was no such site.
         """
         self._changes.everything()
         table = self._tables.sites
@@ -381,7 +380,7 @@ class Writer:
     def put_collection(self, **collection: Any) -> int:
         """Adds a collection, or changes the one with its id.
 
-        :param collection: its keys, as a record has them; ``id`` may be left out.
+        :param collection: its keys, as in a record; ``id`` may be left out.
         :returns: its id.
         :raises ContentError: if a value does not fit.
         """
@@ -403,7 +402,7 @@ class Writer:
         return int(read["id"])
 
     def _check_parents(self, reader: RecordReader, read: Mapping[str, Any]) -> None:
-        """Notes a parent that is not there, and circles."""
+        """Notes a missing parent, and cycles."""
         known = self._reader.records(self._tables.collections, ["id", "parent"], "sort")
         parents = {record["id"]: record["parent"] for record in known}
         place, above = _place("collections", read["id"]), read["parent"]
@@ -416,10 +415,10 @@ class Writer:
 
     @_whole
     def delete_collection(self, id: int) -> None:
-        """Takes a collection away.
+        """Deletes a collection.
 
         :param id: its id.
-        :raises ContentError: if there is no such collection, or something lies in it.
+        :raises ContentError: if there is no such collection, or it is not empty.
         """
         self._changes.everything()
         table = self._tables.collections
