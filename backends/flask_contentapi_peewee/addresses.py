@@ -1,4 +1,4 @@
-"""What connects to the databases at the addresses that settings name."""
+"""Makes connection pools for the database addresses in settings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["mariadb", "postgresql", "sqlite"]
 #: How many connections a process opens at most, and how long a request waits for one, in s.
 MAX_CONNECTIONS = 20
 WAIT = 10
-#: How long a host may take until it lets somebody in, in s.
+#: How long connecting to a host may take, in s.
 CONNECT_TIMEOUT = 5
-#: After how long a connection to a replica is made anew, in s: hosts come back.
+#: After how long connections to replicas are replaced, in s, because hosts come back.
 RETURN = 60
 
-#: What is not percent-encoded in a user name and a password although it has to be.
+#: Characters in a user name or password that should be percent-encoded but are not.
 _UNENCODED = re.compile(r"@|%(?![0-9A-Fa-f]{2})")
 
 _FILE_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
@@ -39,8 +39,8 @@ def sqlite(address: str, root: Path) -> SQLitePool:
     """Connections to the file that an address names.
 
     :param address: as ``///site.db``.
-    :param root: the folder that relative paths start at.
-    :raises ConfigurationError: if the address cannot be used; so do the others.
+    :param root: the folder that relative paths start from.
+    :raises ConfigurationError: if the address cannot be used; the other functions do the same.
     """
     text, _, query = address.partition("?")
     name = unquote(text.removeprefix("///"))
@@ -55,7 +55,7 @@ def sqlite(address: str, root: Path) -> SQLitePool:
             known = ", ".join(_FILE_OPTIONS)
             raise ConfigurationError(f"{option} is no option; there are {known}.")
     options = _pool(query)
-    # A file that is not there must not come into being by being looked for.
+    # With mode=rw SQLite does not create a missing file.
     pool = SQLitePool(
         f"{(root / name).absolute().as_uri()}?mode=rw",
         uri=True,
@@ -67,15 +67,15 @@ def sqlite(address: str, root: Path) -> SQLitePool:
         },
         **options,
     )
-    # The pool takes the option for itself; others that keep the file locked are waited for as long.
+    # The pool consumes the option, but it is the timeout for locks of the file as well.
     pool.timeout = options["timeout"]
     return pool
 
 
 def postgresql(address: str) -> list[PostgreSQLPool]:
-    """Connections to a database of PostgreSQL: to write, and where there are several hosts to read.
+    """Connections to PostgreSQL: for writing and, with several hosts, separate ones for reading.
 
-    :param address: as ``//user:password@host/name``, where several hosts have commas in between.
+    :param address: as ``//user:password@host/name``; several hosts are separated by commas.
     """
     parts = _parts("postgresql", address)
     _driver("psycopg", "postgresql")
@@ -98,10 +98,10 @@ def _postgresql(parts: SplitResult, **options: str) -> PostgreSQLPool:
 
 
 def mariadb(address: str) -> list[MariaDBPool]:
-    """Connections to a database of MariaDB: to write, and where there are several hosts to read.
+    """Connections to MariaDB: for writing and, with several hosts, separate ones for reading.
 
-    :param address: as ``//user:password@host/name``; of several hosts with commas in between the
-        first is the one to write to.
+    :param address: as ``//user:password@host/name``; several hosts are separated by commas, and
+        the first is used for writing.
     """
     parts = _parts("mariadb", address)
     _driver("pymysql", "mariadb")
@@ -136,7 +136,7 @@ def _parts(scheme: str, address: str) -> SplitResult:
         is_whole = address.startswith("//") and (scheme != "mariadb" or named)
         if is_whole and not _is_torn(parts):
             return parts
-    # It stays unsaid, because there can be a password in it.
+    # The address is not shown, because it may contain a password.
     raise ConfigurationError(
         f"The address must be as {scheme}://user:password@host/name; a port is a number, and what "
         "is neither letter nor digit in the password is percent-encoded, as %2F for a slash."
@@ -144,9 +144,9 @@ def _parts(scheme: str, address: str) -> SplitResult:
 
 
 def _is_torn(parts: SplitResult) -> bool:
-    """Whether a password in an address ends where it should not.
+    """Whether a password with unencoded characters has been split wrongly.
 
-    :raises ValueError: if what should be a port is none.
+    :raises ValueError: if a port is not a number.
     """
     ports = [urlsplit(f"//{host}").port for host in _hosts(parts).split(",")]
     account = parts.netloc.rpartition("@")[0]
@@ -167,14 +167,14 @@ def _hosts(parts: SplitResult) -> str:
 
 
 def _host(text: str) -> dict[str, Any]:
-    """How to reach a host that is given with or without a port; IPv6 has square brackets."""
+    """The connection options for a host with or without a port; IPv6 has square brackets."""
     parts = urlsplit(f"//{text}")
     port = {"port": parts.port} if parts.port else {}
     return {"host": unquote(parts.hostname or "localhost"), **port}
 
 
 def _pool(query: str, several: bool = False) -> dict[str, Any]:
-    """The options of the pool of connections in the query of an address."""
+    """The options of the connection pool in the query string of an address."""
     given: dict[str, Any] = {"max_connections": MAX_CONNECTIONS, "timeout": WAIT}
     if several:
         given["stale_timeout"] = RETURN

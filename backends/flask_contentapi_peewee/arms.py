@@ -1,4 +1,4 @@
-"""The rows of a site's own model as rows of our tables, in SQL."""
+"""Selects the rows of a site's own model as rows of our tables, in SQL."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["ABOVE", "KEY", "Arm"]
 
-#: The columns that say where a page is in the tree.
+#: The columns with the place of a page in the tree.
 _PLACE = ("id", "path_", "url_path", "access_")
-#: The columns besides those of our tables: the model's own key, and the path of the page above.
+#: Columns in addition to those of our tables: the model's own key, and the parent's path.
 KEY, ABOVE = "key_", "above_"
-#: What child objects are ordered by that have nothing for it, so that they come first everywhere.
+#: The sort value of child objects that have none, so that they come first in every database.
 LOWEST = -(2**63)
 
 
@@ -29,7 +29,7 @@ class Arm:
     """The rows of one mapped model.
 
     :param tables: our tables.
-    :param bound: the model, with the type that its rows are of.
+    :param bound: the model, with the type of its rows.
     """
 
     def __init__(self, tables: Tables, bound: Bound) -> None:
@@ -41,7 +41,7 @@ class Arm:
         self.label = bound.declared.label
         self.shift = bound.mapped.ids_from
         self.lineage = self._tables.lineage(self.label)
-        #: Whether the rows that the first query gives are all below the same page.
+        #: Whether the rows of the first query are all children of the same page.
         self.begins_flat = bound.mapped.under is not None or bound.above is None
         #: The name of the query for the places of the rows, if they are pages.
         self.places_name = _places_name(bound.mapped)
@@ -52,10 +52,10 @@ class Arm:
         return self._bound.above is self._bound.mapped
 
     def objects(self, table: OwnTable, columns: Sequence[str]) -> list[Any]:
-        """Queries that together give all rows, with all that the type has.
+        """Queries that together return all rows, with all fields of the type.
 
-        :param table: what has a column for that.
-        :param columns: what is asked for.
+        :param table: the table with the columns of the result.
+        :param columns: the requested columns.
         """
         if self._tables.endpoint.tree:
             return [*self._pages(table, columns)]
@@ -63,10 +63,10 @@ class Arm:
         return [self._select(table, values, columns)]
 
     def rows(self, table: OwnTable, columns: Sequence[str]) -> list[Any]:
-        """Queries that give all rows as one of our tables has them.
+        """Queries that return all rows as rows of one of our tables.
 
         :param table: the table of the endpoint, of a type, or of a field of tags or child objects.
-        :param columns: what is asked for.
+        :param columns: the requested columns.
         """
         if table is self.base:
             return self.objects(table, columns)
@@ -79,8 +79,8 @@ class Arm:
         return []
 
     def places(self) -> list[Any]:
-        """Queries for the places of pages in the tree; where they are below each other, the
-        later ones ask the query that all make together."""
+        """Queries for the places of pages in the tree. If rows can be below each other, the later
+        queries refer to the union of all, which is recursive."""
         return [*self._pages(self.base, _PLACE)] if self._tables.endpoint.tree else []
 
     # Values.
@@ -91,12 +91,12 @@ class Arm:
         return query if where is None else query.where(where)
 
     def _fixed(self) -> dict[str, Clause]:
-        """What no column of the model says."""
+        """The columns that do not come from the model."""
         label = self._convert.typed("key", Value(self._bound.declared.label))
         return {"type": label, "extras_": self._convert.typed("json", SQL("NULL"))}
 
     def _values(self, table: OwnTable, columns: Iterable[str]) -> dict[str, Clause]:
-        """The values of the stored fields that a table has, the id among them."""
+        """The values of the stored fields of a table, including the id."""
         bound = self._bound
         derived = ("id", "parent") if bound.is_page else ("id",)
         values = {
@@ -143,7 +143,7 @@ class Arm:
             place = {name: getattr(above, self.base.fields[name].name) for name in _PLACE}
             on = place["id"] == under
             on = on & parent.is_null() if is_key else on
-            # What is ours of an address is quoted already, and ends with an empty slug.
+            # Our part of an address is quoted already. An empty slug marks its end.
             place["url_path"] = place["url_path"].concat("/")
             yield self._below(place, table, columns).join(above, on=on)
         if bound.above is not None:
@@ -156,8 +156,8 @@ class Arm:
         """The pages below others.
 
         :param above: the places of the others.
-        :param table: what has a column for each value.
-        :param columns: what is asked for.
+        :param table: the table with the columns of the result.
+        :param columns: the requested columns.
         """
         typed = self._convert.typed
         slug = self._values(self.base, ["slug"])["slug"]
@@ -192,8 +192,8 @@ class Arm:
     def _moment(self, column: str, none: int, unread: int) -> Clause:
         """A moment in a page's row as a number.
 
-        :param none: the number where there is none.
-        :param unread: the number where it cannot be read, so that nothing is shown unasked.
+        :param none: the number if there is none.
+        :param unread: the number if it cannot be read, so that the page is hidden.
         """
         bound = self._bound
         declared = bound.declared
@@ -222,7 +222,7 @@ class Arm:
         return query.where(self._convert.legible(given.tag)).distinct()
 
     def _owner(self, key: Any) -> Clause:
-        """The id of the object that tags or a child object belong to."""
+        """The id of the object that owns tags or a child object."""
         return self._convert.number(self._bound.shifted(key, self._bound.mapped))
 
     def _children(self, given: ChildRows, table: OwnTable, columns: Sequence[str]) -> Any:
@@ -240,9 +240,9 @@ class Arm:
 
 
 def _empty(column: Column) -> Any:
-    """The stored value where a row has none."""
+    """The stored value if a row has none."""
     if column.kind.name == "boolean":
-        # What nobody has said is not so, above all that a page is live.
+        # A missing boolean is False, so that above all no page is live by accident.
         return False
     return column.kind.empty() if column.field.required else column.default()
 
@@ -253,5 +253,5 @@ def _places_name(mapped: MappedModel) -> str:
 
 
 def _named(table: OwnTable, values: Mapping[str, Clause], columns: Sequence[str]) -> list[Clause]:
-    """Values under the names of a table's columns."""
+    """Values with the names of a table's columns as aliases."""
     return [values[name].alias(table.fields[name].column_name) for name in columns]

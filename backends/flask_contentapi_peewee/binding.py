@@ -1,4 +1,4 @@
-"""Mapped models together with the declared types that they stand for."""
+"""Binds mapped models to the declared types that they represent."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 
 __all__ = ["Bound", "bind"]
 
-#: What no column of a model says, of pages and of others.
+#: The fields that cannot be mapped to a column: of pages, and of other objects.
 _FIXED_OF_PAGES = frozenset(("id", "type", "parent", "restriction"))
 _FIXED = frozenset(("id", "type"))
 
 
 class Bound:
-    """A mapped model with the declared type that it stands for.
+    """A mapped model with the declared type that it represents.
 
     :param mapped: the mapped model.
     :param declared: the type.
@@ -47,7 +47,7 @@ class Bound:
         self._others = others
 
     def check(self) -> None:
-        """Goes through all that is mapped.
+        """Checks everything that is mapped.
 
         :raises DeclarationError: if something does not fit.
         """
@@ -74,12 +74,12 @@ class Bound:
 
     @property
     def identity(self) -> Any:
-        """The id of the object that a row is."""
+        """The id of the object that a row represents."""
         return self.shifted(self.model._meta.primary_key, self.mapped)
 
     @staticmethod
     def shifted(column: Any, mapped: MappedModel) -> Any:
-        """The id of the object of a mapped model whose row's id stands in a column."""
+        """The id of the object of a mapped model, from a column with the id of its row."""
         return column + mapped.ids_from if mapped.ids_from else column
 
     # Values.
@@ -87,12 +87,12 @@ class Bound:
     def given(
         self, declared: ObjectType, column: Column, model: Any, columns: Mapping[str, Any]
     ) -> Any:
-        """The column or expression that a field's value comes from, or the constant that it is.
+        """The column or expression that gives a field's value, or a constant.
 
-        :param declared: the type that has the field, perhaps one of child objects.
+        :param declared: the type that has the field, possibly one of child objects.
         :param column: the field.
         :param model: the model of the rows.
-        :param columns: what is named for the fields.
+        :param columns: the mapping of the fields.
         """
         where = self._where(declared, column.name)
         found = columns.get(column.name, model._meta.fields.get(column.name))
@@ -102,14 +102,14 @@ class Bound:
         if column.target is None or not isinstance(found, peewee.ForeignKeyField):
             check_kind(where, column, found)
             return found
-        # The ids of rows, as the ids of the objects that they are.
+        # Converts the ids of rows to the ids of objects.
         (target, *_) = self._mapped_as(found, column.target.served_at.name, where)
         return self.shifted(found, target)
 
     def _mapped_as(
         self, key: peewee.ForeignKeyField, endpoint: str, where: str
     ) -> list[MappedModel]:
-        """What the model that a foreign key points to is mapped as."""
+        """The mappings of the model that a foreign key points to."""
         model = key.rel_model
         found = [
             other
@@ -138,12 +138,12 @@ class Bound:
 
     @property
     def parent(self) -> Any:
-        """What is named for a page's parent: a foreign key, or the id of a page."""
+        """The mapping of a page's parent: a foreign key, or the id of a page."""
         return self.mapped.columns.get("parent", self.mapped.under)
 
     @cached_property
     def above(self) -> MappedModel | None:
-        """The mapped model that a page's parent is a row of, if it is one."""
+        """The mapped model whose rows are the parents of pages; None if our pages are."""
         if not self.is_page or not isinstance(self.parent, peewee.ForeignKeyField):
             return None
         where = self._where(self.declared, "parent")
@@ -174,7 +174,7 @@ class Bound:
     # What is wrong.
 
     def _check_columns(self, declared: ObjectType, model: Any, columns: Mapping[str, Any]) -> None:
-        """Refuses what is named for the fields of a type and does not fit."""
+        """Refuses mappings that do not fit the fields of a type."""
         fixed = _FIXED_OF_PAGES if issubclass(declared.content_class, Page) else _FIXED
         for name in columns:
             self._check_name(declared, name, fixed - {"parent"})
@@ -202,7 +202,7 @@ class Bound:
     def _check_many(
         self, declared: ObjectType, column: Column, model: Any, columns: Mapping[str, Any]
     ) -> None:
-        """Refuses tags and child objects that are not those of the model's rows."""
+        """Refuses tags and child objects that do not belong to the model's rows."""
         where = self._where(declared, column.name)
         if column.name not in columns:
             return
@@ -233,7 +233,7 @@ def _constant(column: Column, value: Any, where: str) -> Any:
 
 
 def bind(mapped: Sequence[MappedModel], registry: Registry) -> list[Bound]:
-    """All mapped models with the types that they stand for, parents first.
+    """All mapped models with the types that they represent, parents first.
 
     :raises DeclarationError: if a type is not declared, or something does not fit.
     """

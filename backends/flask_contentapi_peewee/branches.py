@@ -1,4 +1,4 @@
-"""Changes of the tree of pages: branches are moved by few statements, however large they are."""
+"""Changes the tree of pages. Moving a branch takes few statements, however large it is."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from flask_contentapi_peewee.tables import Tables
 
 __all__ = ["Branches"]
 
-#: In front of the path of what is moved, and of what makes room for it, while others are in the
-#: way of where it goes.
+#: Temporary prefixes of paths: of pages being moved, and of pages that make room for them.
 MOVED, SHIFTED = "~", "|"
-#: How much room is made where there is none between two siblings.
+#: How much room is made between two siblings if there is none.
 ROOM = 1000
-#: How many branches are asked for at a time.
+#: How many branches a query asks for.
 BRANCHES = 100
-#: How long a slug is at most that is made of a title.
+#: The maximum length of a slug made from a title.
 LONGEST_SLUG = 100
 
 
@@ -37,7 +36,7 @@ class Branches:
     """The tree of pages in their table.
 
     :param tables: the tables.
-    :param reader: reads what is there, what the transaction has changed included.
+    :param reader: reads the content, including the changes of the transaction.
     """
 
     def __init__(self, tables: Tables, reader: DatabaseReader) -> None:
@@ -46,7 +45,7 @@ class Branches:
         self._reader = reader
 
     def of(self, page: int | None) -> Branch:
-        """Where a page is; for None, where root pages are."""
+        """The place of a page in the tree; for None, the place above root pages."""
         if page is None:
             return Branch("", "/", OPEN)
         fields = self._table.fields
@@ -56,7 +55,7 @@ class Branches:
         return Branch(*found)
 
     def below(self, page: int) -> list[tuple[int, str]]:
-        """The pages below a page, the last of the tree first: id and type."""
+        """The ids and types of the pages below a page, in reverse tree order."""
         known = self._reader.tables.endpoints["pages"].base
         path = self.of(page).path
         inside = (known.fields["path_"] > path) & (known.fields["path_"] < end(path))
@@ -64,7 +63,7 @@ class Branches:
         return [*self._reader.all(query.order_by(known.fields["path_"].desc()))]
 
     def all_below(self, pages: Sequence[int]) -> Iterator[int]:
-        """The pages below some, which need not be in our tables, nor be there at all."""
+        """The pages below some pages, which need not be in our tables, or exist."""
         known = self._reader.tables.endpoints["pages"].base
         identity, path = known.fields["id"], known.fields["path_"]
         for start in range(0, len(pages), BRANCHES):
@@ -76,15 +75,15 @@ class Branches:
                 yield from (page for (page,) in below)
 
     def _inside(self, path: str) -> Any:
-        """A page and all below it."""
+        """The condition for a page and all pages below it."""
         field = self._table.fields["path_"]
         return (field >= path) & (field < end(path))
 
     def free_slug(self, parent: int | None, title: str) -> str:
-        """A slug made of a title that no page under a parent has."""
+        """A slug made from a title, which no page under a parent has."""
         slug = "-".join(words(title))[:LONGEST_SLUG].rstrip("-") or "page"
         field = self._table.fields["slug"]
-        # Those with a number behind it lie between it and it with what follows "-".
+        # The slug itself and numbered ones sort before the slug followed by ".", which follows "-".
         alike = self._under(parent) & (field >= slug) & (field < f"{slug}.")
         taken = {
             known for (known,) in self._reader.all(self._table.model.select(field).where(alike))
@@ -98,7 +97,7 @@ class Branches:
     def _slugs_of_rows(self, parent: int | None, condition: Callable[[Any], Any]) -> Iterator[str]:
         """The slugs of pages under a parent that are not in our tables.
 
-        :param condition: what they have to meet.
+        :param condition: makes the condition on the slug.
         """
         for part in chain(*self._reader.tables.endpoints["pages"].further.values()):
             slug = part.base.fields["slug"]
@@ -108,7 +107,7 @@ class Branches:
             )
 
     def _refuse_slug_of_row(self, where: Place, values: Mapping[str, Any]) -> None:
-        """Refuses a slug that a sibling has which is not in our tables."""
+        """Refuses the slug of a sibling that is not in our tables."""
         slug = values["slug"]
         if any(self._slugs_of_rows(values["parent"], lambda known: known == slug)):
             refuse(where, "slug", f"a sibling has the slug {slug!r} already")
@@ -120,12 +119,12 @@ class Branches:
     # Places.
 
     def place(self, where: Place, values: Mapping[str, Any], before: int | None) -> Branch:
-        """Where a page that is not in the tree goes.
+        """The place of a page that is new in the tree.
 
-        :param where: what it is known by.
+        :param where: its name in messages.
         :param values: its columns.
-        :param before: the sibling that it goes in front of; None: the last one.
-        :raises ContentError: if that is no place for it.
+        :param before: the sibling to insert it before; None: at the end.
+        :raises ContentError: if it cannot be there.
         """
         above = self.of(values["parent"])
         url_path = self._url_path(where, values, above)
@@ -134,7 +133,7 @@ class Branches:
         return Branch(path, url_path, values["id"] if values["restriction"] else above.access)
 
     def _url_path(self, where: Place, values: Mapping[str, Any], above: Branch) -> str:
-        """The slugs down to a page, which no sibling may have."""
+        """The slugs down to a page. Refuses those of a sibling."""
         fields = self._table.fields
         path = f"{above.url_path}{quote_slug(values['slug'])}/"
         same = (fields["url_hash_"] == md5(path)) & (fields["id"] != values["id"])
@@ -156,13 +155,13 @@ class Branches:
         if after - ahead < 2:
             self._make_room(above, after)
             after += ROOM
-        # What comes to the front is often followed by more of the kind.
+        # Inserting at the front is often repeated.
         return after - GAP if ahead == 0 and after > GAP else (ahead + after) // 2
 
     def _number_of(self, where: Place, values: Mapping[str, Any], sibling: int) -> int:
         """The number of a sibling.
 
-        :raises ContentError: if the page is none.
+        :raises ContentError: if the page is no sibling.
         """
         is_id = isinstance(sibling, int) and sibling in INT64
         found = self._siblings(values, self._table.fields["id"] == sibling) if is_id else []
@@ -177,14 +176,14 @@ class Branches:
         return next((last_number(path) for (path,) in earlier), 0)
 
     def _siblings(self, values: Mapping[str, Any], *conditions: Any) -> list[tuple[str]]:
-        """The path of the last of those siblings of a page that meet some conditions."""
+        """The path of the last sibling of a page that meets some conditions."""
         fields = self._table.fields
         others = self._under(values["parent"]) & (fields["id"] != values["id"])
         query = self._table.model.select(fields["path_"]).where(others, *conditions)
         return [*self._reader.all(query.order_by(fields["path_"].desc()).limit(1))]
 
     def _make_room(self, above: Branch, number: int) -> None:
-        """Gives the children of a page from a number on, and all below them, larger numbers."""
+        """Increases the numbers of a page's children from a number on, with all below them."""
         field, engine, start = self._table.fields["path_"], self._engine, len(above.path) + 1
         digits = engine.as_integer(fn.SUBSTR(field, start, 1))
         larger = engine.as_integer(fn.SUBSTR(field, start + 1, digits)) + ROOM
@@ -202,7 +201,7 @@ class Branches:
     # Branches.
 
     def _update(self, path: str, changes: Mapping[Any, Any], condition: Any = None) -> None:
-        """Changes a page and all below it."""
+        """Updates a page and all pages below it."""
         inside = self._inside(path) if condition is None else self._inside(path) & condition
         self._table.model.update(changes).where(inside).execute()
 
@@ -211,23 +210,23 @@ class Branches:
         self._update(old, {field: Value(new).concat(fn.SUBSTR(field, len(old) + 1))})
 
     def _readdress(self, path: str, old: str, new: str) -> None:
-        """Gives a branch another start of its address."""
+        """Replaces the start of the addresses in a branch."""
         address, digest = self._table.fields["url_path"], self._table.fields["url_hash_"]
         self._update(path, {address: Value(new).concat(fn.SUBSTR(address, len(old) + 1))})
         self._update(path, {digest: fn.MD5(address)})
 
     def _reopen(self, path: str, old: int, new: int) -> None:
-        """Puts what one restriction holds for in a branch under another one."""
+        """Replaces one restriction by another in a branch."""
         access = self._table.fields["access_"]
         self._update(path, {access: new}, access == old)
 
     def move(self, where: Place, values: Mapping[str, Any], before: int | None) -> None:
-        """Puts a page with all below it under its new parent.
+        """Moves a page, with all pages below it, under its new parent.
 
-        :param where: what it is known by.
+        :param where: its name in messages.
         :param values: its columns, with the new parent.
-        :param before: the sibling that it goes in front of; None: the last one.
-        :raises ContentError: if that is no place for it.
+        :param before: the sibling to insert it before; None: at the end.
+        :raises ContentError: if it cannot be there.
         """
         old, above = self.of(values["id"]), self.of(values["parent"])
         if above.path.startswith(old.path):
@@ -235,7 +234,7 @@ class Branches:
         url_path = self._url_path(where, values, above)
         if url_path != old.url_path:
             self._refuse_slug_of_row(where, values)
-        # Aside it is in nobody's way, nor is it shifted when siblings are.
+        # Under a temporary path it is not in the way, and not shifted with siblings.
         self._repath(old.path, MOVED + old.path)
         path = above.path + step(self._number(where, values, above, before))
         self._repath(MOVED + old.path, path)
@@ -248,11 +247,11 @@ class Branches:
         moved.where(fields["id"] == values["id"]).execute()
 
     def revise(self, where: Place, values: Mapping[str, Any]) -> Branch:
-        """Gives what is below a page what follows from its new slug and restriction.
+        """Applies a page's new slug and restriction to the pages below it.
 
-        :param where: what it is known by.
-        :param values: its columns, the new ones.
-        :returns: where the page is, with what follows for itself.
+        :param where: its name in messages.
+        :param values: its new columns.
+        :returns: the place of the page, with its new address and restriction.
         :raises ContentError: if a sibling has the slug.
         """
         old, above = self.of(values["id"]), self.of(values["parent"])

@@ -1,4 +1,4 @@
-"""What a transaction changes, and so which answers are others afterwards."""
+"""What a transaction changes, and the answers that this affects."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Changes"]
 
 
 class Changes:
-    """Gathers the objects that a transaction changes.
+    """Collects the objects that a transaction changes.
 
-    :param reader: reads what is there, what the transaction has changed included.
+    :param reader: reads the content, including the changes of the transaction.
     """
 
     def __init__(self, reader: DatabaseReader) -> None:
@@ -27,26 +27,26 @@ class Changes:
         self._everything = False
 
     def changed(self, endpoint: str, *ids: int) -> None:
-        """Notes objects that are others now, but are seen by the same visitors."""
+        """Notes objects that have changed but are visible to the same viewers."""
         self._changed |= {(endpoint, identity) for identity in ids}
 
     def turned(self, endpoint: str, *ids: int) -> None:
-        """Notes objects that are seen by others now, that are there now, or are gone."""
+        """Notes objects that are new, deleted, or visible to other viewers."""
         self._turned |= {(endpoint, identity) for identity in ids}
 
     def everything(self) -> None:
-        """Notes that all may be other now."""
+        """Notes that everything may have changed."""
         self._everything = True
 
     def tags(self) -> frozenset[str]:
-        """The tags of the answers that are others, or may be."""
+        """The cache tags of the answers that may have changed."""
         changed = self._changed | self._turned
         if self._everything or len(changed) > MOST_NAMED:
             return frozenset([EVERYTHING])
         return tags_of(changed.union(self._pointing() if self._turned else ()))
 
     def _pointing(self) -> Iterator[Object]:
-        """The objects that point to one which others see now."""
+        """The objects that point to an object noted by :meth:`turned`."""
         for name, endpoint in self._reader.tables.endpoints.items():
             for own in endpoint.all:
                 for table in (own, *own.many.values()):
@@ -54,7 +54,7 @@ class Changes:
                         yield from ((name, owner) for owner in self._owners(table, column))
 
     def _owners(self, table: OwnTable, column: Column) -> Iterator[int]:
-        """The objects that point to such a one by a column of theirs, or of their children."""
+        """The objects that point to such an object by a column of their own or of a child."""
         targets = [endpoint for _, endpoint in embedded(column)]
         if column.target is not None:
             targets.append(column.target.served_at.name)

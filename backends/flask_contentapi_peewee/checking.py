@@ -1,4 +1,4 @@
-"""What is wrong with content that stands in the tables all the same."""
+"""Checks the content in the tables for problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check"]
 
 
 def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
-    """Undeclared types, relations to nothing, and what is wrong with a site's own rows."""
+    """The problems: undeclared types, dangling relations, and those of a site's own rows."""
     tables = reader.tables
     if isinstance(tables, MappedTables):
         yield from check_rows(reader, registry, tables)
@@ -42,9 +42,9 @@ def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
 def _dangling(
     reader: DatabaseReader, table: OwnTable, tables: Tables
 ) -> Iterator[tuple[int, str, str, int]]:
-    """Relations in a table to nothing: the object, the column, the endpoint, the id.
+    """Dangling relations in a table: the object, the column, the endpoint, the missing id.
 
-    Of child objects the object that they are in.
+    For child objects, the object is their owner.
     """
     owner = table.fields.get("owner_") or table.fields["id"]
     for name, column in table.columns.items():
@@ -59,7 +59,7 @@ def _dangling(
             .where(field.is_null(False) & target.id.is_null())
             .order_by(owner)
         )
-        # What cannot be read is none.
+        # Unreadable values are None.
         found = ((owner, missing) for owner, missing in reader.all(query) if missing is not None)
         for identity, missing in found:
             yield identity, name, endpoint, missing

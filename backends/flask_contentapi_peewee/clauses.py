@@ -1,7 +1,7 @@
-"""Many conditions as one, or numbers, in trees that are as flat as can be.
+"""Joins many conditions, or numbers, in a balanced tree.
 
-In a row they would be nested one in the other, and what libraries and databases can bear of
-that is soon used up by what a client asks for, or by many sites and languages.
+Joined in sequence they would be nested deeply, and a client's query, or many sites and languages,
+would soon exceed the nesting that libraries and databases allow.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["all_of", "any_of", "sum_of"]
 
 
 def all_of(conditions: Sequence[Clause]) -> Clause:
-    """Whether all of some conditions are met; of none all are."""
+    """The condition that all conditions are met; true if there are none."""
     return _joined(and_, conditions) if conditions else SQL("1 = 1")
 
 
 def any_of(conditions: Sequence[Clause]) -> Clause:
-    """Whether one of some conditions is met; of none none is."""
+    """The condition that one of the conditions is met; false if there are none."""
     return _joined(or_, conditions) if conditions else SQL("1 = 0")
 
 
@@ -32,7 +32,7 @@ def sum_of(numbers: Sequence[Clause]) -> Clause:
 
 
 def _joined(join: Callable[[Clause, Clause], Clause], conditions: Sequence[Clause]) -> Clause:
-    """Conditions joined in pairs, and the pairs in pairs."""
+    """Conditions joined in pairs, then the pairs in pairs, and so on."""
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2

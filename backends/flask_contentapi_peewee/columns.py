@@ -1,7 +1,7 @@
-"""How stored values stand in database columns.
+"""Database columns for stored values.
 
-All kinds of value are kept so that every database compares them as Python does: texts by code
-point, dates and times as text in ISO 8601 of a fixed width, instants in UTC, decimals exactly.
+Every database compares all kinds of values as Python does: texts are compared by code point, dates
+and times are ISO 8601 texts of a fixed width, instants are in UTC, and decimals are exact.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ __all__ = [
     "stored_field",
 ]
 
-#: Parts of statements; the types of peewee's nodes do not know their operators.
+#: Parts of statements. The types of peewee's nodes do not declare their operators.
 Clause = Any
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A moment before all others, and one after them, in microseconds.
 ALWAYS, NEVER = -(2**62), 2**62
-#: What stands for the nearest restricted page where there is none; it is nobody's id.
+#: Stands for the nearest restricted page if there is none; no page has this id.
 OPEN = -1
 
 
 def microseconds(moment: datetime) -> int:
-    """A moment as a number, exact and in order."""
+    """A moment as an exact number of microseconds since 1970."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def md5(text: str) -> str:
-    """The digest that long paths are found by, as every database computes it."""
+    """The digest for looking up long paths, which every database can compute."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class StoredField(peewee.Field):
-    """A column for one kind of value; this class is for those that drivers take as they are.
+    """A column for one kind of value; this class is for values that drivers take as they are.
 
     :param kind: the kind.
     :param sql_type: the type of the column.
-    :param kwargs: as of every peewee field.
+    :param kwargs: the arguments of every peewee field.
     """
 
     is_plain = True
@@ -72,11 +72,11 @@ class StoredField(peewee.Field):
         return None if value is None else self.decode(value)
 
     def encode(self, value: Any) -> Any:
-        """A stored value as the driver takes it."""
+        """Converts a stored value for the driver."""
         return value
 
     def decode(self, value: Any) -> Any:
-        """What the driver gives as a stored value."""
+        """Converts a value from the driver to a stored value."""
         return value
 
 
@@ -138,7 +138,7 @@ class _Json(StoredField):
 
 
 class _Decimal(StoredField):
-    """A decimal where the database has exact ones."""
+    """A decimal in a database with exact decimals."""
 
     is_plain = False
 
@@ -147,9 +147,9 @@ class _Decimal(StoredField):
 
 
 class _DecimalText(StoredField):
-    """A decimal as text in number order, where the database has floating point numbers only.
+    """A decimal as text that sorts numerically, in a database without exact decimals.
 
-    Negative numbers have the complement of each digit, and an end that is after all digits.
+    Negative numbers have the complement of each digit, and end with a character after all digits.
     """
 
     is_plain = False
@@ -182,10 +182,10 @@ _FIELDS: Mapping[str, type[StoredField]] = {
 def stored_field(kind: kinds.Kind, sql_types: Mapping[str, str], **kwargs: Any) -> StoredField:
     """The column for a kind of value.
 
-    :param kind: the kind; tags and children have tables of their own instead.
-    :param sql_types: the database's type for each name of a kind; decimals as ``text`` where it
-        has no exact ones.
-    :param kwargs: as of every peewee field.
+    :param kind: the kind; tags and children have their own tables instead.
+    :param sql_types: the database's type for each name of a kind; that of ``text`` for decimals if
+        it has no exact ones.
+    :param kwargs: the arguments of every peewee field.
     """
     name = kind.name
     if name == "decimal" and sql_types[name] == sql_types["text"]:

@@ -1,4 +1,4 @@
-"""Columns of a site's own tables as our tables keep the same values, in SQL."""
+"""Converts columns of a site's own tables to the form that our tables have, in SQL."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
 class Conversion(ABC):
-    """What is different from one database to the next.
+    """The conversions of one kind of database.
 
     :cvar is_loose: whether a column can have values of any type.
-    :cvar materialized: False where the database can be told not to work out a named query as a
-        whole before it is asked.
+    :cvar materialized: False if the database can be told not to materialise a common table
+        expression.
     :param sql_types: the database's type for each name of a kind.
     """
 
@@ -34,16 +34,16 @@ class Conversion(ABC):
 
     @abstractmethod
     def typed(self, name: str, value: Clause) -> Clause:
-        """A value that is as we keep it, with the type and the collation of our column.
+        """A converted value, with the type and the collation of our column.
 
         :param name: the name of the kind, or ``key`` or ``path``.
         """
 
     def stored(self, field: StoredField, column: Clause) -> Clause:
-        """The value of a column as our column keeps it.
+        """The value of a site's column as our column stores it.
 
         :param field: our column.
-        :param column: theirs, or an expression of such.
+        :param column: the site's column, or an expression.
         """
         name = field.kind.name
         if isinstance(column, peewee.UUIDField):
@@ -52,7 +52,7 @@ class Conversion(ABC):
         return self.typed(name, column if convert is None else convert(field, column))
 
     def _uuid(self, column: Clause) -> Clause:
-        """A UUID that is kept as 32 digits."""
+        """A UUID that is stored as 32 digits."""
         parts: list[Clause] = [fn.SUBSTR(column, start, length) for start, length in _PARTS]
         return reduce(lambda start, part: start.concat("-").concat(part), parts)
 
@@ -61,40 +61,40 @@ class Conversion(ABC):
 
     @abstractmethod
     def step(self, identity: Clause) -> Clause:
-        """The step of a page's path that its id makes, after those of all pages of ours."""
+        """The step of a page's path made from its id, which follows those of all our pages."""
 
     def address(self, value: Clause) -> Clause:
-        """An address that is put together."""
+        """An address that has been concatenated."""
         return self.typed("text", value)
 
     def has(self, text: Clause, part: Clause) -> Clause:
-        """Whether a text has another one in it."""
+        """The condition that a text contains another."""
         return fn.INSTR(text, part) > 0
 
     def number(self, identity: Clause) -> Clause:
-        """The id of an object, made of a column with the id of a row."""
+        """The id of an object, from a column with the id of a row."""
         return identity
 
     def legible(self, column: Clause) -> Clause:
-        """Whether a column has text."""
+        """The condition that a column has valid text."""
         return column.is_null(False)
 
     def odd(self, name: str, column: Clause) -> Clause | None:
-        """Whether a column has something that is not of a kind, and is shown as if it had nothing.
+        """The condition that a column has a value not of a kind, which is shown as if empty.
 
         :param name: the name of the kind.
-        :returns: None where no column can, or where it is seen otherwise.
+        :returns: None if no column can have one, or if it is detected otherwise.
         """
         return None
 
     @abstractmethod
     def moment(self, column: Clause) -> Clause:
-        """A date and time as the number that :func:`microseconds` gives; NULL if it is none.
+        """A date and time as the number that :func:`microseconds` returns; NULL if not valid.
 
-        What comes before all times of Python's is :data:`ALWAYS`, what comes after them
+        Moments before the range of Python's dates are :data:`ALWAYS`, and those after it
         :data:`NEVER`.
         """
 
     def is_null(self, column: Clause) -> Clause:
-        """Whether a column has nothing."""
+        """The condition that a column is null."""
         return column.is_null()

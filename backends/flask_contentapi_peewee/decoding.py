@@ -1,4 +1,4 @@
-"""Values of a site's own columns as stored values, whatever stands there."""
+"""Decodes values of a site's own columns, which may be invalid, into stored values."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from flask_contentapi_peewee.columns import StoredField
 
 __all__ = ["decoder", "read_array"]
 
-#: What SQLite gives for a value of each kind; text for others.
+#: The Python types that SQLite returns for each kind; text for others.
 _GIVEN: dict[str, Any] = {
     **dict.fromkeys(("integer", "relation", "boolean"), int),
     "float": (int, float, str),
 }
-#: A number of JSON that may have more than 64 bits, and all texts and numbers of a JSON text.
+#: A number in JSON that may have more than 64 bits, and any text or number in JSON.
 _LONG = re.compile(r"\d{19}")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*')
 
 
 def decoder(field: StoredField, is_loose: bool) -> Callable[[Any], Any]:
-    """What makes a stored value of what the site's own column has.
+    """The function that converts a value in the site's own column to a stored value.
 
-    It gives an empty text for a text that cannot be read, False for such a boolean, and None for
-    others.
+    For a value that cannot be read it returns an empty text if the field is a text, False if it is
+    a boolean, and None otherwise.
 
     :param field: our column.
-    :param is_loose: whether theirs can have anything.
+    :param is_loose: whether the site's column can hold values of any type.
     """
     name = field.kind.name
     decode = _READERS.get(name, _same)(field)
@@ -56,7 +56,7 @@ def _same(field: StoredField) -> Callable[[Any], Any]:
 def _text(field: StoredField) -> Callable[[str], str]:
     def decode(value: str) -> str:
         if not value.isascii():
-            # What is not UTF-8 has become half surrogate pairs, which are none either.
+            # Bytes that are not UTF-8 are half surrogate pairs by now, which this refuses.
             value.encode()
         return value
 
@@ -79,7 +79,7 @@ def _json(field: StoredField) -> Callable[[str], Any]:
 
 
 def _check_integers(text: str) -> None:
-    """Goes through the integers of a JSON text, of which the parser makes floats if they are large.
+    """Checks the integers in a JSON text, because the parser turns large ones into floats.
 
     :raises ValueError: if one has more than 64 bits.
     """
@@ -97,9 +97,9 @@ _READERS: dict[str, Callable[[StoredField], Callable[[Any], Any]]] = {
 
 
 def read_array(text: str) -> list[Any]:
-    """A JSON array that the database has made, perhaps of texts that are not UTF-8.
+    """Reads a JSON array made by the database, possibly of texts that are not UTF-8.
 
-    What stands in columns is never an array itself: where there are arrays they are its parts.
+    Values of columns are never arrays, so arrays in it are its parts, to be joined.
     """
     try:
         array: list[Any] = orjson.loads(text)

@@ -1,4 +1,4 @@
-"""Whether columns of a site's own models can be what they are mapped to."""
+"""Checks whether columns of a site's own models fit the fields they are mapped to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_belongs", "check_key", "check_kind", "check_options", "check_s
 
 _INTEGERS = (peewee.IntegerField, peewee.AutoField)
 _NUMBERS = (*_INTEGERS, peewee.BooleanField)
-#: The fields of peewee whose values become each kind of value.
+#: The peewee fields that fit each kind of value.
 _FIT: Mapping[str, tuple[type[peewee.Field], ...]] = {
     "text": (peewee.CharField, peewee.TextField, peewee.UUIDField, *_INTEGERS),
     "integer": _NUMBERS,
@@ -27,12 +27,12 @@ _FIT: Mapping[str, tuple[type[peewee.Field], ...]] = {
     "time": (peewee.TimeField,),
     "datetime": (peewee.DateTimeField,),
 }
-#: What the value of a field of each kind has to be given as; a column or a constant otherwise.
+#: How a field of each kind has to be mapped; others need a column or a constant.
 _SHAPES = {"tags": TagRows, "children": ChildRows}
 
 
 def check_key(where: str, model: Any) -> None:
-    """Refuses a model whose rows have no integer to be known by."""
+    """Refuses a model without an integer primary key."""
     key = model._meta.primary_key
     if not isinstance(_resolved(key), _INTEGERS):
         names = [f"{model.__name__}.{field.name}" for field in model._meta.get_primary_keys()]
@@ -44,7 +44,7 @@ def check_key(where: str, model: Any) -> None:
 
 
 def check_options(mapped: MappedModel) -> None:
-    """Refuses what the options of a mapped model cannot be."""
+    """Refuses invalid options of a mapped model."""
     if not isinstance(mapped.ids_from, int) or mapped.ids_from < 0:
         raise DeclarationError(f"{mapped!r}: ids_from must be an integer, 0 or more.")
     for name, given in (("where", mapped.where), ("version", mapped.version)):
@@ -56,7 +56,7 @@ def check_options(mapped: MappedModel) -> None:
 
 
 def check_shape(where: str, column: Column, given: Any) -> None:
-    """Refuses tags that are none, a column where there must be child objects, and the like."""
+    """Refuses mappings of the wrong form, such as a column for child objects."""
     wanted = _SHAPES.get(column.kind.name)
     if wanted is None and isinstance(given, TagRows | ChildRows):
         raise DeclarationError(f"{where} must be a column or a constant.")
@@ -67,7 +67,7 @@ def check_shape(where: str, column: Column, given: Any) -> None:
 
 
 def check_belongs(where: str, given: Any, model: Any) -> None:
-    """Refuses an expression with columns of other models than the one whose rows are read."""
+    """Refuses an expression with columns of other models than the mapped one."""
     for field in _fields_in(given):
         if field.model is not model:
             raise DeclarationError(
@@ -77,7 +77,7 @@ def check_belongs(where: str, given: Any, model: Any) -> None:
 
 
 def _fields_in(node: Any) -> Iterator[peewee.Field]:
-    """The columns in an expression, but for those of queries in it."""
+    """The columns in an expression, except those in subqueries."""
     if isinstance(node, peewee.Field):
         yield node
     elif isinstance(node, list | tuple):
@@ -88,7 +88,7 @@ def _fields_in(node: Any) -> Iterator[peewee.Field]:
 
 
 def check_kind(where: str, column: Column, given: Any) -> None:
-    """Refuses a column whose values are of another kind than the field's."""
+    """Refuses a column with another kind of values than the field."""
     wanted, found = _FIT.get(column.kind.name), _resolved(given)
     if wanted and isinstance(found, peewee.Field) and not isinstance(found, wanted):
         names = ", ".join(known.__name__ for known in wanted)
@@ -99,7 +99,7 @@ def check_kind(where: str, column: Column, given: Any) -> None:
 
 
 def _resolved(field: Any) -> Any:
-    """The column that a foreign key has the values of; others are it themselves."""
+    """The column that a foreign key refers to in the end; any other column itself."""
     while isinstance(field, peewee.ForeignKeyField):
         field = field.rel_field
     return field

@@ -1,8 +1,8 @@
-"""The layout of the tables: what they were made for, and where each type's fields stand in them.
+"""The layout of the tables: the types they were made for, and where each type's fields are.
 
-It is kept in the state, as JSON: for each table its columns with the kinds of their values, and
-for each type what is searched, and in which table each of its fields stands. What objects of types
-that are not declared have of the endpoint's fields is kept under the endpoint's name.
+It is stored in the state table as JSON: for each table the columns with the kinds of their values,
+and for each type the searched fields and the table of each field. The endpoint's fields of objects
+of undeclared types are under the name of the endpoint.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = [
     "tables_of",
 ]
 
-#: The entries of a layout that are about types.
+#: The keys of a stored layout that are about types.
 SEARCHED, PLACES, LEFT, GONE, ROWS = "searched", "places", "left", "gone", "rows"
-#: The kinds of fields that have tables of their own.
+#: The kinds of fields that have their own tables.
 TAGS, CHILDREN = "tags", "children"
 
 
 class Stand(NamedTuple):
-    """Where a field of a type stands.
+    """Where a field of a type is stored.
 
     :param table: the name of the table.
     :param kind: the kind of its values; :data:`TAGS` and :data:`CHILDREN` fill a table.
-    :param fields: those of its child objects.
+    :param fields: the fields of its child objects.
     """
 
     table: str
@@ -56,20 +56,20 @@ class Stand(NamedTuple):
         return self.kind in (TAGS, CHILDREN)
 
 
-#: For each field where it stands.
+#: Where each field is stored.
 Stands = dict[str, Stand]
 
 
 class Layout:
-    """What is known of the tables.
+    """The layout of the tables.
 
     :ivar columns: for each table its columns, each with the kind of its values.
-    :ivar searched: for each type what is searched.
-    :ivar places: for each type, and each endpoint, where its fields stand.
-    :ivar rows: for each type, and each endpoint, the tables that an object has a row in.
-    :ivar left: for each type where fields stand that it has had.
-    :ivar gone: for each type that is not declared any more where its fields stood, which stand in
-        the extras now, and its ``id``.
+    :ivar searched: for each type the searched fields.
+    :ivar places: for each type, and each endpoint, where its fields are.
+    :ivar rows: for each type, and each endpoint, the tables in which an object has a row.
+    :ivar left: for each type where its former fields are.
+    :ivar gone: for each type that is no longer declared, where its ``id`` is, and where its fields
+        were that are now in the extras.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Layout:
 
     @staticmethod
     def read(stored: Mapping[str, Any]) -> Layout:
-        """The layout that the state has."""
+        """The layout as stored in the state table."""
         layout = Layout()
         about = (SEARCHED, PLACES, LEFT, GONE, ROWS)
         layout.columns = {name: dict(c) for name, c in stored.items() if name not in about}
@@ -94,13 +94,13 @@ class Layout:
         return layout
 
     def write(self) -> dict[str, Any]:
-        """The layout as the state has it."""
+        """The layout in the form for the state table."""
         known = {PLACES: self.places, LEFT: self.left, GONE: self.gone}
         stands = {name: {n: _lists(s) for n, s in at.items()} for name, at in known.items()}
         return {**self.columns, SEARCHED: self.searched, ROWS: self.rows, **stands}
 
     def of_type(self, label: str) -> set[str]:
-        """The names of the tables in which something of objects of a type stands."""
+        """The names of the tables with values of objects of a type."""
         known = [at.get(label, {}) for at in (self.places, self.left, self.gone)]
         return {*self.rows.get(label, ())}.union(*(tables_of(at.values()) for at in known))
 
@@ -110,7 +110,7 @@ class Layout:
         return {stands["id"].table for stands in self.places.values()}
 
     def used(self) -> set[str]:
-        """The names of the tables in which something stands."""
+        """The names of the tables that are used."""
         known = (*self.places.values(), *self.left.values(), *self.gone.values())
         rows = {table for tables in self.rows.values() for table in tables}
         return rows | {stand.table for stands in known for stand in stands.values()}
@@ -131,7 +131,7 @@ def _stands(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Stands]:
 
 
 def stored_layout(tables: Tables, database: peewee.Database) -> Layout:
-    """What tables were made for, as the state says."""
+    """The layout in the state table."""
     return Layout.read(orjson.loads(tables.read_state("layout", database) or "{}"))
 
 
@@ -178,17 +178,17 @@ def all_tables(tables: Tables) -> Iterator[OwnTable]:
 
 
 def name_of(table: OwnTable) -> str:
-    """What a table is called in the database."""
+    """The name of a table in the database."""
     return str(table.model._meta.table_name)
 
 
 def tables_of(stands: Iterable[Stand]) -> set[str]:
-    """The tables in which fields stand."""
+    """The tables of some fields."""
     return {stand.table for stand in stands}
 
 
 def kind_of_column(table: OwnTable, column: str) -> str:
-    """What a layout says of a column."""
+    """The kind of a column, as a layout names it."""
     kind = table.fields[column].kind
     places = getattr(kind, "places", None)
     return kind.name if places is None else f"{kind.name}({places})"

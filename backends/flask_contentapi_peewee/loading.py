@@ -1,4 +1,4 @@
-"""The whole content into the tables, and out of them."""
+"""Loads the whole content into the tables, and dumps it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def load(
     tables: Tables,
     foreign: Mapping[str, str],
 ) -> None:
-    """Replaces all that the tables hold; the caller sees to it that it is all or nothing.
+    """Replaces the content of the tables; the caller provides the transaction.
 
-    The records are read twice: once to see that they fit together, of which only what places in
-    the tree follow from is kept, and once to be written.
+    Records are read twice: once to check them together, keeping only what determines places in
+    the tree, and once to write them.
 
     :param foreign: as :attr:`Tables.foreign`.
-    :raises ContentError: with every problem that the records have.
+    :raises ContentError: with every problem in the records.
     """
     require_mapping(content)
     again = _Again(content)
@@ -49,7 +49,7 @@ def load(
 
 
 def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
-    """Refuses records of types whose objects are rows of tables that are not ours."""
+    """Refuses records of types whose objects are rows of the site's own tables."""
     problems = [
         Place(name, -1, f"{name} {row[0]}").problem("type", of_site(row[1], foreign[row[1]]))
         for name, table in outline.tables.items()
@@ -61,12 +61,12 @@ def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
 
 
 def of_site(label: str, table: str) -> str:
-    """Why objects of a type are not ours to change."""
+    """The message that only the site itself may change objects of a type."""
     return f"{label} are the rows of {table}, which the site itself changes"
 
 
 def clear(tables: Tables) -> None:
-    """Takes everything out of the tables, but what is known of the tables themselves."""
+    """Empties the tables, except for the state of the tables themselves."""
     state = tables.state
     for model in tables.models:
         if model is not state.model:
@@ -94,7 +94,7 @@ class _Again(Mapping[str, Iterable[Any]]):
             return self._kept[section]
         records = self._content[section]
         if isinstance(records, Iterator) and records is self._content[section]:
-            # It gives its records once only.
+            # An iterator can be read only once.
             self._kept[section] = list(records)
             return self._kept[section]
         return records
@@ -135,9 +135,9 @@ def _load_objects(
 
 
 def _find_branches(pages: Table) -> dict[int, Branch]:
-    """Where each page is in the tree, by id.
+    """The place of each page in the tree, by id.
 
-    :param pages: the pages in tree order; of their rows only what is structural counts.
+    :param pages: the pages in tree order; only their structural columns are used.
     """
     parent = pages.endpoint.base.places["parent"]
     branches: dict[int, Branch] = {}
@@ -153,7 +153,7 @@ def _find_branches(pages: Table) -> dict[int, Branch]:
 
 
 def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
-    """All that the tables hold as records, each with its section."""
+    """The content of the tables as records, each with its section."""
     tables = reader.tables
     for record in reader.records(tables.locales, ["code"], "sort"):
         yield "locales", record["code"]
@@ -181,7 +181,7 @@ def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[di
 
 
 def ids_of(reader: DatabaseReader, label: str) -> tuple[str, list[int]]:
-    """Where the objects of a type are served, and the ids of all."""
+    """The endpoint of a type, and the ids of all its objects."""
     for name, tables in reader.tables.endpoints.items():
         if label in tables.endpoint.types:
             known = reader.records(tables.base, ["id", "type"], "id")
@@ -190,7 +190,7 @@ def ids_of(reader: DatabaseReader, label: str) -> tuple[str, list[int]]:
 
 
 def reindex(reader: DatabaseReader, endpoint: str, ids: Sequence[int]) -> None:
-    """Finds the words of some objects anew, some of which may be gone."""
+    """Indexes the words of some objects again; some of the objects may be deleted."""
     tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
     for batch in batches(ids):
         engine.delete_words(tables.words, batch)
@@ -204,7 +204,7 @@ def reindex(reader: DatabaseReader, endpoint: str, ids: Sequence[int]) -> None:
 
 
 def forget_gone(reader: DatabaseReader, endpoint: str) -> None:
-    """Takes the words of objects that are gone out of the table of words."""
+    """Deletes the words of objects that no longer exist."""
     tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
     words = peewee.Table(tables.words).bind(engine.database)
     there = {

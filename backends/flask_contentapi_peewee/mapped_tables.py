@@ -1,7 +1,7 @@
-"""The tables as they are read where rows of a site's own models stand among ours.
+"""The tables for reading, if rows of a site's own models are served with ours.
 
-Each table that gets such rows is read by a named query in its stead: its own rows, and then
-those of each model, in the same columns.
+A common table expression replaces each table that gets such rows. It has the table's own rows,
+followed by those of each model, in the same columns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["MappedTables"]
 
 
 class _Address(StoredField):
-    """An address in which, after an empty one, the slugs of a site's own rows stand as they are."""
+    """An address in which the slugs of a site's own rows follow an empty slug, not quoted."""
 
     is_plain = False
 
@@ -43,14 +43,14 @@ class _Address(StoredField):
 
 
 def _forms(address: str) -> Iterator[str]:
-    """The forms in which an address may stand in the row of a site's own page."""
+    """The possible forms of an address in the row of a site's own page."""
     slugs = address.strip("/").split("/")
     for count in range(1, len(slugs)):
         yield f"/{'/'.join(slugs[:count])}//{unquote('/'.join(slugs[count:]))}/"
 
 
 class _MappedMaker(Maker):
-    """Makes the tables as they are read, in which there may be values that no record has."""
+    """Makes the tables for reading, which may have values that records cannot have."""
 
     def address(self) -> StoredField:
         text = self.text()
@@ -66,11 +66,11 @@ class _MappedMaker(Maker):
 
 
 class _Part(EndpointTables):
-    """Rows of one model, as one table with all columns of the type.
+    """Rows of one model, as a table with all columns of the type.
 
     :param whole: the tables of the endpoint.
     :param arm: the rows.
-    :param number: which of the queries for them.
+    :param number: the index of the query for them.
     :param make: makes the model.
     """
 
@@ -103,7 +103,7 @@ class _Part(EndpointTables):
         return order
 
     def at(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
-        # The slug tells nearly all rows apart, and may have an index.
+        # The slug is nearly unique, and may have an index.
         slug = address(lambda path: unquote(path.rstrip("/").rpartition("/")[2]))
         digests = address(lambda path: ",".join(map(md5, _forms(path))))
         among = engine.conversion.has(digests, self.base.fields["url_hash_"])
@@ -117,12 +117,12 @@ class _Part(EndpointTables):
 
 
 class MappedTables(Tables):
-    """The tables with the rows of mapped models; they are for reading only.
+    """The tables with the rows of mapped models, for reading only.
 
-    A table in which some of them stand is read by a named query, which gives its own rows and
-    then theirs. What is asked of most objects is asked of our tables and of each model apart.
+    A common table expression replaces each table that gets such rows; it has the table's own rows
+    and then theirs. Queries for lists and objects ask our tables and each model separately.
 
-    :param own: the tables that are ours.
+    :param own: our own tables.
     :param registry: the declared types.
     :param mapped: the models.
     :raises DeclarationError: if a model does not fit its type.
@@ -133,9 +133,9 @@ class MappedTables(Tables):
         super().__init__(registry, own.engine, make)
         self._bound = bind(mapped, registry)
         self._arms = [Arm(own, bound) for bound in self._bound]
-        #: What makes each named query, of the columns that are asked for.
+        #: The functions that make the queries of each common table expression, from its columns.
         self._queries: dict[str, Callable[[Sequence[str]], list[Any]]] = {}
-        #: The tables that they are asked as.
+        #: The tables that the expressions replace.
         self._tables: dict[str, OwnTable] = {}
         for name, whole in self.endpoints.items():
             arms = [arm for arm in self._arms if arm.label in whole.endpoint.types]
@@ -148,7 +148,7 @@ class MappedTables(Tables):
     # The named queries.
 
     def _unite(self, own: EndpointTables, whole: EndpointTables) -> None:
-        """Lets the tables of an endpoint be read with the rows of the models."""
+        """Adds the rows of the models to the tables of an endpoint."""
         for ours, read in zip(own.all, whole.all, strict=True):
             self._unite_table(ours, read)
             for field, many in ours.many.items():
@@ -166,7 +166,7 @@ class MappedTables(Tables):
 
     @staticmethod
     def _ours(whole: EndpointTables, make: Maker) -> EndpointTables:
-        """Our tables alone; what belongs to their rows is read as of all objects."""
+        """Our tables alone. Tags and child objects are read from the tables of all objects."""
         ours = EndpointTables(whole.endpoint, make)
         for table, read in zip(ours.all, whole.all, strict=True):
             table.many = read.many
@@ -193,7 +193,7 @@ class MappedTables(Tables):
         return query.with_cte(*needed, *(query._cte_list or ())) if needed else query
 
     def _named(self, name: str, text: str) -> peewee.CTE:
-        """A named query, for the columns that a statement asks for."""
+        """A common table expression, for the columns that a statement uses."""
         asked = {"id", *_COLUMN.findall(text)}
         fields = self._tables[name].fields
         queries = self._queries[name]([c for c, f in fields.items() if f.column_name in asked])
@@ -201,7 +201,7 @@ class MappedTables(Tables):
         return peewee.CTE(name, reduce(add, queries), materialized=materialized)
 
     def _places(self, arm: Arm) -> peewee.CTE | None:
-        """Where the pages are that are the rows of a model."""
+        """The places in the tree of pages that are rows of a model."""
         places = arm.places()
         if not places:
             return None
@@ -230,7 +230,7 @@ class MappedTables(Tables):
         return self._bound
 
     def place(self, section: str, identity: int, label: str) -> Place:
-        """What an object is known by, a row with its table."""
+        """The place of an object, for messages; for a row with its table."""
         place = super().place(section, identity, label)
         for bound in self._bound:
             if bound.declared.label == label:
@@ -252,7 +252,7 @@ class MappedTables(Tables):
         return reduce(_joined, [super().version(), *self._versions()])
 
     def _versions(self) -> Iterator[Clause]:
-        """The versions of the models: how many rows there are, and the last change of one."""
+        """The versions of the models: the number of rows, and the last change."""
         for bound in self._bound:
             column = bound.mapped.version
             if isinstance(column, peewee.ColumnBase):
@@ -263,7 +263,7 @@ class MappedTables(Tables):
 
 
 def _columns(database: peewee.Database, table: str, schema: str | None) -> set[str]:
-    """The columns of a table or a view; none if it is not there."""
+    """The columns of a table or a view; none if it does not exist."""
     try:
         return {column.name for column in database.get_columns(table, schema)}
     except peewee.ProgrammingError:
@@ -271,12 +271,12 @@ def _columns(database: peewee.Database, table: str, schema: str | None) -> set[s
 
 
 def _joined(left: Clause, right: Clause) -> Clause:
-    """Two texts as one."""
+    """Two texts joined by a dot."""
     start = peewee.StringExpression(left, peewee.OP.CONCAT, ".")
     return peewee.StringExpression(start, peewee.OP.CONCAT, right)
 
 
-#: What may be the name of a query in SQL.
+#: Possible names of common table expressions in SQL.
 _NAME = re.compile(rf"{PREFIX}\w+")
-#: What may be a column in SQL.
+#: Possible columns in SQL.
 _COLUMN = re.compile(r"\.[\"`](\w+)[\"`]")

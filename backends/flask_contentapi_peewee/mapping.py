@@ -1,4 +1,4 @@
-"""A site's own models whose rows are served as they are, without a copy of any."""
+"""Maps a site's own models, whose rows are served directly and not copied."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["ChildRows", "MappedModel", "TagRows"]
 
 @dataclass(frozen=True)
 class TagRows:
-    """The tags of a mapped model's rows, in a table between them and the tags.
+    """The tags of a mapped model's rows, in a through table.
 
-    :param owner: the many-to-many field of the model, or the field of the table between that
-        points to the model.
-    :param tag: the column with the tag's text, there or in the table of tags.
+    :param owner: the many-to-many field of the model, or the foreign key of the through table
+        that points to the model.
+    :param tag: the column with the tag's text, in the through table or in the table of tags.
     """
 
     owner: Any
@@ -27,7 +27,7 @@ class TagRows:
 
     @property
     def link(self) -> Any:
-        """What points to the model."""
+        """The foreign key that points to the model."""
         if isinstance(self.owner, peewee.ManyToManyField):
             return self.owner.through_model._meta.model_refs[self.owner.model][0]
         return self.owner
@@ -37,9 +37,9 @@ class TagRows:
 class ChildRows:
     """The child objects of a mapped model's rows, each a row of another model.
 
-    :param owner: the field of the other model that points to the mapped one.
-    :param columns: as of :class:`MappedModel`, for the type of the child objects.
-    :param sort: the column of integers that they are ordered by; None: their ids.
+    :param owner: the foreign key of the other model that points to the mapped one.
+    :param columns: as for :class:`MappedModel`, for the type of the child objects.
+    :param sort: the integer column that they are ordered by; None: their ids.
     """
 
     owner: peewee.ForeignKeyField
@@ -48,7 +48,7 @@ class ChildRows:
 
 
 class MappedModel:
-    """A model of the site's own whose rows are the objects of one declared type.
+    """One of the site's own models, whose rows are the objects of one declared type.
 
     The table is only read. For example::
 
@@ -61,19 +61,19 @@ class MappedModel:
 
     :param content_class: the type.
     :param model: the model; its primary key is an integer.
-    :param columns: for fields of the type the column, the expression or the constant that is its
-        value, :class:`TagRows` or :class:`ChildRows`; where a field is left out, the model's
-        column of the same name, or the field's default. A page's ``parent`` is the id of a page
-        of the backend's own, or a foreign key to a mapped model.
-    :param under: for a page whose foreign key is null, the id of the page of the backend's own
-        that it is put under.
-    :param ids_from: is added to the model's ids, so that no two objects of an endpoint have the
-        same one.
-    :param where: which rows are served; None: all.
-    :param version: a column that every change of a row, and of what belongs to it as its tags,
-        gives a value higher than any in the table; True where the site's code tells of every
-        change by :meth:`~flask_contentapi_peewee.writing.Writer.refresh`. False: neither;
-        answers have no ``ETag`` then, and nothing is kept between requests.
+    :param columns: for each field of the type, the column, expression or constant that gives its
+        value, or :class:`TagRows` or :class:`ChildRows`. A field that is left out has the value
+        of the model's column with the same name or, if there is none, its default. A page's
+        ``parent`` is the id of one of the backend's own pages, or a foreign key to a mapped model.
+    :param under: for pages whose foreign key is null, the id of the backend's own page that they
+        are placed under.
+    :param ids_from: a number that is added to the model's ids, to make ids unique within the
+        endpoint.
+    :param where: the condition on the rows to serve; None: all.
+    :param version: a column that every change of a row, or of what belongs to it, such as its
+        tags, sets to a value higher than any in the table. True: the site's code reports every
+        change with :meth:`~flask_contentapi_peewee.writing.Writer.refresh`. False: neither, so
+        responses have no ``ETag`` and nothing is cached between requests.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What is particular to MariaDB and MySQL."""
+"""The engine for MariaDB and MySQL."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 
 __all__ = ["MariaDB"]
 
-#: How long somebody who changes the tables waits for others that do, in s; one has to say it.
+#: How long to wait for others that change the tables, in s; a timeout is required.
 WAIT_FOR_TABLES = 86_400
 
 
 class MariaDBConversion(Conversion):
-    """MariaDB and MySQL."""
+    """Conversions for MariaDB and MySQL."""
 
     def typed(self, name: str, value: Clause) -> Clause:
         sql_type, _, characters = self.sql_types[name].partition(" CHARACTER SET ")
         charset, _, collation = characters.partition(" COLLATE ")
         if name == "path":
-            # As long as it gets in a recursive query, which takes the first row's length for all.
+            # The maximum length in a recursive query, where the first row determines the length.
             cast = peewee.Cast(value, f"CHAR(1500) CHARACTER SET {charset}")
             return peewee.NodeList((cast, SQL(f"COLLATE {collation}")))
         if charset:
@@ -48,7 +48,7 @@ class MariaDBConversion(Conversion):
 
     @staticmethod
     def _whole(date: Clause, text: Clause) -> Clause:
-        """The text of a date that has a day, a month and a year."""
+        """The text of a date, if it has a day, a month and a year."""
         is_whole = (fn.YEAR(date) > 0) & (fn.MONTH(date) > 0) & (fn.DAYOFMONTH(date) > 0)
         return peewee.Case(None, [(is_whole, text)])
 
@@ -56,21 +56,21 @@ class MariaDBConversion(Conversion):
         return fn.CONCAT("9", fn.LPAD(identity, 19, "0"))
 
     def address(self, value: Clause) -> Clause:
-        # In a recursive query the first row's length is the longest that there can be.
+        # In a recursive query the first row determines the maximum length.
         return self.typed("text", peewee.Cast(value, "CHAR(16000) CHARACTER SET utf8mb4"))
 
     def moment(self, column: Clause) -> Clause:
         moment = fn.TIMESTAMPDIFF(SQL("MICROSECOND"), "1970-01-01", column)
-        # It takes the year 0 for a good one.
+        # The database accepts the year 0.
         return peewee.Case(None, [(fn.YEAR(column) > 0, moment)])
 
     def is_null(self, column: Clause) -> Clause:
-        # IS NULL finds '0000-00-00' as well where a column cannot be null.
+        # In a column that is NOT NULL, IS NULL also matches '0000-00-00'.
         return peewee.Expression(column, "<=>", SQL("NULL"))
 
 
 class MariaDB(Engine):
-    """MariaDB and MySQL; of several hosts in the address the first that answers is read from."""
+    """MariaDB and MySQL. With several hosts in the address, it reads from one that answers."""
 
     ordered_join = "STRAIGHT_JOIN"
     words_come_late = True
@@ -96,7 +96,7 @@ class MariaDB(Engine):
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        # The names of locks are those of the whole server.
+        # Lock names are global on the server.
         name = "CONCAT(DATABASE(), '.contentapi')"
         taken = self.database.execute_sql(f"SELECT GET_LOCK({name}, {WAIT_FOR_TABLES})")
         if taken.fetchall() != ((1,),):
@@ -130,7 +130,7 @@ class MariaDB(Engine):
         return peewee.NodeList((peewee.Entity(field.column_name), SQL(f"({INDEXED})")), glue="")
 
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
-        # An index is not read backwards where what follows is ascending.
+        # An index is not read backwards if the keys after the column are ascending.
         return [[self.indexed(field)], *([] if self.is_long(field) else [[field.desc()]])]
 
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:

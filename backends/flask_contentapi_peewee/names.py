@@ -1,7 +1,7 @@
-"""What tables and indexes are called in the database.
+"""The names of tables and indexes in the database.
 
-Every database takes these names as they are: SQL has them quoted, since a type, an endpoint or a
-field may have capital letters, and they are cut where they would be too long.
+Every database accepts these names. SQL quotes them, because a type, an endpoint or a field may
+have capital letters, and names that would be too long are cut.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = [
     "words_name",
 ]
 
-#: In front of the name of every table, so that they can live beside a site's own.
+#: The prefix of all table names, so that the tables can coexist with a site's own.
 PREFIX = "contentapi_"
-#: How long the name of a table or an index may be, in bytes.
+#: The maximum length of the name of a table or an index, in bytes.
 LONGEST_NAME = 60
 
 
 def table_name(name: str) -> str:
-    """What the table of an endpoint, a type or a field is called.
+    """The name of the table of an endpoint, a type or a field.
 
     >>> table_name("pages")
     'contentapi_pages'
@@ -34,7 +34,7 @@ def table_name(name: str) -> str:
 
 
 def words_name(base: str) -> str:
-    """What the table of words is called of the endpoint whose table has a name.
+    """The name of an endpoint's table of words, from the name of its table.
 
     >>> words_name("contentapi_pages")
     'contentapi_pages_words'
@@ -43,9 +43,9 @@ def words_name(base: str) -> str:
 
 
 def index_name(table: str, about: str) -> str:
-    """What an index of a table is called.
+    """The name of an index of a table.
 
-    :param about: a column, or what else it is about; underscores around it do not count.
+    :param about: a column, or another subject; underscores around it are removed.
 
     >>> index_name("contentapi_pages", "path_")
     'contentapi_pages_path'
@@ -54,9 +54,9 @@ def index_name(table: str, about: str) -> str:
 
 
 def aside_name(name: str, about: str) -> str:
-    """What a table or a column is called that is put aside.
+    """The name of a table or a column that is put aside.
 
-    :param about: what it had.
+    :param about: the kind of its values.
 
     >>> aside_name("stars", "integer")
     'stars__integer'
@@ -65,7 +65,7 @@ def aside_name(name: str, about: str) -> str:
 
 
 def query_name(table: str) -> str:
-    """What a query is called by which a table is read with rows from elsewhere.
+    """The name of the common table expression that adds rows from elsewhere to a table.
 
     >>> query_name("contentapi_pages")
     'contentapi_pages__all'

@@ -1,4 +1,4 @@
-"""Single objects in the tables: read, checked against what is there, put and taken away."""
+"""Reads, checks, writes and deletes single objects in the tables."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ __all__ = ["Objects", "raise_problems", "refuse"]
 
 
 def refuse(place: Place, key: str, message: str) -> NoReturn:
-    """Says that something cannot be done."""
+    """Raises a ContentError with one problem."""
     raise ContentError([place.problem(key, message)])
 
 
 def _gone(table: OwnTable) -> str:
-    """The key in the state for the highest id that an object had which is gone."""
+    """The key in the state table for the highest id of a deleted object."""
     return f"{GONE}{table.model._meta.table_name}"
 
 
 def raise_problems(reader: RecordReader) -> None:
-    """Raises what a reader has gathered, if it has something."""
+    """Raises the problems that a reader has collected, if there are any."""
     if reader.problems:
         raise ContentError(reader.problems)
 
 
 class Objects:
-    """The objects of all endpoints, one by one.
+    """Single objects of all endpoints.
 
     :param tables: the tables.
     :param registry: the declared types.
-    :param reader: reads what is there, what the transaction has changed included.
+    :param reader: reads the content, including the changes of the transaction.
     """
 
     def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
         self._tables = tables
         self._registry = registry
         self._reader = reader
-        #: The words that are to be taken away, and those that are to be put, by endpoint and id.
+        #: The words to delete and the words to write, by endpoint and id.
         self._gone: defaultdict[str, set[int]] = defaultdict(set)
         self._new: defaultdict[str, dict[int, Words]] = defaultdict(dict)
 
@@ -72,7 +72,7 @@ class Objects:
         return self.count(table, table.fields["id"] == identity) > 0
 
     def is_there(self, endpoint: str, identity: Any) -> bool:
-        """Whether there is an object with an id, in our tables or in others."""
+        """Whether there is an object with an id, in our tables or the site's own."""
         return self.exists(self._reader.tables.endpoints[endpoint].base, identity)
 
     def count(self, table: OwnTable, condition: Any) -> int:
@@ -81,7 +81,7 @@ class Objects:
         return int(number)
 
     def next_id(self, table: OwnTable) -> int:
-        """An id after all that rows have, and after those of objects that are gone."""
+        """An id greater than those of all rows and of all deleted objects."""
         return max(self._highest(table), self._highest_gone(table)) + 1
 
     def _highest(self, table: OwnTable) -> int:
@@ -92,7 +92,7 @@ class Objects:
         return int(self._tables.read_state(_gone(table), self._tables.engine.database) or 0)
 
     def keep_id(self, table: OwnTable, identity: int) -> None:
-        """Sees to it that an id is not given to another object, to which old relations led."""
+        """Prevents an id from being used again, because old relations would point to it."""
         if identity > self._highest_gone(table):
             state = self._tables.state
             state.model.delete().where(state.fields["key"] == _gone(table)).execute()
@@ -124,7 +124,7 @@ class Objects:
         return found[0]
 
     def record(self, endpoint: str, identity: int) -> dict[str, Any]:
-        """An object as its record.
+        """The record of an object.
 
         :raises ContentError: if there is no such object.
         """
@@ -139,10 +139,10 @@ class Objects:
     # Records.
 
     def read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
-        """A record, checked; child objects without an id get one, pages without one a language.
+        """Reads and checks a record. Gives child objects an id and pages a language if missing.
 
-        :returns: the columns of its type, and what an undeclared type has besides.
-        :raises ContentError: with all that is wrong with it.
+        :returns: the columns of its type, and the extra values of an undeclared type.
+        :raises ContentError: with all its problems.
         """
         reader = RecordReader(self._registry)
         entry = reader.entry(endpoint, 0, self._completed(endpoint, record))
@@ -168,7 +168,7 @@ class Objects:
         return completed
 
     def _free_ids(self, child: ObjectType, records: Iterable[Any]) -> Iterator[int]:
-        """Ids that no child objects of a type have, whether they are stored or in some records."""
+        """Ids that no child objects of a type have, neither stored ones nor those in records."""
         given = (record.get("id") for record in records if isinstance(record, Mapping))
         highest = max((i for i in given if isinstance(i, int) and i in INT64), default=0)
         return count(1 + max(highest, *map(self._highest, self._tables.of_child(child))))
@@ -178,7 +178,7 @@ class Objects:
         return [r["code"] for r in self._reader.records(self._tables.locales, ["code"], "sort")]
 
     def _check(self, reader: RecordReader, place: Place, row: Row) -> None:
-        """Notes what does not fit to what is there."""
+        """Notes what does not fit the stored content."""
         endpoint = self._registry.endpoints[place.section]
         self.refuse_foreign(place, row[1])
         values = dict(zip(endpoint.type_of(row[1]).column_names, row, strict=True))
@@ -196,7 +196,7 @@ class Objects:
                 reader.note(place, "locale", f"{locale!r} is none of {known}")
 
     def refuse_foreign(self, place: Place, label: str) -> None:
-        """Refuses to change an object that is a row of the site's own."""
+        """Refuses to change an object that is a row of one of the site's own tables."""
         table = self._reader.tables.foreign.get(label)
         if table is not None:
             refuse(place, "type", of_site(label, table))
@@ -208,13 +208,13 @@ class Objects:
     # Rows.
 
     def put(self, table: OwnTable, values: Mapping[str, Any]) -> None:
-        """Puts a row into a table."""
+        """Inserts a row into a table."""
         table.model.insert({table.fields[name]: v for name, v in values.items()}).execute()
 
     def insert(
         self, endpoint: str, row: Row, extras: Mapping[str, Any], branch: Branch | None
     ) -> None:
-        """Puts an object that is not there; its words are written by :meth:`write_words`.
+        """Inserts a new object; :meth:`write_words` writes its words.
 
         :raises ContentError: if one of its child objects has the id of another one.
         """
@@ -232,12 +232,12 @@ class Objects:
         extras: Mapping[str, Any],
         branch: Branch | None,
     ) -> None:
-        """Puts an object in the place of the one with its id; words as :meth:`insert`.
+        """Replaces the object with the same id; :meth:`write_words` writes its words.
 
-        What its rows have in columns that no type declares any longer stays.
+        Values in columns that no type declares any longer stay.
 
-        :param label: the type of the one that is there.
-        :raises ContentError: if one of its child objects has the id of another one's.
+        :param label: the type of the existing object.
+        :raises ContentError: if one of its child objects has the id of another object's child.
         """
         self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {row[0]}"), label)
         self._check_children(endpoint, row)
@@ -266,9 +266,9 @@ class Objects:
     def _taken(
         self, child: ObjectType, ids: Sequence[int], endpoint: str, owner: int
     ) -> Iterator[int]:
-        """Those of some ids that child objects of a type have which belong to other objects.
+        """Those of some ids that child objects of other objects have.
 
-        :param endpoint: where the object is served that they are to belong to.
+        :param endpoint: where the intended owner of the ids is served.
         :param owner: its id.
         """
         mine = {
@@ -284,9 +284,9 @@ class Objects:
                 yield from (taken for (taken,) in self._reader.all(query))
 
     def remove(self, endpoint: str, doomed: Sequence[tuple[int, str]]) -> None:
-        """Takes objects away with all that belongs to them; the words by :meth:`write_words`.
+        """Deletes objects and everything that belongs to them; :meth:`write_words` deletes words.
 
-        :param doomed: of each the id and the type.
+        :param doomed: the id and the type of each object.
         """
         for identity, label in doomed:
             self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {identity}"), label)
@@ -304,7 +304,7 @@ class Objects:
 
     @staticmethod
     def _clear(tables: Iterable[OwnTable], ids: Sequence[int]) -> None:
-        """Takes the rows of objects out of tables, with their tags and child objects."""
+        """Deletes the rows of objects from tables, with their tags and child objects."""
         for table in tables:
             for many in table.many.values():
                 owner = many.fields.get("owner_") or many.fields["id"]
@@ -314,16 +314,16 @@ class Objects:
     def _clear_left(
         self, labels: Iterable[str], ids: Sequence[int], cleared: Iterable[OwnTable]
     ) -> None:
-        """Takes away what objects have of fields that their types are declared without.
+        """Deletes values of fields that the types of objects no longer declare.
 
         :param labels: their types.
-        :param cleared: the tables where nothing is left.
+        :param cleared: the tables that are cleared already.
         """
         database = self._tables.engine.database
         layout = stored_layout(self._tables, database)
         names = {name_of(t) for table in cleared for t in (table, *table.many.values())}
         for name in sorted(set().union(*map(layout.of_type, labels)) - names):
-            # Who does not want to keep it may have dropped it.
+            # Somebody may have dropped it, as it is no longer used.
             if database.table_exists(name):
                 table = peewee.Table(name).bind(database)
                 owner = table.c.owner_ if "owner_" in layout.columns[name] else table.c.id
@@ -332,7 +332,7 @@ class Objects:
     # Words.
 
     def write_words(self) -> None:
-        """Writes the words of what was put and taken away."""
+        """Writes the words of written objects and deletes those of deleted ones."""
         engine = self._tables.engine
         for endpoint, gone in self._gone.items():
             for some in batches([*gone]):
@@ -342,7 +342,7 @@ class Objects:
         self.forget_words()
 
     def forget_words(self) -> None:
-        """Leaves words as they are."""
+        """Discards pending changes of words."""
         self._gone.clear()
         self._new.clear()
 

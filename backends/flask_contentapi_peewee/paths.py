@@ -1,4 +1,4 @@
-"""Places in the tree of pages as text, so that an index on it answers what the tree is asked.
+"""Places in the tree of pages as text, so that an index on it serves queries about the tree.
 
 A path has a step for each page from the root page down. A step is the page's number among its
 siblings, with the count of its digits in front, so that text order is number order::
@@ -7,8 +7,8 @@ siblings, with the count of its digits in front, so that text order is number or
     210220     its second child (20)
     2103100    its tenth (100)
 
-A page comes before its descendants and they before its next sibling. What is below a page lies
-between its path and its path followed by a colon, the character after 9.
+A page comes before its descendants, and these before its next sibling. The paths of pages below a
+page are between its path and its path followed by a colon, the character after 9.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 __all__ = ["AFTER", "GAP", "LARGEST", "end", "last_number", "step"]
 
-#: How far the numbers of siblings are apart at first, to leave room for pages in between.
+#: The initial difference between the numbers of siblings, to leave room for pages in between.
 GAP = 10
 #: The largest number that a step can have.
 LARGEST = 10**9 - 1
@@ -36,7 +36,7 @@ def step(number: int) -> str:
 
 
 def end(path: str) -> str:
-    """What follows a page and all below it in text order."""
+    """The text that sorts directly after a page and all pages below it."""
     return path + AFTER
 
 

@@ -1,4 +1,4 @@
-"""What is particular to PostgreSQL."""
+"""The engine for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from flask_contentapi_peewee.names import index_name
 
 __all__ = ["PostgreSQL"]
 
-#: Where the times begin that Python has, and what comes after them.
+#: The start and the end of the period that Python's dates cover.
 _FIRST, _AFTER_LAST = SQL("DATE '0001-01-01'"), SQL("DATE '10000-01-01'")
 
 
 class PostgreSQLConversion(Conversion):
-    """PostgreSQL."""
+    """Conversions for PostgreSQL."""
 
     materialized = False
 
@@ -54,7 +54,7 @@ class PostgreSQLConversion(Conversion):
 
     @staticmethod
     def _within(moment: Clause, text: Clause) -> Clause:
-        """The text of a moment of the years 1 to 9999; others would look like such."""
+        """The text of a moment in the years 1 to 9999; that of others would look the same."""
         return peewee.Case(None, [((moment >= _FIRST) & (moment < _AFTER_LAST), text)])
 
     def step(self, identity: Clause) -> Clause:
@@ -78,7 +78,7 @@ class PostgreSQLConversion(Conversion):
 
 
 class PostgreSQL(Engine):
-    """PostgreSQL; with several hosts in the address, standbys are read from."""
+    """PostgreSQL. With several hosts in the address, it reads from standbys."""
 
     conversion_class = PostgreSQLConversion
     sql_types = {
@@ -111,20 +111,20 @@ class PostgreSQL(Engine):
 
     def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
         super().analyze(tables, words)
-        # What an index has not yet taken in is searched row by row.
+        # The pending list of a GIN index is searched row by row.
         for table in words:
             clean = "SELECT gin_clean_pending_list(CAST(%s AS REGCLASS))"
             self.database.execute_sql(clean, (self._words_index(table),))
 
     def _words_index(self, table: str) -> str:
-        """The name of the index of a table of words as it stands in a statement."""
+        """The quoted name of the index of a table of words."""
         return self.quoted(index_name(table, "words"))
 
     def integers(self, values: Iterable[int]) -> Any:
         return f"{{{','.join(map(str, values))}}}"
 
     def indexed(self, field: Clause) -> Clause:
-        # Longer values do not fit the pages of an index.
+        # Longer values do not fit into index pages.
         return fn.LEFT(field, SQL(str(INDEXED))) if self.is_long(field) else field
 
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
@@ -168,7 +168,7 @@ class PostgreSQL(Engine):
         self.database.execute_sql(f"CREATE INDEX {index} ON {name} USING GIN (words)")
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
-        # Those of the title stand apart as well, where no long text has to be read for them.
+        # The words of the title have a second column, so that no long text is read for them.
         values = "(%s, CAST(%s AS TSVECTOR), CAST(%s AS TSVECTOR))"
         sql = f"INSERT INTO {self.quoted(table)} (id, title, words) VALUES {values}"  # noqa: S608
         vectors = ((i, _vector(title), _vector([*title, *rest])) for i, title, rest in rows)
@@ -189,5 +189,5 @@ class PostgreSQL(Engine):
 
 
 def _vector(tokens: Iterable[str]) -> str:
-    """Tokens as PostgreSQL reads a text search vector."""
+    """Tokens as the text of a tsvector."""
     return " ".join(dict.fromkeys(tokens))

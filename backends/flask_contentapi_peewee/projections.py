@@ -1,4 +1,4 @@
-"""The columns that are asked for, and how what the database gives becomes their values."""
+"""The requested columns, and how rows of the database become their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Detail", "Projection", "project"]
 class Many(NamedTuple):
     """A field whose values are rows of another table.
 
-    :param place: where it stands among the columns that are asked for.
+    :param place: its index among the requested columns.
     :param table: that table.
     """
 
@@ -30,11 +30,10 @@ class Many(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The columns that are asked for, and how what the database gives becomes their values.
+    """The requested columns, and how rows of the database become their values.
 
-    :param nodes: what is selected.
-    :param decoders: for those of them that are stored in another form, by place, what makes the
-        value.
+    :param nodes: the selected columns.
+    :param decoders: the functions that convert values stored in another form, by index.
     :param many: the fields that are filled by further statements, in order.
     """
 
@@ -47,7 +46,7 @@ class Projection:
     ) -> list[Row]:
         """The rows.
 
-        :param found: what the database gave: the id, what was selected, and the stamp.
+        :param found: the rows of the database: the id, the selected columns, and the stamp.
         :param fillings: for each of :attr:`many` the values by the object's id.
         """
         if self.decoders or self.many:
@@ -65,7 +64,7 @@ class Projection:
 
 
 def project(tables: Sequence[OwnTable], columns: Sequence[str]) -> Projection:
-    """How to ask for some columns that are in some tables."""
+    """The projection for some columns of some tables."""
     nodes: list[StoredField] = []
     many = []
     for place, column in enumerate(columns):
@@ -79,9 +78,9 @@ def project(tables: Sequence[OwnTable], columns: Sequence[str]) -> Projection:
 
 
 class Detail:
-    """The columns of one object whose type is not known before.
+    """The columns of one object whose type is not known in advance.
 
-    Those of the types' own tables come as one JSON array a table, so that one statement does.
+    The columns of each type's own table are one JSON array, so that one statement is enough.
 
     :param tables: the tables of the endpoint.
     """
@@ -96,10 +95,10 @@ class Detail:
         self._label = self._names.index("type") + 1
 
     def nodes(self, part: EndpointTables, engine: Engine, wanted: SQL) -> list[Clause]:
-        """What is selected.
+        """The selected columns.
 
-        :param part: the tables that are asked.
-        :param wanted: the place of the object's id.
+        :param part: the tables that are queried.
+        :param wanted: the parameter for the object's id.
         """
         base = (part.base.fields[name] for name in self._names)
         return [*base, *(part.array(label, engine, wanted) for label in self._own)]
@@ -111,13 +110,13 @@ class Detail:
     def label(self, found: Sequence[Any]) -> str:
         """The type of the object.
 
-        :param found: what the database gave: the id, what was selected, and the stamp.
+        :param found: the row of the database: the id, the selected columns, and the stamp.
         """
         label: str = found[self._label]
         return label
 
     def values(self, found: Sequence[Any], columns: Iterable[str]) -> dict[str, Any]:
-        """The values of those of some columns that stand in the row itself."""
+        """The values of some columns, as far as they are in the row itself."""
         stored = dict(zip(self._names, found[1:], strict=False))
         fields = dict(self._tables.base.fields)
         arrays = found[len(self._names) + 1 : -1]

@@ -1,4 +1,4 @@
-"""What is wrong with rows of a site's own models, which nobody checks when they are written."""
+"""Checks the rows of a site's own models, which are not checked when they are written."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from flask_contentapi_peewee.tables import EndpointTables
 
 __all__ = ["check_rows"]
 
-#: The kinds of value that a column may have one of that is none.
+#: The kinds for which a column may hold an invalid value.
 _READ = frozenset(("date", "time", "datetime", "decimal", "float", "json", "blocks"))
 
-#: The fields that come from what a row is and where it is.
+#: The fields that are derived from the type and the place of a row.
 _DERIVED = frozenset(("id", "type", "parent", "restriction"))
-#: What values that cannot be read are shown as, by kind; null for others.
+#: How unreadable values are shown, by kind; others are null.
 _SHOWN = {"text": "an empty text", "boolean": "false"}
-#: The fields that say from when and until when a page is shown.
+#: The fields that determine from when and until when a page is shown.
 _MOMENTS = frozenset(("go_live_at", "expires_at"))
 
 
 def check_rows(
     reader: DatabaseReader, registry: Registry, tables: MappedTables
 ) -> Iterator[Problem]:
-    """Rows that cannot be served, that are served otherwise than meant, and that clash."""
+    """The problems of rows that cannot be served, are served differently than meant, or clash."""
     for bound in tables.bound:
         yield from _Rows(reader, registry, tables, bound).problems()
     for name in dict.fromkeys(bound.declared.served_at.name for bound in tables.bound):
@@ -44,7 +44,7 @@ def check_rows(
 
 
 def _clashes(reader: DatabaseReader, tables: MappedTables, name: str) -> Iterator[Problem]:
-    """Objects of an endpoint with the same id, and sibling pages with the same slug."""
+    """The problems of objects with the same id, and of sibling pages with the same slug."""
     endpoint = tables.endpoints[name]
     for (identity,) in _repeated(reader, endpoint, "id"):
         yield Place(name, -1, f"{name} {identity}").problem("id", "several objects have this id")
@@ -61,7 +61,7 @@ def _clashes(reader: DatabaseReader, tables: MappedTables, name: str) -> Iterato
 
 
 def _repeated(reader: DatabaseReader, endpoint: EndpointTables, *columns: str) -> list[Any]:
-    """What several objects have in some columns."""
+    """The values in some columns that several objects share."""
     fields = [endpoint.base.fields[column] for column in columns]
     query = endpoint.base.model.select(*fields).group_by(*fields).having(fn.COUNT(SQL("*")) > 1)
     return [row for row in reader.all(query.order_by(*fields)) if None not in row]
@@ -70,7 +70,7 @@ def _repeated(reader: DatabaseReader, endpoint: EndpointTables, *columns: str) -
 class _Rows:
     """The rows of one mapped model.
 
-    :param reader: reads what is there.
+    :param reader: reads the content.
     :param registry: the declared types.
     :param tables: the tables.
     :param bound: the model.
@@ -88,7 +88,7 @@ class _Rows:
         self._convert = tables.engine.conversion
 
     def problems(self) -> Iterator[Problem]:
-        """All that is wrong with them."""
+        """All problems of the rows."""
         ids = self._served(self._tables.endpoints[self._endpoint.name])
         ours = self._served(self._tables.endpoints[self._endpoint.name].ours)
         for identity in ours:
@@ -106,7 +106,7 @@ class _Rows:
         return [found for (found,) in self._reader.all(query.order_by(identity))]
 
     def _rows(self, *columns: Any, condition: Any = None) -> list[Any]:
-        """Something of all rows that are to be served."""
+        """The id and some columns of all rows that should be served."""
         query = self._bound.model.select(self._bound.identity, *columns)
         for wanted in (self._bound.mapped.where, condition):
             query = query if wanted is None else query.where(wanted)
@@ -118,7 +118,7 @@ class _Rows:
     # Rows that are no pages.
 
     def _lost(self, served: set[int]) -> Iterator[Problem]:
-        """Rows that have no place in the tree."""
+        """The problems of rows that have no place in the tree."""
         bound = self._bound
         under = bound.mapped.under if bound.above else bound.parent
         if under is not None and under not in self._ids_of_ours():
@@ -126,7 +126,7 @@ class _Rows:
         above: Any = SQL("NULL")
         if bound.above:
             above = self._convert.number(bound.shifted(bound.parent, bound.above))
-        # As it stands there; peewee would not take all of it.
+        # Selected as it is, because peewee could not convert every value.
         slug = NodeList((self._given("slug"),)).alias("given_")
         rows = {identity: found for identity, *found in self._rows(slug, above)}
         parents = {identity: parent for identity, (_, parent) in rows.items()}
@@ -135,7 +135,7 @@ class _Rows:
             yield self._place(identity).problem(key, f"{message}; it is not served")
 
     def _given(self, column: str) -> Any:
-        """What a field's value comes from."""
+        """The column, expression or constant of a field."""
         bound = self._bound
         declared = bound.declared
         return bound.given(declared, declared.columns[column], bound.model, bound.mapped.columns)
@@ -145,7 +145,7 @@ class _Rows:
         return {page for (page,) in self._reader.all(base.model.select(base.fields["id"]))}
 
     def _reason(self, identity: int, slug: Any, parents: Mapping[int, Any]) -> tuple[str, str]:
-        """Why a row has no place: the field, and what is wrong."""
+        """Why a row has no place: the field, and the message."""
         try:
             self._bound.declared.columns["slug"].read(slug)
         except ValueError as error:
@@ -160,7 +160,7 @@ class _Rows:
     # Values.
 
     def _unfit(self, ids: Sequence[int]) -> Iterator[Problem]:
-        """Values that no record could have."""
+        """The problems of values that no record could have."""
         unread = {name: self._with(name) for name in self._read_from_columns()}
         collections = {
             c["id"] for c in self._reader.records(self._tables.collections, ["id"], "id")
@@ -189,7 +189,7 @@ class _Rows:
                         yield self._place(identity).problem(name, message)
 
     def _odd(self) -> Mapping[int, Sequence[tuple[str, str]]]:
-        """The fields that are shown as if rows had nothing, by object: the name, and as what."""
+        """The fields that are shown as if they were empty, by object: the name, and how shown."""
         found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
         for name, column in self._bound.declared.columns.items():
             if name in _DERIVED or column.kind.name in ("tags", "children"):
@@ -203,7 +203,7 @@ class _Rows:
         return found
 
     def _never_shown(self) -> set[int]:
-        """The pages that are hidden at all times."""
+        """The pages that are always hidden."""
         if not self._bound.is_page:
             return set()
         base = self._tables.endpoints[self._endpoint.name].base
@@ -212,18 +212,18 @@ class _Rows:
         return {page for (page,) in self._reader.all(query)}
 
     def _read_from_columns(self) -> Iterator[str]:
-        """The fields whose values come from columns that can have one that is none."""
+        """The fields that come from columns that may hold an invalid value."""
         for name, column in self._bound.declared.columns.items():
             if column.kind.name in _READ and isinstance(self._given(name), ColumnBase):
                 yield name
 
     def _with(self, column: str) -> set[int]:
-        """The objects whose rows have something for a field."""
+        """The objects whose rows have a value for a field."""
         rows = self._rows(condition=self._given(column).is_null(False))
         return {identity for (identity,) in rows}
 
     def _unfit_record(self, row: Row) -> Iterator[Problem]:
-        """What a row could not be loaded for, if it were a record."""
+        """The problems that a row would have as a record."""
         reader = RecordReader(self._registry, logs=False)
         reader.entry(self._endpoint.name, -1, write_record(self._endpoint, row))
         place = self._place(row[0])
@@ -233,7 +233,7 @@ class _Rows:
 
 
 def _is_circle(identity: int, parents: Mapping[int, Any]) -> bool:
-    """Whether the objects above one are below it."""
+    """Whether an object is among those above it."""
     seen: set[Any] = set()
     above = parents[identity]
     while above in parents and above not in seen:

@@ -1,4 +1,4 @@
-"""Rows of the declared types into the tables: what stands in which column of which table."""
+"""Writes rows of the declared types to the columns of their tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 class Branch(NamedTuple):
-    """Where a page is in the tree.
+    """The place of a page in the tree.
 
     :param path: its steps.
     :param url_path: its slugs.
@@ -53,7 +53,7 @@ class Branch(NamedTuple):
 
 
 def _derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
-    """The columns of a page that follow from others and from its place.
+    """The columns of a page that are derived from others and from its place.
 
     :param page: its stored values.
     """
@@ -70,7 +70,7 @@ def _derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
 
 
 def _visible(page: Mapping[str, Any]) -> tuple[int, int]:
-    """From when on a page is visible, and until when; time does not change one that is not live."""
+    """From when and until when a page is visible; a page that is not live never is."""
     if not page["live"]:
         return NEVER, NEVER
     start, stop = page["go_live_at"], page["expires_at"]
@@ -83,11 +83,11 @@ def _visible(page: Mapping[str, Any]) -> tuple[int, int]:
 def stored_values(
     declared: ObjectType, row: Row, extras: Mapping[str, Any], branch: Branch | None
 ) -> dict[str, Any]:
-    """The columns of all tables that an object has a row in, and its tags and child objects.
+    """The columns of all tables in which an object has a row, and its tags and child objects.
 
     :param row: the columns of its type.
-    :param extras: what a record of an undeclared type has besides.
-    :param branch: where it is, if it is a page.
+    :param extras: the extra values in a record of an undeclared type.
+    :param branch: its place, if it is a page.
     """
     values = dict(zip(declared.column_names, row, strict=True))
     values["extras_"] = dict(extras) or None
@@ -118,11 +118,11 @@ def words_of_row(declared: ObjectType, row: Row) -> Words:
 
 
 class Inserter:
-    """Writes many objects of one endpoint, some at a time.
+    """Inserts many objects of one endpoint, in batches.
 
     :param tables: all tables.
     :param endpoint: its tables.
-    :ivar words: those that are waiting.
+    :ivar words: the words of pending objects.
     """
 
     def __init__(self, tables: Tables, endpoint: EndpointTables) -> None:
@@ -136,8 +136,8 @@ class Inserter:
         """Adds an object.
 
         :param row: the columns of its type.
-        :param extras: what a record of an undeclared type has besides.
-        :param branch: where it is, if it is a page.
+        :param extras: the extra values in a record of an undeclared type.
+        :param branch: its place, if it is a page.
         """
         declared = self._endpoint.endpoint.type_of(row[1])
         values = stored_values(declared, row, extras, branch)
@@ -159,14 +159,14 @@ class Inserter:
             self._put(table, values)
 
     def flush(self) -> None:
-        """Writes what is waiting."""
+        """Writes pending objects."""
         self.flush_rows()
         if self.words:
             self._engine.put_words(self._endpoint.words, self.words)
         self.words.clear()
 
     def flush_rows(self) -> None:
-        """Writes what is waiting but for the words."""
+        """Writes pending objects without their words."""
         for table, rows in self._waiting.items():
             self._engine.insert(self._text(table), rows)
         self._waiting.clear()
@@ -182,7 +182,7 @@ class Inserter:
 
 
 class Replacer:
-    """Writes objects of which some rows may be there; columns that nothing declares keep theirs.
+    """Writes objects whose rows may exist already. Undeclared columns keep their values.
 
     :param engine: the database.
     """
@@ -191,9 +191,9 @@ class Replacer:
         self._engine = engine
 
     def put(self, table: OwnTable, ids: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Puts objects into a table, with their tags and child objects.
+        """Writes objects to a table, with their tags and child objects.
 
-        :param ids: all ids of which rows may be there.
+        :param ids: all ids whose rows may exist.
         :param rows: for each object its columns, tags and child objects, as stored.
         """
         self._put(table, rows)
@@ -207,7 +207,7 @@ class Replacer:
                 self._put_tags(many, ids, entries)
 
     def _put(self, table: OwnTable, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Puts rows into a table in which some of them may be already."""
+        """Inserts rows into a table, or updates those that exist."""
         key = table.fields["id"]
         raw = self._raw(table)
         query = raw.select(raw.c.id).where(raw.c.id.in_([row["id"] for row in rows]))
@@ -253,11 +253,11 @@ class Replacer:
             self._put(table, batch)
 
     def _raw(self, table: OwnTable) -> peewee.Table:
-        """A table as it stands in the database."""
+        """A table as it is in the database."""
         return peewee.Table(table.model._meta.table_name).bind(self._engine.database)
 
 
 def _in_order(table: OwnTable) -> list[tuple[str, StoredField]]:
-    """The columns of a table in the order in which statements have them."""
+    """The columns of a table, in the order of statements."""
     order = [field.name for field in table.model._meta.sorted_fields]
     return sorted(table.fields.items(), key=lambda named: order.index(named[1].name))

@@ -1,9 +1,9 @@
-"""What queries that share a statement have in common, and in which values they differ.
+"""Shapes: what queries that share a statement have in common, and the values in which they differ.
 
-Where what they have in common comes from the structure of the content, as places in the tree and
-the turn of time do, it stands in the text of the statement: from that a planner knows how much is
-to be expected, and it is seldom another one. So does how many rows are wanted, where it is few:
-a server that does not know it plans anew each time.
+Values that come from the structure of the content, such as places in the tree and the start of the
+current period, are literals in the statement. They let the planner estimate the number of rows,
+and they rarely change. The limit is a literal too if it is small, because otherwise a server plans
+the statement again each time.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ __all__ = ["Shape", "Slot", "Values", "literal", "shape_of", "slot"]
 
 _PLACE = re.compile(r"[0-9:]*")
 
-#: Up to how many rows are few.
+#: The greatest limit that is a literal.
 SHORT = 100
-#: Columns that many objects have the same value of.
+#: Columns in which many objects have the same value.
 WIDE = frozenset(("show_in_menus", "locale"))
 
 
 class Values(NamedTuple):
-    """What fills the slots of a statement.
+    """The values for the slots of a statement.
 
-    :param viewer: who looks.
-    :param closed: the collections that the viewer may not see into.
-    :param scope: the paths of some pages; only they and the pages below them count. None: all.
-    :param since: when the turn of time began that the viewer's moment is in; from then on the
-        same pages are visible.
-    :param query: the query, if it is for one.
-    :param ids: the objects that are asked for, if they are named.
+    :param viewer: who sends the request, and when.
+    :param closed: the collections that are closed to the viewer.
+    :param scope: the paths of some pages; only they and the pages below them match. None: all.
+    :param since: the start of the :class:`~flask_contentapi_peewee.structure.Turn` with the
+        viewer's moment; since then the same pages have been visible.
+    :param query: the query, if there is one.
+    :param ids: the ids of the requested objects, if they are requested by id.
     :param named: the paths of the pages that the query names, once they are known.
     """
 
@@ -50,7 +50,7 @@ class Values(NamedTuple):
 
 
 class Slot:
-    """A parameter that is different each time."""
+    """A parameter that is filled for each query."""
 
     __slots__ = ("get",)
 
@@ -59,15 +59,15 @@ class Slot:
 
 
 def slot(engine: Engine, get: Callable[[Any], Any]) -> SQL:
-    """The place of a parameter that is different each time.
+    """The placeholder of a parameter that is filled for each query.
 
-    :param get: gives its value for some :class:`Values`.
+    :param get: returns its value for some :class:`Values`.
     """
     return SQL(engine.database.param, (Slot(get),))
 
 
 def literal(value: int | str) -> SQL:
-    """A number or a place in the tree, as it stands in the text of a statement."""
+    """A number or a path, as a literal in the text of a statement."""
     if isinstance(value, int):
         return SQL(str(value))
     assert _PLACE.fullmatch(value)
@@ -75,29 +75,29 @@ def literal(value: int | str) -> SQL:
 
 
 class Shape(NamedTuple):
-    """What queries that share a statement have in common; the values are left out.
+    """What queries that share a statement have in common, without their values.
 
     :param endpoint: as :attr:`Query.endpoint`.
     :param columns: as :attr:`Query.columns`.
     :param types: as :attr:`Query.types`.
-    :param filters: of each the column, the operator, and how many values there are.
-    :param relations: of each condition on the tree the relation.
-    :param searched: how many words are to be found.
-    :param every: whether all that is found has every one of them.
+    :param filters: the column, the operator and the number of values of each filter.
+    :param relations: the relation of each condition on the tree.
+    :param searched: the number of words in the search.
+    :param every: whether a match must have every one of them.
     :param order: as :attr:`Query.order`.
     :param random: as :attr:`Query.random`.
     :param scope: as :attr:`Values.scope`.
     :param since: as :attr:`Values.since`.
     :param opened: whether some restricted pages are open to the viewer.
-    :param closed: whether some collections are not.
-    :param counted: whether it is known how many match, and the paths of pages that are named.
-    :param everything: whether what nobody may see counts as well.
-    :param deep: whether many rows come before those that are wanted.
-    :param walk: whether so many match that going through all in order finds the wanted ones soon.
-    :param backward: whether the order is turned round, so that the last ones come first.
+    :param closed: whether some collections are closed to the viewer.
+    :param counted: whether the total and the paths of named pages are known.
+    :param everything: whether hidden objects match as well.
+    :param deep: whether many rows are skipped.
+    :param walk: whether so many objects match that walking an index in order finds rows soon.
+    :param backward: whether the order is reversed.
     :param limit: how many rows are wanted, if they are few; None for more.
-    :param offset: whether some rows are to be skipped.
-    :param one: whether a single object is asked for by its id.
+    :param offset: whether rows are skipped.
+    :param one: whether a single object is requested by its id.
     """
 
     endpoint: str
@@ -123,13 +123,13 @@ class Shape(NamedTuple):
     one: bool = False
 
     def of_part(self, query: Query) -> Shape:
-        """The same for the part of the rows that a query wants."""
+        """The same shape, with the limit and offset of a query."""
         few = query.limit is not None and query.limit <= SHORT
         return self._replace(limit=query.limit if few else None, offset=query.offset > 0)
 
     @property
     def is_narrow(self) -> bool:
-        """Whether there is a condition that few objects meet, wherever they are."""
+        """Whether there is a condition that few objects meet, anywhere in the tree."""
         related = any(relation != "descendant_of" for relation in self.relations)
         return bool(self.searched) or related or any(name not in WIDE for name, *_ in self.filters)
 

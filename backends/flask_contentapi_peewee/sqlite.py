@@ -1,4 +1,4 @@
-"""What is particular to SQLite."""
+"""The engine for SQLite."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from flask_contentapi_peewee.engines import Engine, Words
 
 __all__ = ["SQLite"]
 
-#: How long somebody who writes waits for others that do, in s.
+#: How long a writer waits for other writers, in s.
 WAIT_TO_WRITE = 60
 
 
 class SQLiteConversion(Conversion):
-    """SQLite, where all but numbers and texts is converted by Python."""
+    """Conversions for SQLite, in Python for everything but numbers and texts."""
 
     is_loose = True
     materialized = False
@@ -37,7 +37,7 @@ class SQLiteConversion(Conversion):
         if self.sql_types[name] == "TEXT":
             return peewee.NodeList((value, SQL("COLLATE BINARY")))
         if name in ("integer", "relation", "boolean"):
-            # A cast would hide the column from its index.
+            # With a cast the index of the column would not be used.
             return value
         return peewee.Cast(value, self.sql_types[name])
 
@@ -61,11 +61,11 @@ class SQLiteConversion(Conversion):
         key = _key(identity)
         if key is identity:
             return identity
-        # A text is 0 for it where something is added.
+        # In an addition SQLite takes a text for 0.
         return peewee.Case(None, [(fn.typeof(key) == "integer", identity)])
 
     def legible(self, column: Clause) -> Clause:
-        # A function of Python takes far longer than to see that all is ASCII.
+        # Checking for ASCII is far faster than calling a Python function.
         is_ascii = ~peewee.Expression(column, "GLOB", "*[^ -~]*")
         return (fn.typeof(column) == "text") & (is_ascii | fn.contentapi_legible(_passed(column)))
 
@@ -78,7 +78,7 @@ class SQLiteConversion(Conversion):
         return fn.typeof(key).not_in(["integer", "null"]) if name in _INTEGERS else None
 
     def _text(self, field: StoredField, column: Clause) -> Clause:
-        # A cast would hide the column from its index.
+        # With a cast the index of the column would not be used.
         return column if isinstance(column, _TEXTS) else column.cast("TEXT")
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
@@ -87,7 +87,7 @@ class SQLiteConversion(Conversion):
         return peewee.Case(None, [(is_day, day)])
 
     def _datetime(self, field: StoredField, column: Clause) -> Clause:
-        # As peewee writes nearly all; a function of Python takes far longer.
+        # Handles the format that peewee writes. A Python function takes far longer.
         day, clock = fn.SUBSTR(column, 1, 10), fn.SUBSTR(column, 12)
         plain = day.concat(" ").concat(fn.SUBSTR(clock, 1, 8))
         start, is_moment = day.concat("T").concat(clock), fn.DATETIME(plain, _MENDED) == plain
@@ -104,7 +104,7 @@ class SQLiteConversion(Conversion):
         return fn.contentapi_moment(_passed(column))
 
     def register(self, database: peewee.SqliteDatabase) -> None:
-        """Makes the functions known that convert."""
+        """Registers the conversion functions."""
 
         @cache
         def field(name: str, places: int | None) -> StoredField:
@@ -124,9 +124,9 @@ class SQLiteConversion(Conversion):
         database.register_function(_is_legible, "contentapi_legible", 1)
 
 
-#: The first day that Python has, and microseconds as peewee writes them.
+#: The first day in Python, and the pattern of microseconds that peewee writes.
 _FIRST_DAY, _FRACTION = "0001-01-01", "." + "[0-9]" * 6
-#: What makes SQLite put a day that a month does not have into the next one.
+#: The modifier that makes SQLite move an invalid day of a month into the next month.
 _MENDED = "+0 days"
 _TEXTS = (peewee.CharField, peewee.TextField)
 _NUMBERS = ("integer", "real")
@@ -134,13 +134,13 @@ _INTEGERS = ("integer", "relation")
 
 
 def _passed(column: Clause) -> Clause:
-    """A column as it is passed to a function of Python, which would not take all text."""
+    """A column in a form to pass to a Python function, which does not accept all text."""
     is_text = fn.typeof(column) == "text"
     return peewee.Case(None, [(is_text, column.cast("BLOB"))], column)
 
 
 def _key(identity: Clause) -> Clause:
-    """The column that the id of an object is made of, if it is one that is added to."""
+    """The column in the id of an object, if the id is a sum; otherwise the id itself."""
     is_sum = isinstance(identity, peewee.Expression) and identity.op == peewee.OP.ADD
     return identity.lhs if is_sum and isinstance(identity.lhs, peewee.Field) else identity
 
@@ -160,7 +160,7 @@ _KINDS: Mapping[str, type[kinds.Kind]] = {
 
 
 def _read(kind: kinds.Kind, value: Any) -> Any:
-    """What peewee keeps in SQLite as a value of a kind; None if it is none."""
+    """A value that peewee stores in SQLite as a value of a kind; None if it is not valid."""
     try:
         text = value.decode() if isinstance(value, bytes) else str(value)
         return kind.read(_PARSERS[kind.name](text))
@@ -176,7 +176,7 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
 
 
 class SQLite(Engine):
-    """SQLite, with FTS5; its file is written ahead (WAL), so that readers never wait."""
+    """SQLite, with FTS5. The journal mode is WAL, so that readers never wait."""
 
     ordered_join = peewee.JOIN.CROSS
     conversion_class = SQLiteConversion
@@ -212,14 +212,14 @@ class SQLite(Engine):
     def transaction(self) -> Iterator[None]:
         self._wait_for_locks(WAIT_TO_WRITE)
         try:
-            # A transaction that begins with reading could not go on to write after another has.
+            # A transaction that starts by reading cannot write after another one has written.
             with self.database.atomic("IMMEDIATE"):
                 yield
         finally:
             self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
 
     def _wait_for_locks(self, seconds: float) -> None:
-        """How long the present connection waits for others."""
+        """Sets how long the current connection waits for others."""
         self.database.execute_sql(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
 
     def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
@@ -240,14 +240,14 @@ class SQLite(Engine):
         return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
 
     def unindexed(self, field: Clause) -> Clause:
-        # The planner takes every range for narrow.
+        # The planner assumes that every range is narrow.
         return peewee.NodeList((SQL("+"), field), glue="")
 
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
         return [f"ANALYZE {table}" for table in tables]
 
     def clear_words(self, table: str) -> None:
-        # Taking the rows out one by one would take as long as putting them in.
+        # Deleting rows one by one would take as long as inserting them.
         self.drop_table(table)
         self.create_words(table)
 
@@ -255,7 +255,7 @@ class SQLite(Engine):
         return fn.json_array(*entries)
 
     def entry(self, field: StoredField) -> Clause:
-        # JSON itself has no more than 15 digits of a number.
+        # SQLite writes at most 15 digits of a number in JSON.
         return _digits(field) if isinstance(field.kind, kinds.Float) else _plain(field)
 
     def create_words(self, table: str) -> None:
@@ -275,7 +275,7 @@ class SQLite(Engine):
         return peewee.Expression(self._whole(table), "MATCH", query)
 
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
-        # What bm25 gives depends on other objects, hidden ones among them.
+        # The result of bm25 would depend on other objects, including hidden ones.
         other = peewee.Table(table.__name__)
         wanted = Value("title:").concat(word) if in_title else word
         found = other.select(other.c.rowid).where(self.matches(other, wanted))
@@ -290,22 +290,22 @@ class SQLite(Engine):
         return (" AND " if every else " OR ").join(f'"{token}"' for token in tokens)
 
 
-#: What SQLite's driver says of text that is not UTF-8.
+#: The error message of SQLite's driver for text that is not UTF-8.
 _NO_UTF8 = "Could not decode to UTF-8"
 
 
 def _escaped(text: bytes) -> str:
-    """Text in which half surrogate pairs stand for what is not UTF-8."""
+    """Decodes text, with half surrogate pairs for bytes that are not UTF-8."""
     return text.decode(errors="surrogateescape")
 
 
 def _plain(field: StoredField) -> Clause:
-    """A text or an integer; where somebody else's column has what JSON cannot have, a fraction,
-    which is neither."""
+    """A text or an integer. If a site's own column has a value that JSON cannot represent, a
+    fraction, which is neither."""
     fits = fn.typeof(field).in_(["integer", "text", "null"])
     return peewee.Case(None, [(fits, field)], 0.5)
 
 
 def _digits(field: StoredField) -> Clause:
-    """A number as text that has all its digits."""
+    """A number as text with all its digits."""
     return peewee.Case(None, [(field.is_null(False), fn.printf("%!.20g", field))])

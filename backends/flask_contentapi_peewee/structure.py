@@ -1,7 +1,7 @@
-"""What a process keeps of the content between requests: sites, languages, restrictions, totals.
+"""What a process caches between requests: sites, languages, restrictions and totals.
 
-It is true for one version of the content. Whether the content still has that version is seen
-from the stamp that every statement brings along.
+It is valid for one version of the content. The stamp that every statement returns shows whether
+the content still has that version.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Structure", "Turn"]
 #: The keys of the records of sites and collections.
 SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
 COLLECTION_COLUMNS = ("id", "name", "parent", "restriction")
-#: How many totals are kept.
+#: How many totals are cached.
 KEPT_TOTALS = 4096
 
 
 class Turn(NamedTuple):
-    """A time in which time itself changes nothing, in microseconds.
+    """A period in which no page appears or expires, in microseconds.
 
-    :param since: when it begins.
-    :param until: when it ends.
+    :param since: its start.
+    :param until: its end.
     """
 
     since: int
@@ -42,9 +42,9 @@ class Turn(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What the count of a query said.
+    """The result of counting the matches of a query.
 
-    :param named: the path of each page that is named, or None where it may not be seen.
+    :param named: the path of each page that the query names, or None if it may not be seen.
     :param total: how many objects match.
     """
 
@@ -53,10 +53,10 @@ class Counted(NamedTuple):
 
 
 class Structure:
-    """The structure of one version of the content, each part read when it is first needed.
+    """The structure of one version of the content; each part is read on first use.
 
     :param tables: the tables.
-    :param database: the connections to read by.
+    :param database: the connections for reading.
     :param stamp: the version.
     """
 
@@ -65,7 +65,7 @@ class Structure:
         self._database = database
         self._turn = Turn(0, 0)
         self.stamp = stamp
-        #: What the engine's mark was when the version was last asked for, just before.
+        #: The engine's mark from just before the version was last read.
         self.mark: object = None
         self._totals: dict[Any, Counted] = {}
         self._sizes: dict[str, int] = {}
@@ -73,7 +73,7 @@ class Structure:
 
     def has(self, part: str) -> bool:
         """Whether a part has been read already."""
-        # Where cached properties keep what they gave.
+        # Cached properties store their values there.
         return part in vars(self)
 
     @cached_property
@@ -89,7 +89,7 @@ class Structure:
 
     @cached_property
     def collections(self) -> Mapping[int, tuple[int | None, Any]]:
-        """Of each collection the parent and the restriction."""
+        """The parent and the restriction of each collection."""
         columns = ("id", "parent", "restriction")
         rows = self._rows(self._tables.collections, *columns, order="sort")
         return {identity: (parent, rule) for identity, parent, rule in rows}
@@ -100,7 +100,7 @@ class Structure:
         return Restrictions(self._page_restrictions(), self._collection_restrictions())
 
     def size(self, endpoint: str) -> int:
-        """About how many objects an endpoint has."""
+        """The approximate number of objects of an endpoint."""
         if endpoint not in self._sizes:
             base = self._tables.endpoints[endpoint].base
             ((self._sizes[endpoint],),) = self._all(base.model.select(fn.COUNT(base.fields["id"])))
@@ -133,7 +133,7 @@ class Structure:
         keys = {found for (found,) in self._all(self._pages.model.select(key).where(named))}
         same = [self._tables.engine.equals(key, found) for found in keys - {None}]
         query = self._pages.model.select(*columns).where(any_of([named, *same]))
-        # To be given in order, all pages would be walked through.
+        # With ORDER BY the database would walk through all pages.
         rows = sorted(self._all(query), key=itemgetter(_HOME_COLUMNS.index("path_")))
         self._homes = {row[0]: row[4] for row in rows}
         return {
@@ -166,7 +166,7 @@ class Structure:
         above = self._pages.model.alias()
         access = above.select(getattr(above, fields["access_"].name))
         within = access.where(above.id == fields["parent"])
-        # Where no page is restricted, an index is not trusted with an equality.
+        # If no page is restricted, the planner would not use the index for an equality.
         query = self._pages.model.select(fields["id"], fields["restriction"], within).where(
             fields["is_restricted_"] > False
         )
@@ -183,13 +183,13 @@ class Structure:
         }
 
     def _nearest(self, identity: int | None) -> int | None:
-        """The nearest restricted collection: the one given or one above it."""
+        """The nearest restricted collection: the given one or one above it."""
         while identity is not None and not self.collections[identity][1]:
             identity = self.collections[identity][0]
         return identity
 
     def closed(self, opened: frozenset[int]) -> list[int]:
-        """The collections that a viewer may not see into."""
+        """The collections that are closed to a viewer."""
         if not self.restrictions.collections:
             return []
         return [
@@ -201,7 +201,7 @@ class Structure:
     # Time.
 
     def turn(self, moment: datetime) -> Turn:
-        """The time around a moment in which nothing changes by itself; read when it is over."""
+        """The period around a moment in which no page appears or expires; read if not cached."""
         now = microseconds(moment)
         if not self._turn.since <= now < self._turn.until:
             starts, ends = (self._pages.fields[f"visible_{name}_"] for name in ("from", "until"))
@@ -212,7 +212,7 @@ class Structure:
         return self._turn
 
     def counted(self, key: Any, count: Callable[[], Counted]) -> Counted:
-        """What was counted before, or is now; how much is kept is bounded."""
+        """The cached count, or a new one; the cache is bounded."""
         found = self._totals.get(key)
         if found is None:
             found = count()

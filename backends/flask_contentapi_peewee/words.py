@@ -1,8 +1,8 @@
-"""Words as tokens that the full text search of every database takes as they are.
+"""Converts words to tokens that the full text search of every database indexes unchanged.
 
-A token is made of ASCII letters and digits, at least three and at most some thirty, and is no
-word of any language, so that no engine drops it for being short or common, cuts it, folds its
-case or takes it apart.
+A token consists of ASCII letters and digits, at least three and at most some thirty, and is no
+word of any language. So no engine drops it as short or common, truncates it, folds its case or
+splits it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from hashlib import blake2b
 
 __all__ = ["token", "tokens"]
 
-#: The longest word that is kept readable.
+#: The length of the longest word that stays readable.
 LONGEST = 30
 
 
 def token(word: str) -> str:
-    """The token of a word as :func:`flask_contentapi.search.words` gives it.
+    """The token of a word that :func:`flask_contentapi.search.words` returns.
 
     >>> token("storm")
     'zzstorm'
