@@ -1,6 +1,6 @@
 """The tests that every backend has to pass, for the test-suites of backends.
 
-The author of a backend subclasses :class:`BackendTests` and says how to make one::
+The author of a backend subclasses :class:`BackendTests` and defines how to make a backend::
 
     from flask_contentapi.testing import BackendTests
 
@@ -8,13 +8,13 @@ The author of a backend subclasses :class:`BackendTests` and says how to make on
         def make_backend(self):
             return ShelfBackend(tempfile.mkdtemp())
 
-pytest then runs a few hundred tests over a small sample content. The name of each says the rule
-that it holds. Needs pytest, which ``pip install 'flask_contentapi[testing]'`` brings.
+pytest then runs a few hundred tests on a small sample of content. The name of each test is the
+rule that it checks. Needs pytest, which ``pip install 'flask_contentapi[testing]'`` installs.
 """
 
 import pytest
 
-# So that failing assertions show their values, as those of a suite's own tests do.
+# Makes failing assertions show their values, as in a suite's own tests.
 for _module in "answers facts filters kit loads orders rows searches trees visibility".split():
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
@@ -60,4 +60,4 @@ class BackendTests(
     OrderTests,
     AnswerTests,
 ):
-    """All tests. Each of the bases can be used alone while a backend is being written."""
+    """All tests. While a backend is being written, each base class can be used on its own."""

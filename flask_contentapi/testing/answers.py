@@ -1,4 +1,4 @@
-"""The same content over HTTP, where the core and the backend come together."""
+"""Tests over HTTP, of the core and the backend together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["AnswerTests"]
 
 _EXHIBITS = "pages/?type=museum.Exhibit"
 
-#: Address, ids in order and, where it is not their number, the total.
+#: Address, ids in order and, if it is not their number, the total.
 LISTS: list[tuple[str, list[int], int]] = [
     ("pages/", [1, 20, 23, 22, 21, 24, 25, 12, 13, 10, 11, 31, 32, 35, 60, 61, 14, 15, 16, 17], 20),
     ("pages/?limit=3&offset=18", [16, 17], 20),
@@ -121,7 +121,7 @@ FINDS: list[tuple[str, str]] = [
     ("images/find/?id=3", "images/3/"),
 ]
 
-#: What 23 is answered with: every kind of field.
+#: The answer for page 23: every kind of field.
 LARGEST: dict[str, Any] = {
     "story": "zinc",
     "panel": "<p>Banded <b>chal</b>cedony, caf&eacute; noir</p>",
@@ -151,7 +151,7 @@ _ASKED = (
     "story,panel,number,weight,price,ratio,on_loan,found_on,opens_at,cleaned_at,tags,data,year"
 )
 
-#: What the fields of 21 are that its record leaves out.
+#: The fields of page 21 that its record leaves out.
 MISSING: dict[str, Any] = {
     "story": "",
     "panel": "",
@@ -180,7 +180,7 @@ def _rows(table: list[Any]) -> list[Any]:
 
 
 class AnswerTests(Kit):
-    """The sample site, asked at ``museum.example``."""
+    """Requests to the sample site at ``museum.example``."""
 
     @classmethod
     @contextmanager
@@ -189,7 +189,7 @@ class AnswerTests(Kit):
     ) -> Iterator[FlaskClient]:
         """A client of an application that serves the sample from a fresh backend.
 
-        :param can_view: as of :class:`ContentAPI`.
+        :param can_view: as for :class:`ContentAPI`.
         :param config: settings.
         """
         app, backend = Flask("museum"), cls().make_backend()
@@ -205,21 +205,21 @@ class AnswerTests(Kit):
     @pytest.fixture(scope="class")
     @classmethod
     def visitor(cls) -> Iterator[FlaskClient]:
-        """Somebody without rights."""
+        """A visitor without rights."""
         with cls.asking() as client:
             yield client
 
     @pytest.fixture(scope="class")
     @classmethod
     def traveller(cls) -> Iterator[FlaskClient]:
-        """Somebody without rights where internationalisation is on."""
+        """A visitor without rights, with internationalisation on."""
         with cls.asking(CMS_I18N_ENABLED=True) as client:
             yield client
 
     @pytest.fixture(scope="class")
     @classmethod
     def employee(cls) -> Iterator[FlaskClient]:
-        """Somebody who may pass ``login``."""
+        """A visitor who may pass ``login``."""
         with cls.asking(can_view=lambda rule: rule["type"] == "login") as client:
             yield client
 
@@ -345,7 +345,7 @@ def _get(client: FlaskClient, address: str, host: str = "http://museum.example")
 
 
 def _listed(client: FlaskClient, address: str, *host: str) -> tuple[list[int], int]:
-    """The ids that a list has, and the total."""
+    """The ids in a list, and the total."""
     answer = _get(client, address, *host).get_json()
     assert "items" in answer, answer
     return [item["id"] for item in answer["items"]], answer["meta"]["total_count"]

@@ -1,4 +1,4 @@
-"""What a reader says about the content as a whole."""
+"""Tests of what a reader returns about the content as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class FactTests(Kit):
-    """Sites, languages, restrictions, the version, the next change, and what is wrong."""
+    """Sites, languages, restrictions, the version, the next change, and problems."""
 
     def test_sites_have_their_home_pages_and_translations(self, reader: Reader) -> None:
         assert list(reader.sites) == [

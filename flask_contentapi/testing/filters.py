@@ -1,4 +1,4 @@
-"""Filters: each operator on each kind of stored value."""
+"""Tests of filters: each operator on each kind of stored value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def _filters(column: str, operator: str, *lines: tuple[Any, list[int], str]) -> list[Any]:
-    """Lines about the exhibits: value, ids, and what is wrong otherwise."""
+    """Lines about the exhibits: the value, the ids, and the rule."""
     return [
         asks(
             f"{column} {operator} {value!a}: {why}",

@@ -1,4 +1,4 @@
-"""What all tests of the kit share: backends to be tested, and a short way to write queries."""
+"""Helpers that all tests share: backends to test, and a short way to write queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "query",
 ]
 
-#: Somebody without rights; who may pass ``login``; who may pass everything.
+#: A viewer without rights; one who may pass ``login``; one who may pass everything.
 ANYBODY = Viewer(NOW)
 STAFF = Viewer(NOW, frozenset({36}), frozenset({3}))
 BOARD = Viewer(NOW, frozenset({36, 38}), frozenset({3, 6}))
@@ -40,15 +40,15 @@ EXHIBITS = frozenset({"museum.Exhibit", "museum.Loan"})
 class Kit:
     """Base of the tests.
 
-    What a backend may do in a way of its own is declared by attributes of the class. They do
-    not skip tests, but say what is expected instead.
+    Class attributes declare where a backend's behaviour may differ. They do not skip tests, but
+    change what is expected.
 
-    :cvar ranks: whether searches come by relevance; otherwise they come in default order and
-        need every word where the client does not say. As :attr:`Backend.ranks`.
-    :cvar holds_content: whether a reader holds on to the content that it began with when another
-        is loaded; otherwise it may raise :exc:`ContentChanged` from then on.
-    :cvar load_waits: whether :meth:`Backend.load` waits until the readers that are open at the
-        time are closed; otherwise it replaces the content at once.
+    :cvar ranks: whether searches are ordered by relevance, as :attr:`Backend.ranks`. Otherwise
+        they are in default order, and by default need every word.
+    :cvar holds_content: whether a reader keeps the content it started with when other content is
+        loaded. Otherwise it may raise :exc:`ContentChanged` from then on.
+    :cvar load_waits: whether :meth:`Backend.load` waits until open readers are closed. Otherwise
+        it replaces the content at once.
     """
 
     ranks: ClassVar[bool] = True
@@ -56,16 +56,16 @@ class Kit:
     load_waits: ClassVar[bool] = False
 
     def make_backend(self) -> Backend:
-        """A fresh backend: empty, not opened, and sharing nothing with those made before.
+        """A fresh backend: empty, not opened, and sharing nothing with earlier ones.
 
-        It is closed when the tests are done with it; several are open at the same time.
+        Tests close it when they are done. Several may be open at the same time.
         """
         raise NotImplementedError(f"{type(self).__name__} has to say how to make a backend.")
 
     def reopen(self, backend: Backend) -> Backend:
-        """Another backend for what the given one has stored, not opened, as another process has it.
+        """Another backend for the same storage, not opened, as in another process.
 
-        Override it where :attr:`Backend.persistent` is true.
+        Override it if :attr:`Backend.persistent` is true.
         """
         return self.make_backend()
 
@@ -77,11 +77,11 @@ class Kit:
         backend: Backend | None = None,
         types: Iterable[type[Entry]] = TYPES,
     ) -> Iterator[Backend]:
-        """A backend that is opened.
+        """An opened backend.
 
-        :param content: what to load into it; None: nothing.
+        :param content: the content to load into it; None: nothing.
         :param backend: the backend; None: a fresh one.
-        :param types: what is declared.
+        :param types: the declared types.
         """
         backend = backend or cls().make_backend()
         backend.open(Registry(types))
@@ -96,7 +96,7 @@ class Kit:
     @pytest.fixture(scope="class")
     @classmethod
     def sample(cls) -> Iterator[Backend]:
-        """A backend with the sample content, for all tests that do not change it."""
+        """A backend with the sample content, shared by all tests that do not change it."""
         with cls.opened(CONTENT) as backend:
             yield backend
 
@@ -108,7 +108,7 @@ class Kit:
 
     @pytest.fixture
     def backend(self) -> Iterator[Backend]:
-        """A backend of the test's own, empty and opened."""
+        """A backend for a single test, empty and opened."""
         with self.opened() as backend:
             yield backend
 
@@ -124,15 +124,15 @@ def query(
     order: str = "",
     **parts: Any,
 ) -> Query:
-    """A query in few words.
+    """Makes a query from short arguments.
 
-    :param columns: those of the rows; without any the id alone.
+    :param columns: the columns of the rows; by default only the id.
     :param where: filters: column, operator and value.
-    :param tree: pages by the relation to them.
-    :param any_word: words of a search of which one is enough.
-    :param every_word: words of a search that are all needed.
-    :param order: keys as the parameter ``order`` has them: ``"-title,id"``.
-    :param parts: as of :class:`Query`.
+    :param tree: pages, by the relation to them.
+    :param any_word: words of a search, one of which is enough.
+    :param every_word: words of a search, all of which are needed.
+    :param order: keys as in the parameter ``order``: ``"-title,id"``.
+    :param parts: other arguments of :class:`Query`.
     """
     keys = (Order(key.removeprefix("-"), key.startswith("-")) for key in order.split(",") if key)
     words = tuple((any_word or every_word).split())
@@ -151,17 +151,17 @@ def query(
 def asks(rule: str, ids: list[int], *args: Any, total: int | None = None, **kwargs: Any) -> Any:
     """One line of a table of queries.
 
-    :param rule: what is wrong with a backend that answers otherwise.
-    :param ids: of the objects that have to be answered, in order.
-    :param total: how many match, where that is not as many.
-    :param args: with ``kwargs`` as of :func:`query`.
+    :param rule: what is wrong with a backend that answers differently.
+    :param ids: the ids of the expected objects, in order.
+    :param total: how many match, if that is not the number of ids.
+    :param args: with ``kwargs``, the arguments of :func:`query`.
     """
     total = len(ids) if total is None else total
     return pytest.param(query(*args, **kwargs), ids, total, id=rule)
 
 
 def holds(table: list[Any]) -> pytest.MarkDecorator:
-    """Runs a test with each line of a table that :func:`asks` made."""
+    """Runs a test with each line of a table made by :func:`asks`."""
     return pytest.mark.parametrize(("query", "ids", "total"), table)
 
 
@@ -172,5 +172,5 @@ def found(reader: Reader, query: Query) -> tuple[list[int], int]:
 
 
 def exact(value: Any) -> tuple[type, bytes]:
-    """Something that is equal only for values that are answered the very same way."""
+    """A key that is equal only for values that look the same in answers."""
     return type(value), orjson.dumps(value, default=repr, option=orjson.OPT_UTC_Z)

@@ -1,4 +1,4 @@
-"""Content that comes in, goes out, and is replaced while it is served."""
+"""Tests of loading and dumping, and of replacing content while it is served."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ CHANGES: list[tuple[str, Change]] = [
     ("a language", _add("locales", "fr")),
 ]
 
-#: What is wrong, how it comes to be, and which records and fields are to be named for it.
+#: Faults: what is wrong, how to cause it, and the records and fields to be named in problems.
 FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
     ("a parent that is not there", _put("pages", 2, parent=404), {("pages 2", "parent")}),
     (
@@ -127,7 +127,7 @@ _NINE_DRAWERS = query(where=[("drawers", "eq", 9)], types=frozenset({"museum.Cab
 
 Look = Callable[[Reader], Any]
 
-#: Ways to see that a reader reads another content than the one it began with.
+#: Ways to see that a reader reads other content than it started with.
 LOOKS: list[tuple[str, Look]] = [
     ("a list", lambda reader: found(reader, query())),
     ("a list in some order", lambda reader: found(reader, query("people", order="-name"))),
@@ -150,7 +150,7 @@ def _changed(change: Change) -> Content:
 
 
 def _dumped(records: Iterable[tuple[str, Any]]) -> Content:
-    """What was dumped, as it could be loaded again."""
+    """Dumped records, in the form for loading."""
     content = defaultdict(list)
     for section, record in records:
         content[section].append(record)
@@ -158,13 +158,13 @@ def _dumped(records: Iterable[tuple[str, Any]]) -> Content:
 
 
 def _canonical(content: Mapping[str, Any]) -> str:
-    """The content as text that is the same for the same content, the order of keys included."""
+    """The content as canonical text."""
     records = list(read_library(content, _REGISTRY).dump())
     return json.dumps(records, indent=1, ensure_ascii=False)
 
 
 def _state(backend: Backend) -> tuple[str | None, str]:
-    """What a backend serves: its version and its content."""
+    """The version and the content that a backend serves."""
     with backend.reader() as reader:
         return reader.version, _canonical(_dumped(backend.dump()))
 
@@ -175,7 +175,7 @@ def _broken_off(records: Iterable[Any]) -> Iterator[Any]:
 
 
 class LoadTests(Kit):
-    """:meth:`Backend.load` and ``dump``, and what readers see meanwhile."""
+    """:meth:`Backend.load` and :meth:`Backend.dump`, and what readers see meanwhile."""
 
     def test_opened_backend_is_empty(self, backend: Backend) -> None:
         with backend.reader() as reader:
@@ -309,14 +309,14 @@ class LoadTests(Kit):
                 if not self.load_waits:
                     loading.join()
                 after = look(reader)
-            # A reader that says so at last has said so in time.
+            # A reader may report the change as late as on closing.
             assert after == before
         loading.join()
         with backend.reader() as reader:
             assert look(reader) != before
 
     def _forgiven(self) -> tuple[type[Exception], ...]:
-        """What a reader may raise that was open while the content became another."""
+        """The errors that a reader may raise if the content changes while it is open."""
         return () if self.holds_content else (ContentChanged,)
 
     def test_readers_of_several_threads_see_whole_contents(self, backend: Backend) -> None:
@@ -340,9 +340,9 @@ class LoadTests(Kit):
 
 
 class _Watcher(Thread):
-    """Reads again and again, one reader after the other.
+    """Reads repeatedly, each time with a new reader.
 
-    :param forgiven: what may be raised.
+    :param forgiven: the errors that may be raised.
     """
 
     def __init__(self, backend: Backend, forgiven: tuple[type[Exception], ...]) -> None:
@@ -357,10 +357,10 @@ class _Watcher(Thread):
         try:
             while not self._stopped.is_set():
                 self._look()
-            # Nothing is loaded any more, so one of the attempts that a request has must succeed.
+            # Loading has ended, so one of the attempts that a request makes must succeed.
             for _ in range(ATTEMPTS):
                 self._look()
-        except Exception as error:  # it is raised again where the test stops
+        except Exception as error:  # raised again by stop()
             self._error = error
 
     def _look(self) -> None:
@@ -371,9 +371,9 @@ class _Watcher(Thread):
             self._seen.add((tuple(ids), total, again))
 
     def stop(self) -> set[Any]:
-        """All that it saw.
+        """Everything that it has read.
 
-        :raises Exception: what reading raised.
+        :raises Exception: the error that reading raised.
         """
         self._stopped.set()
         self.join()

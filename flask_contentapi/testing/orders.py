@@ -1,4 +1,4 @@
-"""The order of lists, and the part of them that is wanted."""
+"""Tests of the order of lists, and of limit and offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows: the columns that are asked for, and single objects by their ids."""
+"""Tests of rows: the requested columns, and single objects by their ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CAPTIONS = ((2, "Cut and polished", 1, 20, ""), (1, "From the vault", 5, 36, "h
 _LAST = datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)
 _NINES = "9" * 30
 
-#: What 23, 22 and 21 have: the largest value, the smallest, and none.
+#: The values of pages 23, 22 and 21: the largest, the smallest, and none.
 VALUES: list[tuple[str, Any, Any, Any]] = [
     ("id", 23, 22, 21),
     ("type", "museum.Exhibit", "museum.Exhibit", "museum.Exhibit"),
@@ -63,7 +63,7 @@ VALUES: list[tuple[str, Any, Any, Any]] = [
     ("remark", "hush", "", ""),
 ]
 
-#: Values that are the same written differently, or near another one: page, column, value.
+#: Values in another form, or close to another value: page, column, value.
 FORMS: list[tuple[str, int, str, Any]] = [
     ("a decimal has the places of its field", 25, "price", Decimal("4.50")),
     ("a decimal without places has as many as it needs", 24, "ratio", Decimal("1.5")),

@@ -1,7 +1,7 @@
 """A small museum: the content that every backend is tested with.
 
-The clock stands at :data:`NOW`. This is the tree of pages; siblings stand in their order, which
-is not that of their ids::
+The clock stands at :data:`NOW`. This is the tree of pages. Siblings are in tree order, which
+differs from the order of their ids::
 
     1  home  Room, en              home page of museum.example, the default site
     ├─ 20  minerals  Room          translated: 70 and 80
@@ -43,8 +43,8 @@ is not that of their ids::
     └─ 51  attic  Room
     90  leftover  Room             in no site
 
-Collections: 1 and in it 2 are open; 3, in 1, is restricted (login), so 4 in 3 and 5 in 4 are
-closed with it; 6, in 4, is restricted besides (groups).
+Collections: 1 is open, and so is 2 in it. 3, in 1, is restricted (login), and so are 4 in 3 and 5
+in 4. 6, in 4, has an additional restriction (groups).
 
 ====== ============================================================== ==========
 id     images                                                         collection
@@ -59,8 +59,8 @@ id     images                                                         collection
 8      its type is not declared                                       none
 ====== ============================================================== ==========
 
-Documents: 1 and 2 are open, 3 is hidden in collection 4. People: 1, 2 and 3, an endpoint of the
-site's own.
+Documents: 1 and 2 are open, 3 is hidden in collection 4. People: 1, 2 and 3, at one of the site's
+own endpoints.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ _SECOND = {
 _DIORAMA = {"scale": {"z": 87, "a": [1, None]}, "story": "obsidian"}
 _SOON = "2026-03-01T12:00:00.000001Z"
 
-#: Children may stand before their parents.
+#: Children may come before their parents.
 _PAGES = [
     _exhibit(23, 20, "agate", "agate", translation_key="agate", captions=_CAPTIONS, **_LARGEST),
     _exhibit(22, 20, "beryl", "Agate", **_SMALLEST),

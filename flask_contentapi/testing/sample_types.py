@@ -88,7 +88,7 @@ class Exhibit(Page):
 
 
 class Lent:
-    """Mixed in, so that the columns of a derived type stand at other places."""
+    """A mixin that gives the columns of a derived type other places."""
 
     lender = fields.String()
 

@@ -1,4 +1,4 @@
-"""Searches: what is found, and in which order."""
+"""Tests of searches: the matches, and their order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SearchTests"]
 
 
 def _finds(rule: str, ids: list[int], *args: Any, **kwargs: Any) -> Any:
-    """A line about what is found; its order is by id."""
+    """A line about the matches of a search, in id order."""
     return asks(rule, ids, *args, order="id", **kwargs)
 
 
@@ -65,7 +65,7 @@ SEARCHES = [
 
 
 class SearchTests(Kit):
-    """:attr:`Query.search`. Relevance is the engine's own, but for the title and for ties."""
+    """:attr:`Query.search`. Relevance is up to the engine, except for the title and ties."""
 
     @holds(SEARCHES)
     def test_finds(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:

@@ -1,4 +1,4 @@
-"""Places in the tree of pages, and translations."""
+"""Tests of places in the tree of pages, and of translations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees what, when and where: viewers, scopes and types."""
+"""Tests of visibility: viewers, scopes and types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["VisibilityTests"]
 
 _MICROSECOND = timedelta(microseconds=1)
 
-#: What may be seen of the default site.
+#: The visible pages of the default site.
 _HOME = [1, 20, 23, 22, 21, 24, 25, 12, 13, 10, 11, 31, 32, 35, 60, 61, 14, 15, 16, 17]
 
 VISIBLE = [
@@ -113,7 +113,7 @@ TYPES = [
 
 
 class VisibilityTests(Kit):
-    """What lists have without any filter."""
+    """The contents of lists without filters."""
 
     @holds(VISIBLE)
     def test_viewer(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
