@@ -204,8 +204,8 @@ class Backend(ABC):
     def reader(self) -> AbstractContextManager[Reader]:
         """The content for one request.
 
-        :raises BackendUnavailable: if the storage does not answer; so may every method of the
-            reader.
+        :raises BackendUnavailable: if the storage does not answer. Every method of the reader may
+            raise it too.
         """
 
     @abstractmethod
@@ -249,7 +249,7 @@ class Backend(ABC):
         """
 
     def notes(self) -> Iterable[str]:
-        """Remarks for whoever runs the site that are no problems, each in a sentence."""
+        """Notes for the site's operator that are not problems, each in a sentence."""
         return ()
 
 

@@ -142,7 +142,7 @@ class Freshness:
         if "Cache-Control" not in headers:
             self._mark(headers, is_whole=response.status_code == 200)
         if response.status_code == 200 and self._given.strip() == "*":
-            # ``*`` matches every ETag.
+            # ``*`` matches any response, even one without an ETag.
             response.status_code = 304
         return response
 

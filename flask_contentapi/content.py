@@ -68,9 +68,9 @@ class APIField:
     :param field: the marshmallow field that serialises it. It can be left out for a stored field.
         A ``fields.Function`` computes the value from the object.
     :param source: the stored field that it shows, or a property or method of the class that
-        computes it; by default the one with the key's own name. Without ``field``, the key is
-        the stored field under another name, so lists can be filtered and ordered by it. They
-        cannot by any other key.
+        computes it; by default the one with the key's own name. A stored field shown without
+        ``field`` is the same field under another name, so lists can be filtered and ordered by
+        it, but not by any other ``APIField``.
     :param needs: for computed keys, the stored fields that the computation reads; by default all
         except ``parent`` and ``alias_of`` are read from the storage.
     :param volatile: whether the value depends on more than the content, such as the time or
@@ -97,7 +97,7 @@ class APIField:
 
 
 class APIFilter:
-    """A query parameter of the site's own that compares a stored field.
+    """An additional query parameter that compares a stored field.
 
     :param name: the parameter.
     :param source: the stored field; it need not be shown.

@@ -61,7 +61,7 @@ class Related(fields.Integer):
 
     @property
     def endpoint_name(self) -> str:
-        """The name of the endpoint; "" if the class is served at none."""
+        """The name of the endpoint; "" if the class has none."""
         wanted = self.endpoint
         return wanted if isinstance(wanted, str) else getattr(wanted, "endpoint", "")
 

@@ -32,8 +32,8 @@ _SEARCHABLE = (kinds.Text, kinds.Tags, kinds.Json, kinds.Children)
 class Registry:
     """All declared types.
 
-    :param types: the site's classes. If none of them is for pages, images or documents, the
-        package's own class is added.
+    :param types: the site's classes. The package's own are added for pages, images or documents if
+        the site has no class for them.
     :raises DeclarationError: for the first mistake found.
     """
 

@@ -67,7 +67,7 @@ class Site:
         return tuple(home.page for home in self.language_trees(i18n))
 
     def paths(self, i18n: bool) -> tuple[str, ...]:
-        """The prefixes of ``url_path`` that its pages have."""
+        """The possible starts of its pages' ``url_path``."""
         if not self.hostname:
             return ("/",)
         return tuple(home.url_path for home in self.language_trees(i18n))

@@ -152,7 +152,7 @@ class JSONFilesBackend(SnapshotBackend):
         except ContentError as error:
             return error.problems
 
-    # When to read.
+    # Detecting changes.
 
     def _is_due(self) -> bool:
         if self._debug:
@@ -183,7 +183,7 @@ class JSONFilesBackend(SnapshotBackend):
         for problem in error.problems:
             _log.error("%s: %s; what was served is served on.", self.folder, problem)
 
-    # How to read.
+    # Reading.
 
     @property
     def _sections(self) -> list[str]:

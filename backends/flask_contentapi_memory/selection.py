@@ -44,7 +44,7 @@ class Selection:
     def _is_seen(self, page: int) -> bool:
         return self._visible.sees(page) and is_within(self._shelf.ids[page], self._scope)
 
-    # What matches.
+    # Matching.
 
     def _matches(self) -> Matches:
         types = self._query.types

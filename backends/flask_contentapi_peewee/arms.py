@@ -134,7 +134,7 @@ class Arm:
     # The tree.
 
     def _pages(self, table: OwnTable, columns: Sequence[str]) -> Iterator[Any]:
-        """The pages under a page of ours, and those under a row of a mapped model."""
+        """The pages under one of our pages, and those under a row of a mapped model."""
         bound, parent = self._bound, self._bound.parent
         is_key = isinstance(parent, peewee.ForeignKeyField)
         under = bound.mapped.under if is_key else parent

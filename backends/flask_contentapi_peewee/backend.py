@@ -495,7 +495,7 @@ class PeeweeBackend(Backend):
 
 
 class SQLiteBackend(PeeweeBackend):
-    """The backend for SQLite; its address is as ``sqlite:///site.db``."""
+    """The backend for SQLite, with an address such as ``sqlite:///site.db``."""
 
     engine_class = SQLite
 
@@ -523,13 +523,13 @@ class SQLiteBackend(PeeweeBackend):
 
 
 class PostgreSQLBackend(PeeweeBackend):
-    """The backend for PostgreSQL; its address is as ``postgresql://user@host/name``."""
+    """The backend for PostgreSQL, with an address such as ``postgresql://user@host/name``."""
 
     engine_class = PostgreSQL
 
 
 class MariaDBBackend(PeeweeBackend):
-    """The backend for MariaDB and MySQL; its address is as ``mariadb://user@host/name``."""
+    """The backend for MariaDB and MySQL, with an address such as ``mariadb://user@host/name``."""
 
     engine_class = MariaDB
 

@@ -171,7 +171,7 @@ class Bound:
                 "as under= the id of the page that they are below."
             )
 
-    # What is wrong.
+    # Checks.
 
     def _check_columns(self, declared: ObjectType, model: Any, columns: Mapping[str, Any]) -> None:
         """Refuses mappings that do not fit the fields of a type."""

@@ -145,7 +145,7 @@ class MappedTables(Tables):
                 for arm in arms:
                     self._add_parts(whole, arm, make)
 
-    # The named queries.
+    # Common table expressions.
 
     def _unite(self, own: EndpointTables, whole: EndpointTables) -> None:
         """Adds the rows of the models to the tables of an endpoint."""
@@ -218,7 +218,7 @@ class MappedTables(Tables):
                     return f"{bound.mapped!r}: the table {table} has no column {name}."
         return ""
 
-    # What is mapped.
+    # Mapped models.
 
     @property
     def nested(self) -> bool:

@@ -127,7 +127,7 @@ class Migration:
             if field in old and old[field].fills and not stand.fills
         } - self._new.columns.keys()
 
-    # What is to be done.
+    # Planning.
 
     def steps(self) -> Iterator[str]:
         """The steps of the migration, each in a sentence."""
@@ -320,7 +320,7 @@ class Migration:
         """The labels of the types whose objects are searched by other fields than before."""
         return sorted(label for label in self._searched if label not in self._tables.endpoints)
 
-    # Doing it.
+    # Applying.
 
     def change_tables(self) -> None:
         """Adds what the tables lack.

@@ -115,7 +115,7 @@ class _Rows:
     def _place(self, identity: int) -> Place:
         return self._tables.place(self._endpoint.name, identity, self._label)
 
-    # Rows that are no pages.
+    # Rows without a place in the tree.
 
     def _lost(self, served: set[int]) -> Iterator[Problem]:
         """The problems of rows that have no place in the tree."""

@@ -158,7 +158,7 @@ def _dumped(records: Iterable[tuple[str, Any]]) -> Content:
 
 
 def _canonical(content: Mapping[str, Any]) -> str:
-    """The content as canonical text."""
+    """The content as canonical text, including the order of keys."""
     records = list(read_library(content, _REGISTRY).dump())
     return json.dumps(records, indent=1, ensure_ascii=False)
 
