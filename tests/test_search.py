@@ -5,8 +5,12 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flask_contentapi import Blocks, Page
+from flask_contentapi.search import TITLE_WEIGHT
+from flask_contentapi_memory.words import WordIndex
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, document, image, page, site
@@ -262,3 +266,32 @@ def test_too_many_words_are_refused(api: API) -> None:
 def test_too_long_a_text_is_refused(api: API) -> None:
     assert api.refusal("pages/?search=" + "x" * 4097)
     assert api.status("pages/?search=" + "x" * 4096) == 200
+
+
+# The word index of memory.
+
+WEIGHTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from([1, 1 + TITLE_WEIGHT]))
+CHANGES = st.lists(st.tuples(st.integers(1, 4), st.none() | WEIGHTS), max_size=30)
+
+
+@given(CHANGES)
+def test_an_index_that_is_changed_holds_what_a_new_one_does(
+    changes: list[tuple[int, dict[str, int] | None]],
+) -> None:
+    index, held = WordIndex(()), dict[int, dict[str, int]]()
+    for identity, weights in changes:
+        before = {identity: held[identity]} if identity in held else {}
+        after = {} if weights is None else {identity: weights}
+        index = index.revised(before, after)
+        held = {**held, **after} if after else {i: held[i] for i in held if i != identity}
+    anew = WordIndex(held.items())
+    assert [index.score((w,), True) for w in "abc"] == [anew.score((w,), True) for w in "abc"]
+
+
+def test_an_index_does_not_grow_with_the_number_of_changes() -> None:
+    index = WordIndex(())
+    for number in range(100):
+        words = {number: {f"w{number}": 1}}
+        index = index.revised({}, words).revised(words, {})
+    assert len(index._ids) == 1
+    assert not index._postings

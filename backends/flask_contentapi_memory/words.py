@@ -6,13 +6,14 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 
 from flask_contentapi.kept import Kept
+from flask_contentapi.search import TITLE_WEIGHT
 
 __all__ = ["WordIndex"]
 
 #: How many searches are cached.
 KEPT = 32
 #: How many bits an entry has for the weight of a word in an object.
-_BITS = 4
+_BITS = (1 + TITLE_WEIGHT).bit_length()
 _COUNT = 2**_BITS - 1
 
 
@@ -28,6 +29,8 @@ class WordIndex:
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
         self._ids = array("q")
+        #: The numbers of deleted objects, for new ones.
+        self._free: list[int] = []
         self._postings: dict[str, array[int]] = {}
         self._scores: Kept[Mapping[int, int]] = Kept(KEPT)
         self._add(documents)
@@ -35,10 +38,19 @@ class WordIndex:
     def _add(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
         adding = _Adding(self._postings)
         for identity, counts in documents:
-            first = len(self._ids) << _BITS
-            self._ids.append(identity)
+            first = self._number(identity) << _BITS
             for word, count in counts.items():
                 adding[word](first + count)
+
+    def _number(self, identity: int) -> int:
+        """Gives an object a number."""
+        if self._free:
+            number = self._free.pop()
+            self._ids[number] = identity
+        else:
+            number = len(self._ids)
+            self._ids.append(identity)
+        return number
 
     def revised(
         self, before: Mapping[int, Mapping[str, int]], after: Mapping[int, Mapping[str, int]]
@@ -50,11 +62,18 @@ class WordIndex:
         """
         index = WordIndex(())
         index._ids, index._postings = self._ids[:], dict(self._postings)
-        for word in {word for words in (*before.values(), *after.values()) for word in words}:
+        free = set(self._free)
+        free.update(number for number, identity in enumerate(self._ids) if identity in before)
+        index._free = [*free]
+        changed = {word for words in (*before.values(), *after.values()) for word in words}
+        for word in changed:
             posting = self._postings.get(word, ())
             left = (entry for entry in posting if self._ids[entry >> _BITS] not in before)
             index._postings[word] = array("q", left)
         index._add(after.items())
+        for word in changed:
+            if not index._postings[word]:
+                del index._postings[word]
         return index
 
     def score(self, words: tuple[str, ...], every: bool) -> Mapping[int, int]:
