@@ -114,6 +114,7 @@ class ContentAPI:
                 f"The application has an instance named {self.name!r} already; give this one "
                 "another name, as ContentAPI(name='intranet', config_prefix='INTRANET_')."
             )
+        self._check_hooks()
         settings = Settings.from_config(app.config, self.config_prefix)
         for name, other in instances.items():
             if other.settings.url_prefix == settings.url_prefix:
@@ -172,6 +173,18 @@ class ContentAPI:
         prefixes = [other.config_prefix for other in others]
         for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
             _log.warning("%s", said)
+
+    def _check_hooks(self) -> None:
+        """Refuses what could not be called when requests come."""
+        hooks = {"can_view": self._can_view or bool, "clock": self._clock}
+        for name, hook in hooks.items():
+            if not callable(hook):
+                raise ConfigurationError(f"{name} is {_short(hook)}; it must be a function.")
+        if not isinstance(self._page_urls, PageURLs):
+            raise ConfigurationError(
+                f"page_urls is {_short(self._page_urls)}; it must be an instance of a subclass of "
+                "PageURLs."
+            )
 
     def _find_backend(self, app: Flask, backend: Backend | str | None) -> tuple[Backend, str]:
         """The storage, and its name in messages; "" if none is given or configured."""

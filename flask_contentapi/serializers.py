@@ -90,7 +90,7 @@ class Plan:
     def tags(self, related: Sequence[Mapping[int, Row]]) -> Iterator[str]:
         """The cache tags of what the rows point to (:mod:`flask_contentapi.caching`)."""
         for lookup, found in zip(self.layout.lookups, related, strict=True):
-            yield from (tag_of(lookup.endpoint, identity) for identity in found)
+            yield from (tag_of(lookup.endpoint, identity) for identity in sorted(found))
 
 
 class Item:

@@ -216,15 +216,25 @@ class ObjectType:
             return f" {name} is shown in details only; lists cannot be {use} by it."
         if use and name in self.exports:
             return f" {name} is no single stored value; lists cannot be {use} by it."
-        labels = self.having(name)
-        return f" It is a field of {', '.join(labels)}; ask for type={labels[0]}." if labels else ""
+        filtering = self._filtering(name) if use == "filtered" else []
+        for kind, labels in (("field", self.having(name)), ("filter", filtering)):
+            if labels:
+                return f" It is a {kind} of {', '.join(labels)}; ask for type={labels[0]}."
+        return ""
 
     def having(self, name: str) -> list[str]:
-        """The labels of its :attr:`types` that show a key in lists, without types derived from
-        another one of them, as that one includes them."""
-        types = [self.served_at.types[label] for label in sorted(self.types)]
-        having = [t for t in types if name in t.exports.keys() - t.detail_only]
-        return [t.label for t in having if not any(t.types < other.types for other in having)]
+        """The labels of its :attr:`types` that show a key in lists."""
+        return self._least(lambda declared: name in declared.exports.keys() - declared.detail_only)
+
+    def _filtering(self, name: str) -> list[str]:
+        """The labels of its :attr:`types` with an additional query parameter."""
+        return self._least(lambda declared: name in {own.name for own in declared.api_filters})
+
+    def _least(self, is_meant: Callable[[ObjectType], bool]) -> list[str]:
+        """The labels of some of its :attr:`types`, without types derived from another one of them,
+        as that one includes them."""
+        meant = [t for t in map(self.served_at.types.get, sorted(self.types)) if t and is_meant(t)]
+        return [t.label for t in meant if not any(t.types < other.types for other in meant)]
 
     @property
     def api_filters(self) -> Sequence[APIFilter]:

@@ -123,7 +123,8 @@ class Visit:
         )
         if known is None and endpoint.tree:
             raise NotFound(
-                f"No site answers to {host}. A site can be named with site=, or be the default."
+                f"No site answers to {host or 'the host of the request'}. A site can be named with "
+                "site=, or be the default."
             )
         self.endpoint = endpoint
         self.viewer = viewer
@@ -180,10 +181,10 @@ def _open(
     passed = {identity for identity, own in restrictions.items() if can_view(own.rule)}
     opened = set()
     for identity in passed:
-        chain: int | None = identity
-        while chain in passed:
-            chain = restrictions[chain].within
-        if chain is None:
+        nearest: int | None = identity
+        while nearest in passed:
+            nearest = restrictions[nearest].within
+        if nearest is None:
             opened.add(identity)
     return frozenset(opened)
 
@@ -469,5 +470,5 @@ def _unseen(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> st
 
 def _check_locale(locale: str, reader: Reader) -> None:
     if locale not in reader.locales:
-        known = ", ".join(reader.locales)
+        known = ", ".join(reader.locales) or "none"
         raise NotFound(f"There is no language {locale!r}. There are {known}.")

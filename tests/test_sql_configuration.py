@@ -296,6 +296,24 @@ def test_tables_of_another_version_are_left_alone(
     assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
 
 
+@pytest.mark.parametrize("backend", [n for n in NAMES if n == "postgresql"], indirect=True)
+def test_a_database_without_all_characters_is_refused(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = fresh_address(backend)
+    server, _, name = address.rpartition("/")
+    storage(api_at(address)).engine.database.execute_sql(
+        f"CREATE DATABASE {name}_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+    )
+    caplog.clear()
+    said = (
+        "The database has the encoding LATIN1, which lacks characters; make another one, as with: "
+        "createdb --encoding UTF8 --template template0 NAME."
+    )
+    assert_said(f"{server}/{name}_latin", said, caplog)
+    assert run(api_at(f"{server}/{name}_latin"), "init-db") == (1, f"Error: {said}\n")
+
+
 class Note(Page):
     app_label = "w"
     text = fields.String()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from marshmallow import fields
+from marshmallow import fields, validate
 
 from flask_contentapi import (
     ChildObject,
@@ -713,6 +713,7 @@ def test_any_types_in_between_lose_nothing(backend: str, seed: int) -> None:
 # What does not fit.
 
 
+FEW_AND_MANY = [page(1, type="x.A", n=40), page(2, 1, type="x.A", n=60)]
 REFUSED = {
     "tags": (Tags(), Children(Kid), ["a"], "pages 1, tags[0]: must be an object"),
     "text": (fields.String(), fields.Integer(), "five", "pages 1, tags: must be an integer"),
@@ -735,6 +736,15 @@ def test_values_that_do_not_fit_are_named_and_stay(
         api.backend.migrate()
     assert str(caught.value).startswith(said)
     assert (old.dump(), old.get("pages/1/").data) == known
+
+
+def test_values_that_a_new_validator_refuses_are_named_by_check(backend: str) -> None:
+    address = fresh_address(backend)
+    few = fields.Integer(validate=validate.Range(max=40))
+    stored_at(address, [typed(Page, "A", n=fields.Integer())], {"pages": FEW_AND_MANY})
+    assert [*site_at(address, [typed(Page, "A", n=fields.Integer())]).backend.check()] == []
+    (problem,) = site_at(address, [typed(Page, "A", n=few)]).backend.check()
+    assert str(problem) == "pages 2, n: Must be less than or equal to 40."
 
 
 def test_a_field_of_child_objects_can_store_something_else_and_go_back(backend: str) -> None:
@@ -810,7 +820,57 @@ KINDS = [
     (Tags(), fields.String(), None),
     (fields.String(), fields.Integer(), None),
     (fields.String(), fields.Date(), "2026-01-15"),
+    (fields.String(), fields.Integer(), "42"),
+    (fields.Integer(), fields.String(), 42),
+    (fields.Boolean(), fields.String(), False),
+    (fields.String(), fields.Boolean(), "true"),
+    (fields.String(), Related("pages"), "1"),
 ]
+
+
+#: A field, another one, and the same value in both.
+CONVERTED: list[tuple[Any, Any, Any, Any]] = [
+    (fields.String(), fields.Integer(), "42", 42),
+    (fields.String(), fields.Float(), "4.5", 4.5),
+    (fields.String(), fields.Decimal(), "4.50", "4.5"),
+    (fields.String(), fields.Boolean(), "true", True),
+    (fields.String(), fields.DateTime(), "2026-01-15", "2026-01-15T00:00:00Z"),
+    (fields.Integer(), fields.String(), 42, "42"),
+    (fields.Integer(), fields.Boolean(), 1, True),
+    (fields.Float(), fields.String(), 4.5, "4.5"),
+    (fields.Decimal(), fields.String(), "4.5", "4.5"),
+    (fields.Boolean(), fields.String(), False, "false"),
+    (fields.Date(), fields.String(), "2026-01-15", "2026-01-15"),
+    (fields.Date(), fields.DateTime(), "2026-01-15", "2026-01-15T00:00:00Z"),
+    (fields.Integer(), Related("images"), 7, {"id": 7}),
+    (Tags(), fields.List(fields.String()), ["a"], ["a"]),
+]
+
+
+@pytest.mark.parametrize(("was", "is_now", "value", "wanted"), CONVERTED, ids=range(len(CONVERTED)))
+def test_values_become_those_of_another_kind(
+    backend: str, was: Any, is_now: Any, value: Any, wanted: Any
+) -> None:
+    address = fresh_address(backend)
+    content = {"pages": [page(1, type="x.A", it=value)], "images": [image(7)]}
+    stored_at(address, [typed(Page, "A", it=was)], content)
+    api = site_at(address, [typed(Page, "A", it=is_now)])
+    api.backend.migrate()
+    shown = api.json("pages/1/?fields=_,it(_,id)" if isinstance(wanted, dict) else "pages/1/")
+    assert shown["it"] == (shown["it"] | wanted if isinstance(wanted, dict) else wanted)
+
+
+def test_a_process_with_former_types_answers_no_more(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = fresh_address(backend)
+    first, second = (typed(Page, "A", it=field) for field in (fields.Integer(), fields.Decimal()))
+    content = {"pages": [page(1, type="x.A", it=5)]}
+    old = stored_at(address, [first], content)
+    assert old.json("pages/1/")["it"] == 5
+    site_at(address, [second]).backend.migrate()
+    assert old.status("pages/1/") == old.status("pages/?type=x.A&it=5") == 503
+    assert "They were changed after this process had been started; restart it." in caplog.text
 
 
 @pytest.mark.parametrize(("was", "is_now", "value"), KINDS, ids=range(len(KINDS)))

@@ -71,6 +71,10 @@ class PeeweeBackend(Backend):
         self._statements: Statements | None = None
         self._structure: Structure | None = None
         self._ready = False
+        #: The stored layout when the tables were last found to fit, and the last stamp under which
+        #: it was still the same.
+        self._layout: str | None = None
+        self._fit_at = ""
         self._here = threading.local()
 
     @classmethod
@@ -147,8 +151,10 @@ class PeeweeBackend(Backend):
         if missing:
             return missing
         with connected(database):
+            unsuitable = self.engine.unsuitable(database)
             schema = self._read_schema(database)
-        return f"The tables are not there. {_MAKE}" if schema is None else _unknown(schema)
+        made = f"The tables are not there. {_MAKE}" if schema is None else _unknown(schema)
+        return unsuitable or made
 
     @property
     def _name(self) -> str:
@@ -163,13 +169,16 @@ class PeeweeBackend(Backend):
     def _unfit(self, database: peewee.Database) -> str:
         """Why the tables do not fit the declared types; "" if they do."""
         with connected(database):
+            layout = self.tables.read_state("layout", database)
             steps = list(self._migration(database).steps())
             if steps:
                 before, now = (
                     stored_layout(self.tables, database).places,
                     layout_of(self.tables).places,
                 )
-                return " ".join([_UNFIT, *steps, _CHANGE, *_by_module_alone(before, now)])
+                remedy = _CHANGE if self._layout is None else _RESTART
+                return " ".join([_UNFIT, *steps, remedy, *_by_module_alone(before, now)])
+            self._layout = layout
             return self.statements.tables.missing(database)
 
     def create(self) -> None:
@@ -183,6 +192,8 @@ class PeeweeBackend(Backend):
         database = self.engine.database
         try:
             with self._answering(), connected(database):
+                if unsuitable := self.engine.unsuitable(database):
+                    raise ConfigurationError(unsuitable)
                 schema = self._read_schema(database)
                 if schema is None:
                     self._create_tables()
@@ -327,9 +338,22 @@ class PeeweeBackend(Backend):
         structure = self._structure if versioned else None
         if structure is None:
             structure = self._read_structure(database)
+            self._verify_layout(structure.stamp, database)
         if versioned:
             self._structure = structure
         return DatabaseReader(database, self.statements, structure, versioned)
+
+    def _verify_layout(self, stamp: str, database: peewee.Database) -> None:
+        """Makes sure that the tables have not been migrated since they were found to fit.
+
+        :param stamp: the current stamp, which every migration changes.
+        :raises ContentChanged: if they have been, so that they may no longer fit.
+        """
+        if stamp != self._fit_at:
+            if self.tables.read_state("layout", database) != self._layout:
+                self._ready = False
+                raise ContentChanged
+            self._fit_at = stamp
 
     def _read_structure(self, database: peewee.Database) -> Structure:
         tables = self.statements.tables
@@ -572,3 +596,4 @@ _PUT = "Put it there, or make an empty one with the command: flask contentapi in
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
 _UNFIT = "The tables are not those of the declared types."
 _CHANGE = "Change the tables with the command: flask contentapi migrate."
+_RESTART = "They were changed after this process had been started; restart it."

@@ -8,7 +8,9 @@ import peewee
 
 from flask_contentapi.errors import Problem
 from flask_contentapi.library import undeclared
+from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.loading import dump
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.row_checking import check_rows
@@ -18,7 +20,8 @@ __all__ = ["check"]
 
 
 def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
-    """The problems: undeclared types, dangling relations, and those of a site's own rows."""
+    """The problems: undeclared types, dangling relations, values that the declared fields no longer
+    take, and those of a site's own rows."""
     tables = reader.tables
     if isinstance(tables, MappedTables):
         yield from check_rows(reader, registry, tables)
@@ -37,6 +40,16 @@ def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
             if page in labels:
                 message = f"there is no object {missing} in {target}"
                 yield tables.place(name, page, labels[page]).problem(column, message)
+    yield from _refused(reader, registry)
+
+
+def _refused(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
+    """The problems of stored objects as records, for example because of new validators."""
+    records = RecordReader(registry, logs=False)
+    for section, record in dump(reader):
+        if section in registry.endpoints and record["type"] not in reader.tables.foreign:
+            records.entry(section, -1, record)
+    yield from records.problems
 
 
 def _dangling(

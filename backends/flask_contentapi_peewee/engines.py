@@ -64,6 +64,10 @@ class Engine(ABC):
     def create(self) -> None:  # noqa: B027 - most are made by the people who run the server
         """Creates the database itself, if that is possible here."""
 
+    def unsuitable(self, database: peewee.Database) -> str:
+        """Why content cannot be stored in the database, in a sentence; "" if it can."""
+        return ""
+
     def close(self) -> None:
         """Closes all connections, except those of a database that the site opens itself."""
         for database in {self.database, self.reading}:

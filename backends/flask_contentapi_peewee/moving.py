@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import peewee
 
 from flask_contentapi.errors import Problem
+from flask_contentapi.kinds import Gap
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
@@ -405,7 +407,7 @@ def _joined(
 
 
 def _fitting(value: Any, column: Column, kind: str) -> Any:
-    for form in (value, *_numbers(value, kind)):
+    for form in (value, *_numbers(value, kind), *_parsed(value, column)):
         if column.child is None and _can_read(column, form):
             return form
     return None if _is_nothing(value) else value
@@ -431,3 +433,13 @@ def _numbers(value: Any, kind: str) -> Iterator[Any]:
             yield int(exact)
         if Decimal(repr(float(exact))) == exact:
             yield float(exact)
+
+
+def _parsed(value: Any, column: Column) -> Iterator[Any]:
+    """What the text of a single value means for a column, as in a query string."""
+    if column.kind.orderable and isinstance(value, str | int | float):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        with suppress(ValueError):
+            stored = column.kind.parse(text)
+            if not isinstance(stored, Gap):
+                yield column.kind.write(stored)

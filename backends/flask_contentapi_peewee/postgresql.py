@@ -94,6 +94,15 @@ class PostgreSQL(Engine):
     def connect(cls, address: str, root: Path) -> PostgreSQL:
         return cls(*addresses.postgresql(address))
 
+    def unsuitable(self, database: peewee.Database) -> str:
+        ((encoding,),) = database.execute_sql("SHOW server_encoding").fetchall()
+        if encoding == "UTF8":
+            return ""
+        return (
+            f"The database has the encoding {encoding}, which lacks characters; make another one, "
+            "as with: createdb --encoding UTF8 --template template0 NAME."
+        )
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         with super().alone():
