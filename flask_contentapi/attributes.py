@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,10 +11,11 @@ from marshmallow import fields
 
 from flask_contentapi.content import ChildObject, Content, Document, Image, Page
 from flask_contentapi.errors import DeclarationError
+from flask_contentapi.fields import inner_fields
 from flask_contentapi.hints import suggest
 from flask_contentapi.types import ObjectType
 
-__all__ = ["LISTINGS", "PARAMETERS", "check_attributes", "mistake"]
+__all__ = ["LISTINGS", "PARAMETERS", "check_attributes", "check_nested", "mistake"]
 
 #: The attributes that list keys to show.
 LISTINGS = (
@@ -36,6 +38,8 @@ _RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path"
     for name, value in {**inspect.get_annotations(own), **vars(own)}.items()
     if not isinstance(value, fields.Field) and not name.startswith("__")
 }
+#: What ``type=`` can tell apart.
+_APP_LABEL = re.compile(r"[^\s,]*")
 #: Query parameters. A field with such a name could be shown but not filtered by.
 PARAMETERS = frozenset(
     "limit offset order search search_operator fields type child_of ancestor_of descendant_of "
@@ -66,12 +70,29 @@ def check_attributes(content_class: type[Content]) -> None:
                 raise DeclarationError(f"{content_class.__name__}.{name} {wrong}")
 
 
+def check_nested(declared: ObjectType, attribute: str, field: fields.Field[Any]) -> None:
+    """Refuses a field with a nested schema that cannot be made."""
+    for inner in (field, *inner_fields(field)):
+        if not isinstance(inner, fields.Nested):
+            continue
+        try:
+            known = inner.schema.fields
+        except (NameError, TypeError, ValueError) as error:
+            what = f"nests a schema that cannot be made: {error}"
+            raise mistake(declared, attribute, what.rstrip(".")) from error
+        if isinstance(inner, fields.Pluck) and inner.field_name not in known:
+            what = f"plucks {inner.field_name!r}, which is no field of the schema"
+            raise mistake(declared, attribute, what, suggest(inner.field_name, known))
+
+
 def _wrong_attribute(name: str, value: Any) -> str:
     """What is wrong with an attribute of a class, and what would be right; "" if nothing."""
     if isinstance(value, fields.Field):
         return "is a name that the API uses itself; take another." if name in _RESERVED else ""
     if name in _LISTS and (isinstance(value, str) or not isinstance(value, Iterable)):
         return f"is {value!r}; it must be a list."
+    if name == "app_label" and not (isinstance(value, str) and _APP_LABEL.fullmatch(value)):
+        return f"is {value!r}; it must be a name, as 'blog'."
     # A nested class statement has the name of the attribute, which is no mistake.
     if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
         module = "fields." if value.__module__ == fields.__name__ else ""

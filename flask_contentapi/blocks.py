@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
-__all__ = ["ids_in", "is_block", "is_id", "represented", "texts_in"]
+__all__ = ["blocks_in", "ids_in", "is_block", "is_id", "represented", "texts_in"]
 
 
 def is_block(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -18,20 +18,21 @@ def is_id(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def ids_in(value: Any, block: str) -> Iterator[int]:
-    """The ids that are the values of blocks.
-
-    :param value: the JSON value that contains the blocks.
-    :param block: their type.
-    """
+def blocks_in(value: Any) -> Iterator[tuple[str, Any]]:
+    """The types and values of the blocks in a JSON value, at any depth."""
     if isinstance(value, list):
         for entry in value:
-            yield from ids_in(entry, block)
+            yield from blocks_in(entry)
     elif isinstance(value, dict):
-        if is_block(value) and value["type"] == block and is_id(value["value"]):
-            yield value["value"]
+        if is_block(value):
+            yield value["type"], value["value"]
         for entry in value.values():
-            yield from ids_in(entry, block)
+            yield from blocks_in(entry)
+
+
+def ids_in(value: Any, block: str) -> Iterator[int]:
+    """The ids that are the values of blocks of a type in a JSON value."""
+    return (inner for name, inner in blocks_in(value) if name == block and is_id(inner))
 
 
 def texts_in(value: Any) -> Iterator[str]:

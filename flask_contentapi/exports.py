@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from marshmallow import fields
 
-from flask_contentapi.attributes import LISTINGS, PARAMETERS, mistake
+from flask_contentapi.attributes import LISTINGS, PARAMETERS, check_nested, mistake
 from flask_contentapi.content import APIField, APIFilter
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import Anything, Related, answer_field
@@ -68,12 +68,17 @@ def _check_names(declared: ObjectType, exports: dict[str, Export]) -> None:
                 raise mistake(declared, listing, f"has {name!r}, which is not shown")
 
 
-def _check_filter(declared: ObjectType, custom: APIFilter, taken: set[str]) -> None:
+def _check_filter(declared: ObjectType, custom: Any, taken: set[str]) -> None:
+    if not isinstance(custom, APIFilter):
+        raise mistake(declared, "api_filters", f"has {custom!r}; it must be an APIFilter")
     column = declared.columns.get(custom.source)
     if column is None or not column.kind.orderable:
         what = f"compares {custom.source!r}, which is no single stored value"
         fitting = [name for name, other in declared.columns.items() if other.kind.orderable]
         raise mistake(declared, "api_filters", what, suggest(custom.source, fitting))
+    if not _is_name(custom.name):
+        what = f"has {custom.name!r}; a parameter is a name, as Python has them"
+        raise mistake(declared, "api_filters", what)
     if custom.name in taken:
         what = f"has {custom.name!r}, which is a parameter already"
         raise mistake(declared, "api_filters", what)
@@ -84,6 +89,10 @@ def _check_filter(declared: ObjectType, custom: APIFilter, taken: set[str]) -> N
 
 def _export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
     given = entry if isinstance(entry, APIField) else APIField(entry)
+    source: Any = given.source
+    if not isinstance(source, str | Source | None):
+        what = f"has {given.name!r} with the source {source!r}; it must be a text"
+        raise mistake(declared, "api_fields", what)
     return replace(_made(declared, given, in_meta), volatile=given.volatile)
 
 
@@ -99,6 +108,8 @@ def _made(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
     if not (wanted is None or isinstance(wanted, fields.Field)):
         what = f"has {given.name!r}, which {wanted!r} cannot write"
         raise mistake(declared, "api_fields", what, " Give a field, as fields.String().")
+    if wanted is not None:
+        check_nested(declared, "api_fields", wanted)
     if given.field is None:
         if column is None:
             raise _unknown(declared, source)
@@ -116,6 +127,9 @@ def _computation(
     field = given.field
     assert field is not None
     if isinstance(field, fields.Function):
+        if field.serialize_func is None:
+            what = f"has {given.name!r} with a Function without a function"
+            raise mistake(declared, "api_fields", what)
         return Anything(), cast(Callable[[Any], Any], field.serialize_func)
     if isinstance(field, fields.Constant):
         return field, lambda instance: field.constant

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 
 from flask import Blueprint, Flask, Response, current_app, request
 from flask.blueprints import BlueprintSetupState
-from werkzeug.exceptions import HTTPException, default_exceptions
+from werkzeug.exceptions import HTTPException, InternalServerError, default_exceptions
 from werkzeug.routing import RequestRedirect, Rule
 
 from flask_contentapi.addresses import PageURLs
@@ -114,15 +115,16 @@ class ContentAPI:
                 f"The application has an instance named {self.name!r} already; give this one "
                 "another name, as ContentAPI(name='intranet', config_prefix='INTRANET_')."
             )
-        self._check_hooks()
+        self._check_arguments()
         settings = Settings.from_config(app.config, self.config_prefix)
-        for name, other in instances.items():
-            if other.settings.url_prefix == settings.url_prefix:
-                raise ConfigurationError(
-                    f"{self.config_prefix}URL_PREFIX is {settings.url_prefix!r}, where the "
-                    f"instance {name!r} is already; give this one another."
-                )
         registry = Registry(self._types)
+        for name, other in instances.items():
+            known, own = (one.url_prefix for one in (other.settings, settings))
+            if own in _taken(known, other.registry) or known in _taken(own, registry):
+                raise ConfigurationError(
+                    f"{self.config_prefix}URL_PREFIX is {own!r}, but addresses of the instance "
+                    f"{name!r} below {known!r} would be the same; give this one another."
+                )
         storage, backend_name = self._find_backend(app, backend)
         logs = not is_command()
         storage.open(registry, debug=app.debug, logs=logs)
@@ -174,12 +176,26 @@ class ContentAPI:
         for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
             _log.warning("%s", said)
 
-    def _check_hooks(self) -> None:
-        """Refuses what could not be called when requests come."""
-        hooks = {"can_view": self._can_view or bool, "clock": self._clock}
-        for name, hook in hooks.items():
-            if not callable(hook):
-                raise ConfigurationError(f"{name} is {_short(hook)}; it must be a function.")
+    def _check_arguments(self) -> None:
+        """Refuses arguments of the class that no request could be served with."""
+        if not (isinstance(self.name, str) and self.name and "." not in self.name):
+            raise ConfigurationError(
+                f"name is {_short(self.name)}; it must be a text without dots."
+            )
+        if not isinstance(self.config_prefix, str):
+            raise ConfigurationError(
+                f"config_prefix is {_short(self.config_prefix)}; it must be a text, as 'CMSAPI_'."
+            )
+        if self._can_view is not None and not _takes_one(self._can_view):
+            raise ConfigurationError(
+                f"can_view is {_short(self._can_view)}; it must be a function of one argument, "
+                "the restriction."
+            )
+        if not (callable(self._clock) and _is_aware(self._clock())):
+            raise ConfigurationError(
+                f"clock is {_short(self._clock)}; it must be a function that returns the time with "
+                "its zone, as lambda: datetime.now(UTC)."
+            )
         if not isinstance(self._page_urls, PageURLs):
             raise ConfigurationError(
                 f"page_urls is {_short(self._page_urls)}; it must be an instance of a subclass of "
@@ -249,6 +265,21 @@ def _listed(types: Any) -> tuple[type[Entry], ...]:
     return tuple(types)
 
 
+def _takes_one(hook: Any) -> bool:
+    """Whether something can be called with one argument."""
+    try:
+        inspect.signature(hook).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # some functions in C have no signature
+        pass
+    return True
+
+
+def _is_aware(moment: Any) -> bool:
+    return isinstance(moment, datetime) and moment.tzinfo is not None
+
+
 def _short(given: object) -> str:
     """A value, shortened for a message."""
     return shorten(repr(given), 100, placeholder="...")
@@ -266,7 +297,10 @@ def _any_method(
 
     def add(setup: BlueprintSetupState) -> None:
         endpoint = f"{setup.name_prefix}.{setup.name}.{view_name}".lstrip(".")
-        setup.app.url_map.add(Rule(f"{setup.url_prefix}{rule}", endpoint=endpoint))
+        host = "<host>" if setup.app.url_map.host_matching else None
+        setup.app.url_map.add(
+            Rule(f"{setup.url_prefix}{rule}", endpoint=endpoint, host=host, strict_slashes=True)
+        )
         setup.app.view_functions[endpoint] = view_function
 
     return add
@@ -304,7 +338,14 @@ def _below_root(url: str, root_path: str) -> str:
     return f"/{path.removeprefix(root).lstrip('/')}"
 
 
+def _taken(prefix: str, registry: Registry) -> set[str]:
+    """The prefix of an instance, and the addresses below it that another one must not have."""
+    return {prefix, *(f"{prefix}/{name}" for name in registry.endpoints)}
+
+
 def _http_error(error: HTTPException) -> Response:
+    if isinstance(error, InternalServerError):
+        error.description = "The answer cannot be made because of an error in the application."
     response = json_response({"message": error.description or error.name}, error.code or 500)
     for name, value in error.get_headers():
         if name.lower() != "content-type":

@@ -8,7 +8,7 @@ classes: instants end in ``Z`` and decimals are strings (:func:`answer_field`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Context as DecimalContext
 from decimal import Decimal
@@ -30,6 +30,7 @@ __all__ = [
     "RichText",
     "Tags",
     "answer_field",
+    "inner_fields",
     "itself",
     "kind_of",
 ]
@@ -236,6 +237,20 @@ def kind_of(field: fields.Field[Any]) -> kinds.Kind:
     return kinds.Json()
 
 
+def inner_fields(field: fields.Field[Any]) -> Iterator[fields.Field[Any]]:
+    """The fields of the entries of a list, tuple or dictionary, at any depth."""
+    inner: list[fields.Field[Any] | None] = []
+    if isinstance(field, fields.List):
+        inner = [field.inner]
+    elif isinstance(field, fields.Tuple):
+        inner = [*field.tuple_fields]
+    elif isinstance(field, fields.Dict):
+        inner = [field.key_field, field.value_field]
+    for entry in filter(None, inner):
+        yield entry
+        yield from inner_fields(entry)
+
+
 #: The fields whose values are written as instants.
 INSTANTS = (fields.DateTime, fields.NaiveDateTime, fields.AwareDateTime)
 
@@ -248,9 +263,12 @@ def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
     if type(field) is fields.Decimal:
         places = _decimal_kind(field).places  # type: ignore[attr-defined]
         return DecimalText(places, field.rounding, **_options(field))
+    # A schema can be nested in itself, so it is not looked at until it is needed.
     if type(field) is fields.Nested:
-        # A schema can be nested in itself, so it is not looked at until it is needed.
         return fields.Nested(lambda: _answer_schema(field.schema), **_options(field))
+    if type(field) is fields.Pluck:
+        name = field.field_name
+        return fields.Pluck(lambda: _answer_schema(field.schema), name, **_options(field))
     copied: Any = copy.copy(field)
     if type(field) is fields.List:
         copied.inner = answer_field(field.inner)

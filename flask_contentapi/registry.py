@@ -7,12 +7,12 @@ Everything is checked once, when the registry is built. A mistake raises a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
-from marshmallow import fields
+from marshmallow import fields, missing
 
 from flask_contentapi import kinds
-from flask_contentapi.attributes import check_attributes, mistake
+from flask_contentapi.attributes import check_attributes, check_nested, mistake
 from flask_contentapi.content import ChildObject, Content, Document, Entry, Image, Page
 from flask_contentapi.errors import BadRequest, DeclarationError
 from flask_contentapi.exports import COMPUTED, exports_of
@@ -128,7 +128,8 @@ class Registry:
         for above in declared.served_at.types.values():
             if issubclass(declared.content_class, above.content_class):
                 for name, column in above.columns.items():
-                    if declared.columns[name].stores != column.stores:
+                    own = declared.columns.get(name)
+                    if own is None or own.stores != column.stores:
                         raise mistake(declared, name, f"must store what it does in {above.label}")
 
     # Stored fields.
@@ -144,7 +145,7 @@ class Registry:
 
     def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
         built_in = _built_in(declared.content_class).get(name)
-        if built_in is not None and type(kind_of(field)) is not type(kind_of(built_in)):
+        if built_in is not None and _stored(field) != _stored(built_in):
             raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
             )
@@ -161,10 +162,9 @@ class Registry:
             self._check_relation(declared, name, field)
         target = self.target(field) if isinstance(field, Related) else None
         child = self._child(declared, name, field) if isinstance(field, Children) else None
-        if isinstance(field, Blocks):
-            for block, relation in field.relations.items():
-                self._check_relation(declared, f"{name}[{block!r}]", relation)
-        column = Column(name, kind_of(field), field, target, child)
+        blocks = self._blocks(declared, name, field) if isinstance(field, Blocks) else {}
+        check_nested(declared, name, field)
+        column = Column(name, kind_of(field), field, target, child, blocks)
         try:
             if not field.required and not callable(field.load_default):
                 column.default()
@@ -172,6 +172,21 @@ class Registry:
             what = f"has the default {field.load_default!r}, but it {error}"
             raise mistake(declared, name, what) from None
         return column
+
+    def _blocks(self, declared: ObjectType, name: str, field: Blocks) -> dict[str, Column]:
+        """The columns that the values of blocks are read as, by block type."""
+        columns = {}
+        for block, representation in field.representations.items():
+            where = f"{name}[{block!r}]"
+            if isinstance(representation, Related):
+                self._check_relation(declared, where, representation)
+            elif _is_stored(representation):
+                check_nested(declared, where, representation)
+                columns[block] = Column(block, kind_of(representation), representation)
+            elif not _is_computed(representation):
+                what = f"is {representation!r}; it must be a field, as fields.Date(), or a function"
+                raise mistake(declared, where, what)
+        return columns
 
     def _check_relation(self, declared: ObjectType, name: str, field: Related) -> None:
         if field.endpoint_name not in self.endpoints:
@@ -181,6 +196,10 @@ class Registry:
                 f"is a relation to {field.endpoint!r}, which is not served; there are "
                 + ", ".join(sorted(self.endpoints)),
             )
+        shown: Any = field.shown
+        if not isinstance(shown, str | None):
+            what = f"is always shown with {shown!r}; it must be a text, as 'title,photo'"
+            raise mistake(declared, name, what)
         try:
             parse_fields(field.shown or "")
         except BadRequest as error:
@@ -201,6 +220,8 @@ class Registry:
 
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
         child = field.child
+        if field.load_default is not missing:
+            raise mistake(declared, name, "has a default, which child objects have none of")
         if not (isinstance(child, type) and issubclass(child, ChildObject)):
             raise mistake(declared, name, "must be given a subclass of ChildObject")
         if issubclass(declared.content_class, ChildObject):
@@ -237,6 +258,19 @@ class Registry:
                 yield column
 
 
+def _is_stored(representation: Any) -> TypeGuard[fields.Field[Any]]:
+    """Whether a block's value is that of a field which could be stored by itself."""
+    other = (*COMPUTED, Children)
+    return isinstance(representation, fields.Field) and not isinstance(representation, other)
+
+
+def _is_computed(representation: Any) -> bool:
+    """Whether a block's value can be given to something that computes another one."""
+    if isinstance(representation, fields.Field):
+        return not isinstance(representation, fields.Method | Children)
+    return callable(representation) and not isinstance(representation, type)
+
+
 def _is_searchable(column: Column) -> bool:
     return isinstance(column.kind, _SEARCHABLE)
 
@@ -245,6 +279,11 @@ def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
     """The stored fields of the package's own class that a class derives from."""
     own = [base for base in content_class.__mro__ if base.__module__ == Content.__module__]
     return cast(type[Content], own[0]).declared_fields()
+
+
+def _stored(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
+    """What a field stores, with the endpoint of a relation."""
+    return type(kind_of(field)), getattr(field, "endpoint_name", None)
 
 
 def _not_shown(target: ObjectType, selection: Selection) -> str | None:

@@ -17,7 +17,15 @@ from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
 from flask_contentapi.blocks import ids_in, is_id, represented
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
-from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, itself
+from flask_contentapi.fields import (
+    Blocks,
+    Instant,
+    Related,
+    RichText,
+    Tags,
+    answer_field,
+    itself,
+)
 from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
@@ -186,7 +194,7 @@ class Planner:
         assert isinstance(column.field, Blocks)
         place = layout.column(column.name)
         compiled = [
-            (name, self._represented(layout, place, name, representation))
+            (name, self._represented(layout, column, name, representation))
             for name, representation in column.field.representations.items()
         ]
 
@@ -197,12 +205,15 @@ class Planner:
         return bind
 
     def _represented(
-        self, layout: Layout, place: int, block: str, representation: Any
+        self, layout: Layout, column: Column, block: str, representation: Any
     ) -> Callable[[Context], Callable[[Any], Any]]:
+        if column.blocks and block in column.blocks:
+            write = _value_of_block(column.blocks[block])
+            return lambda context: write
         if not isinstance(representation, Related):
             return lambda context: _standalone(representation)
         target = self._registry.target(representation)
-        within = representation.within_site
+        within, place = representation.within_site, layout.column(column.name)
         lookup = layout.lookup(target, lambda row: ids_in(row[place], block), within)
         shown = parse_fields(representation.shown or "")
         plan = self._plan(lookup.layout, choose(target, "nested", shown))
@@ -283,6 +294,19 @@ def _written(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
         return lambda row: write(get(row))
 
     return bind
+
+
+def _value_of_block(column: Column) -> Callable[[Any], Any]:
+    """The function from the value of a block to its representation, None if it does not fit."""
+    write = _standalone(answer_field(column.field))
+
+    def represent(value: Any) -> Any:
+        try:
+            return write(None if value is None else column.to_python(column.kind.read(value)))
+        except ValueError:
+            return None
+
+    return represent
 
 
 def _standalone(field: Any) -> Callable[[Any], Any]:

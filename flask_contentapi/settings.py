@@ -168,7 +168,7 @@ def _is_path(text: str) -> bool:
 
 def _is_address(text: str) -> bool:
     """Whether a text is an address of only scheme, host and path."""
-    if re.search(r"[\s?#]", text):
+    if re.search(r"[\s?#@]", text) or not text.isascii():
         return False
     try:
         parts = urlsplit(text)

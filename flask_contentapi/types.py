@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, missing
 
 from flask_contentapi import kinds
+from flask_contentapi.blocks import blocks_in
 from flask_contentapi.content import APIFilter, Content
 from flask_contentapi.errors import BadRequest
 from flask_contentapi.fields import Blocks, Related
@@ -29,6 +30,8 @@ class Column:
     :param field: the declared field.
     :param target: for a relation, the type it points to.
     :param child: for child objects, their type.
+    :param blocks: for blocks, the columns that their values are read as, by block type; None if
+        there are none.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Column:
     field: fields.Field[Any]
     target: ObjectType | None = None
     child: ObjectType | None = None
+    blocks: Mapping[str, Column] | None = None
 
     @property
     def within_site(self) -> bool:
@@ -87,15 +91,33 @@ class Column:
                 self.field.deserialize(value)
         except ValidationError as error:
             raise ValueError(_sentence(error.messages)) from None
+        for block, inner in blocks_in(stored) if self.blocks else ():
+            self._check_block(block, inner)
+
+    def _check_block(self, block: str, value: Any) -> None:
+        column = (self.blocks or {}).get(block)
+        try:
+            if column is not None and value is not None:
+                column.read(value)
+        except ValueError as error:
+            raise ValueError(f"has a block {block!r} whose value {error}") from None
 
     @cached_property
     def _is_checked(self) -> bool:
         """Whether the field accepts fewer values than their kind."""
-        return bool(self.field.validators) or not self.is_plain
+        return bool(self.field.validators or self.blocks) or not self.is_plain
 
     def to_python(self, stored: Any) -> Any:
-        """A stored value as the Python object that the field deserialises it to."""
-        return stored if self.is_plain or stored is None else self.field.deserialize(stored)
+        """A stored value as the Python object that the field deserialises it to.
+
+        It is None if the value no longer fits, because the field was declared otherwise before.
+        """
+        if self.is_plain or stored is None:
+            return stored
+        try:
+            return self.field.deserialize(stored)
+        except (ValidationError, ValueError):
+            return None
 
     @cached_property
     def is_plain(self) -> bool:

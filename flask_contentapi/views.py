@@ -59,7 +59,11 @@ _Places = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 def json_response(value: Any, status: int = 200) -> Response:
     """A JSON response. Instants end in ``Z``."""
-    body = orjson.dumps(value, default=_decimal, option=_INSTANTS)
+    try:
+        body = orjson.dumps(value, default=_decimal, option=_INSTANTS)
+    except orjson.JSONEncodeError:
+        # Only a site's own code makes keys other than strings, which take longer.
+        body = orjson.dumps(value, default=_decimal, option=_INSTANTS | orjson.OPT_NON_STR_KEYS)
     return Response(body, status, content_type="application/json")
 
 

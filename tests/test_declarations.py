@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from marshmallow import fields
+from marshmallow import Schema, fields
 
 from flask_contentapi import (
     APIField,
@@ -239,7 +239,73 @@ def test_computed_fields_are_not_stored(field: fields.Field[Any]) -> None:
     assert mistake(page_with(text=field)).startswith("News.text stores nothing")
 
 
+@pytest.mark.parametrize("app_label", ["a,b", "a b", 5])
+def test_labels_can_be_asked_for(app_label: Any) -> None:
+    assert mistake(page_with(app_label=app_label)).startswith("News.app_label is ")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        fields.Nested("NoSuchSchema"),
+        fields.List(fields.Nested(lambda: 5)),  # type: ignore[arg-type, return-value]
+        fields.Dict(values=fields.Pluck(Schema.from_dict({"a": TEXT}), "b")),
+    ],
+)
+def test_nested_schemas_can_be_made(field: fields.Field[Any]) -> None:
+    assert mistake(page_with(extra=field)).startswith("News.extra nests a schema that cannot be")
+    shown = APIField("more", field, source="title")
+    assert "nests a schema that cannot be" in mistake(page_with(api_fields=[shown]))
+    body = Blocks({"extra": field})
+    assert mistake(page_with(body=body)).startswith("News.body['extra'] nests a schema")
+
+
+@pytest.mark.parametrize(
+    "wrong", [5, "x", None, fields.String, fields.Method("x"), Children(child_with())]
+)
+def test_blocks_are_represented_by_fields_or_functions(wrong: Any) -> None:
+    message = mistake(page_with(body=Blocks({"part": wrong})))
+    assert message.startswith("News.body['part'] is ")
+    assert message.endswith("it must be a field, as fields.Date(), or a function.")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["text", APIFilter("a b", "text", "ge"), APIFilter("", "id", "ge")]
+)
+def test_filters_are_named(wrong: Any) -> None:
+    assert mistake(page_with(text=TEXT, api_filters=[wrong])).startswith("News.api_filters has ")
+
+
+def test_what_computes_is_there() -> None:
+    key = APIField("more", fields.Function())
+    assert "with a Function without a function" in mistake(page_with(api_fields=[key]))
+    source: Any = ["title"]
+    key = APIField("more", source=source)
+    assert "with the source ['title']" in mistake(page_with(api_fields=[key]))
+
+
+def test_a_derived_type_has_all_fields_of_the_one_above() -> None:
+    above = page_with(extra=TEXT)
+    below = type("Local", (above,), {"extra": None})
+    assert mistake(above, below).startswith("Local.extra must store what it does in ")
+
+
 # Relations and child objects.
+
+
+def test_child_objects_have_no_default() -> None:
+    message = mistake(page_with(parts=Children(child_with(), load_default=[])))
+    assert message.startswith("News.parts has a default")
+
+
+def test_pages_have_pages_above() -> None:
+    assert mistake(page_with(parent=Related("images"))).startswith("News.parent must store ")
+
+
+def test_what_relations_are_shown_with_is_a_text() -> None:
+    shown: Any = ["title"]
+    message = mistake(page_with(other=Related("pages", shown=shown)))
+    assert message.startswith("News.other is always shown with ['title']; it must be a text")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from configparser import ConfigParser
 from contextlib import nullcontext
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import Mock
@@ -25,6 +26,7 @@ from flask_contentapi import (
     ContentError,
     DeclarationError,
     Page,
+    PageURLs,
 )
 from flask_contentapi.sites import Site
 from flask_contentapi_jsonfiles import JSONFilesBackend
@@ -137,11 +139,59 @@ def test_types_that_are_in_no_list_stop_the_start(types: Any) -> None:
         ContentAPI(Flask("site"), types=types)
 
 
-def test_two_instances_have_two_prefixes() -> None:
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("/api/v2", "/api/v2"), ("/api", "/api/pages"), ("/api/images", "/api")],
+)
+def test_two_instances_have_no_address_in_common(first: str, second: str) -> None:
     app = Flask("site")
+    app.config.update(CMSAPI_URL_PREFIX=first, OTHER_URL_PREFIX=second)
     ContentAPI(app)
-    with pytest.raises(ConfigurationError, match="OTHER_URL_PREFIX is '/api/v2'"):
+    with pytest.raises(ConfigurationError, match=f"OTHER_URL_PREFIX is '{second}'"):
         ContentAPI(app, name="other", config_prefix="OTHER_")
+
+
+def test_an_instance_can_be_below_another_one() -> None:
+    app = Flask("site")
+    app.config.update(CMSAPI_URL_PREFIX="/api", OTHER_URL_PREFIX="/api/v2")
+    ContentAPI(app)
+    ContentAPI(app, name="other", config_prefix="OTHER_")
+    assert [API(app, prefix).status("pages/") for prefix in ("/api", "/api/v2")] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"can_view": 5}, "can_view is 5; it must be a function of one argument"),
+        ({"can_view": lambda: True}, "can_view is .*; it must be a function of one argument"),
+        ({"page_urls": PageURLs}, "page_urls is <class .*; it must be an instance"),
+        ({"clock": 5}, "clock is 5; it must be a function that returns the time with its zone"),
+        ({"clock": lambda: datetime(2026, 1, 1)}, "clock is .*; it must be a function"),
+        ({"name": "a.b"}, "name is 'a.b'; it must be a text without dots"),
+        ({"name": ""}, "name is ''; it must be a text without dots"),
+        ({"config_prefix": None}, "config_prefix is None; it must be a text"),
+    ],
+)
+def test_arguments_that_no_request_could_be_served_with_stop_the_start(
+    wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        ContentAPI(Flask("site"), **wrong)
+
+
+def test_every_host_is_served_where_hosts_have_their_own_addresses(make_app: MakeApp) -> None:
+    app = Flask("site", host_matching=True, static_host="static.example")
+    ContentAPI(app, backend=MemoryBackend(ONE))
+    for host in ("localhost", "b.example:8080"):
+        response = app.test_client().get("/api/v2/pages/1/", headers={"Host": host})
+        assert response.status_code == 200
+
+
+def test_the_last_slash_belongs_to_addresses_whatever_the_site_says() -> None:
+    app = Flask("site")
+    app.url_map.strict_slashes = False
+    ContentAPI(app, backend=MemoryBackend(ONE))
+    assert API(app).status("pages") == API(app).status("pages/1") == 308
 
 
 @pytest.mark.parametrize("error", [ConfigurationError, DeclarationError, ContentError])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import random
 from collections.abc import Sequence
@@ -736,6 +737,42 @@ def test_values_that_do_not_fit_are_named_and_stay(
         api.backend.migrate()
     assert str(caught.value).startswith(said)
     assert (old.dump(), old.get("pages/1/").data) == known
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Fewer(enum.Enum):
+    RED = "red"
+
+
+NARROWED = {
+    "enum": (fields.Enum(Colour), fields.Enum(Fewer), "BLUE"),
+    "enum_value": (
+        fields.Enum(Colour, by_value=True),
+        fields.Enum(Fewer, by_value=True),
+        "blue",
+    ),
+    "uuid": (fields.String(), fields.UUID(), "owl"),
+    "ip": (fields.IP(), fields.IPv4(), "2001:db8::1"),
+    "list": (fields.Raw(), fields.List(fields.Date()), ["owl"]),
+}
+
+
+@pytest.mark.parametrize(("was", "is_now", "value"), NARROWED.values(), ids=NARROWED)
+def test_values_that_a_field_takes_no_more_are_null_and_named_by_check(
+    backend: str, was: Any, is_now: Any, value: Any
+) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [typed(Page, "A", it=was)], {"pages": [page(1, type="x.A", it=value)]})
+    api = site_at(address, [typed(Page, "A", it=is_now)])
+    api.backend.migrate()
+    assert api.json("pages/1/")["it"] is None
+    assert api.items("pages/?type=x.A&fields=it")[0]["it"] is None
+    (problem,) = api.backend.check()
+    assert str(problem).startswith("pages 1, it: ")
 
 
 def test_values_that_a_new_validator_refuses_are_named_by_check(backend: str) -> None:

@@ -140,6 +140,12 @@ FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
     ),
     "list_nested": (fields.List(fields.Nested(Size)), [{"width": 1}], [{"width": 1, "unit": "mm"}]),
     "pluck": (fields.Pluck(Size, "width"), 3, 3),
+    "pluck_instant": (
+        fields.Pluck(Size, "taken"),
+        "2026-01-15T09:00:00+01:00",
+        "2026-01-15T08:00:00Z",
+    ),
+    "dict_number": (fields.Dict(fields.Integer()), {"7": "x"}, {"7": "x"}),
     "raw": (fields.Raw(), [{"x": 1.5}], [{"x": 1.5}]),
     "tags": (Tags(), ["b", "a", "B", "a"], ["B", "a", "b"]),
     "blocks": (
@@ -183,6 +189,37 @@ def test_every_field_is_answered_in_its_own_way(every: API, name: str) -> None:
 def test_left_out_fields_are_empty(every: API, name: str) -> None:
     left_out, null = every.json("pages/2/")[name], every.json("pages/3/")[name]
     assert left_out == null == EMPTY.get(name)
+
+
+class InBlocks(Page):
+    app_label = "lab"
+    body = Blocks({name: field for name, (field, _, _) in FIELDS.items()})
+    api_fields = ["body"]
+
+
+@pytest.fixture(scope="module")
+def in_blocks(make_api: MakeAPI) -> API:
+    body = [{"type": name, "value": value} for name, (_, value, _) in FIELDS.items()]
+    return make_api({"pages": [page(1, type="lab.InBlocks", body=body)]}, types=[InBlocks])
+
+
+def test_a_block_is_represented_as_the_field_of_its_value_is_answered(in_blocks: API) -> None:
+    shown = {block["type"]: block["value"] for block in in_blocks.json("pages/1/")["body"]}
+    assert shown == {name: wanted for name, (_, _, wanted) in FIELDS.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("date", "tomorrow", "must be a date"), ("integer", "7", "must be an integer")],
+)
+def test_a_block_whose_value_is_none_of_its_field_is_refused(
+    make_api: MakeAPI, name: str, value: Any, said: str
+) -> None:
+    body = [{"type": "other", "value": [{"type": name, "value": value}]}]
+    api = make_api({}, types=[InBlocks])
+    message = f"pages 1, body: has a block '{name}' whose value {said}"
+    with pytest.raises(ContentError, match=message):
+        api.load({"pages": [page(1, type="lab.InBlocks", body=body)]})
 
 
 FILTERS = {
