@@ -1,4 +1,4 @@
-"""Starts the benchmark: ``python3 bench``; ``python3 bench --help`` tells what it can do."""
+"""Starts the benchmark: ``python3 bench``; ``python3 bench --help`` lists its options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Makes the environment and runs the command in it."""
+    """Makes the virtual environment and runs the command in it."""
     environment = runpy.run_path(str(ROOT / "demo" / "environment.py"))["environment"]
     python = environment("bench")
     return subprocess.call([python, "-m", "bench.command", *sys.argv[1:]], cwd=ROOT)

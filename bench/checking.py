@@ -1,4 +1,4 @@
-"""Answers are compared before anything is timed."""
+"""Compares the answers of servers before anything is timed."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from bench.workloads import WORKLOADS, Workload
 
 __all__ = ["DifferentAnswer", "compare"]
 
-#: Added to a search whose order is the engine's own, so that all that it finds can be compared.
+#: Added to ranked searches, so that all matches can be compared, whatever their order.
 ALL = "&limit=1000000"
 
 
 class Answering(Protocol):
-    """What can be asked."""
+    """Something that answers requests."""
 
     def get(self, path: str) -> Any:
         """An answer with ``status``, ``location`` and ``body``."""
 
 
 class DifferentAnswer(Exception):
-    """Two servers do not give the same answer."""
+    """Two servers give different answers to a request."""
 
 
 def compare(servers: Mapping[str, Answering], addresses: Mapping[str, Sequence[str]]) -> None:
-    """Asks everything of every server.
+    """Sends every request to every server and compares the answers.
 
-    :param servers: those with the same content, by name.
+    :param servers: servers with the same content, by name.
     :param addresses: the addresses of the workloads to compare.
-    :raises DifferentAnswer: if answers differ in a single byte, but for the order of searches.
+    :raises DifferentAnswer: if answers differ in any byte, except for the order of ranked searches.
     """
     (first, wanted), *others = servers.items()
     for workload in WORKLOADS:

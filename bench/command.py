@@ -1,4 +1,4 @@
-"""The command that :mod:`bench.__main__` starts in the environment."""
+"""The command that :mod:`bench.__main__` starts in the virtual environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACKENDS = [server.name for server in PRODUCT]
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Does what the command line says."""
+    """Runs the command with some arguments."""
     options = _parser().parse_args(given)
     if options.tables:
         tables.write_page()
@@ -95,9 +95,9 @@ def _numbers(text: str) -> list[int]:
 
 
 class _among:  # noqa: N801 - argparse names the type in its errors
-    """Reads names with commas.
+    """Parses names separated by commas.
 
-    :param known: those that there are.
+    :param known: the known names.
     """
 
     def __init__(self, known: Sequence[str]) -> None:

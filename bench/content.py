@@ -1,9 +1,9 @@
-"""Content to measure with: as many pages as wanted, always the same ones.
+"""Content to measure with: any number of pages, and always the same ones.
 
-It is a magazine in two languages: a home page each, sections, topics and, written over many
-years, articles. Some articles go on with another one and stand below it. A few are drafts, and
-one topic of each language is for those who log in. Records are made one after another, so that
-a million pages need no more memory than a thousand.
+It is a magazine in two languages. Each has a home page, sections, topics and, written over many
+years, articles. Some articles continue another one and are below it. A few are drafts, and one
+topic of each language is only for visitors who have logged in. Records are made one after another,
+so that a million pages need no more memory than a thousand.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["ABOVE", "HOST", "LOCALES", "SECTIONS", "TOPICS", "Magazine", "Record
 
 HOST = "magazine.example"
 LOCALES = ("en", "de")
-#: How many sections a language has, and topics a section.
+#: The number of sections of a language, and of topics in a section.
 SECTIONS, TOPICS = 8, 12
-#: How many pages stand above the articles.
+#: The number of pages above the articles.
 ABOVE = len(LOCALES) * (1 + SECTIONS + SECTIONS * TOPICS)
-#: How many different words a language has, and how many tags there are.
+#: The number of different words of a language, and of tags.
 WORDS, TAGS = 3000, 200
-#: One in so many articles is a draft, goes on with another one, stands in menus.
+#: One in this many articles is a draft, continues another one, or is in menus.
 DRAFT, SEQUEL, MENU = 50, 25, 20
 BEGAN = datetime(2005, 1, 1, tzinfo=UTC)
 YEARS = timedelta(days=20 * 365)
@@ -38,7 +38,7 @@ Record = dict[str, Any]
 
 
 class Language:
-    """The words of a language. As in real texts, few of them make up the most.
+    """The words of a language. As in real texts, a few of them make up most of a text.
 
     :param code: the language's code.
     """
@@ -50,17 +50,17 @@ class Language:
         while len(made) < WORDS:
             syllables = random.randint(2, 4)
             made["".join(_syllable(random, consonants) for _ in range(syllables))] = None
-        #: All words, frequent ones first.
+        #: All words, the most frequent first.
         self.words = list(made)
         self._weights = list(accumulate(1 / (rank + 10) for rank in range(WORDS)))
 
     def sentence(self, random: Random, words: int) -> str:
-        """A sentence of so many words."""
+        """A sentence with a number of words."""
         chosen = random.choices(self.words, cum_weights=self._weights, k=words)
         return " ".join(chosen).capitalize() + "."
 
     def title(self, random: Random) -> str:
-        """A title; here one word is as good as another."""
+        """A title, in which all words are equally frequent."""
         return " ".join(random.choices(self.words, k=random.randint(3, 6))).capitalize()
 
 
@@ -69,9 +69,9 @@ def _syllable(random: Random, consonants: str) -> str:
 
 
 class Magazine(Mapping[str, Iterable[Any]]):
-    """All content, as records in sections.
+    """The whole content, as records by section.
 
-    :param pages: how many pages there are.
+    :param pages: the number of pages.
     """
 
     def __init__(self, pages: int) -> None:
@@ -129,7 +129,7 @@ class Magazine(Mapping[str, Iterable[Any]]):
         yield from self._articles(topics)
 
     def _above(self) -> Iterator[Record]:
-        """The home pages, the sections, the topics."""
+        """The home pages, the sections and the topics."""
         random = Random("above")
         parents: list[Record] = [{"id": None, "locale": code} for code in LOCALES]
         identity = 0
@@ -149,7 +149,7 @@ class Magazine(Mapping[str, Iterable[Any]]):
 
     def _articles(self, topics: list[Record]) -> Iterator[Record]:
         random = Random("articles")
-        # The last article in each topic that others go on with.
+        # The article in each topic that the next sequel continues.
         begun = {topic["id"]: topic for topic in topics}
         links = 0
         for identity in range(ABOVE + 1, self.counts["pages"] + 1):
@@ -166,7 +166,7 @@ class Magazine(Mapping[str, Iterable[Any]]):
                 begun[topic["id"]] = {"id": identity, "locale": topic["locale"]}
 
     def _page(self, random: Random, identity: int, label: str, parent: Record) -> Record:
-        """What every page has."""
+        """The fields that every page has."""
         language = self.languages[parent["locale"]]
         title = language.title(random)
         return {
@@ -182,13 +182,13 @@ class Magazine(Mapping[str, Iterable[Any]]):
         }
 
     def _published(self, random: Random, identity: int) -> str:
-        """When a page appeared: in the order of ids, more or less."""
+        """When a page was published: roughly in the order of ids."""
         written = BEGAN + YEARS * (identity / self.counts["pages"])
         delay = timedelta(minutes=random.randrange(60 * 24 * 30))
         return f"{written + delay:%Y-%m-%dT%H:%M:00Z}"
 
     def _article(self, random: Random, page: Record, links: int) -> Record:
-        """What only articles have; what they point to was there before them."""
+        """The fields that only articles have. Relations point to older pages."""
         language = self.languages[page["locale"]]
         paragraphs = (language.sentence(random, random.randint(60, 100)) for _ in range(3))
         return {
@@ -211,12 +211,12 @@ class Magazine(Mapping[str, Iterable[Any]]):
 
     @staticmethod
     def _perhaps(random: Random, last: int) -> int | None:
-        """An id up to the last one; of one in five, none."""
+        """A random id up to the last one; None in one of five cases."""
         return None if random.randrange(5) == 0 else random.randint(1, last)
 
 
 class Records(Mapping[str, Iterable[Any]]):
-    """Content in a folder: a file of lines for each section.
+    """Content in a folder, with a file of JSON lines for each section.
 
     :param folder: the folder.
     """

@@ -1,4 +1,4 @@
-"""Asks a server as fast as it answers: by wrk where it is installed, and if not, from here."""
+"""Sends requests as fast as a server answers: with wrk if installed, otherwise from Python."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bench.content import HOST
 
 __all__ = ["GENERATOR", "Request", "drive", "drive_from_here", "drive_with_wrk"]
 
-#: How many requests are under way at a time.
+#: The number of simultaneous requests.
 CONNECTIONS = 4
-#: Statuses of answers that are what was asked for.
+#: The start of successful answers.
 GOOD = re.compile(rb"HTTP/1\.[01] (200|302|304) ")
 SCRIPT = Path(__file__).with_name("wrk.lua")
 
@@ -30,7 +30,7 @@ class Request(NamedTuple):
     """A request.
 
     :param path: the address, without the host.
-    :param tag: what ``If-None-Match`` says, or "".
+    :param tag: the value of ``If-None-Match``, or "".
     """
 
     path: str
@@ -38,17 +38,17 @@ class Request(NamedTuple):
 
 
 class WrongAnswer(Exception):
-    """A server did not answer, or with an error."""
+    """A server did not answer, or answered with an error."""
 
 
 def drive_with_wrk(port: int, requests: Sequence[Request], seconds: float) -> float:
-    """Asks again and again.
+    """Sends requests repeatedly.
 
-    :param port: where the server is.
-    :param requests: what it is asked, in turn.
-    :param seconds: how long.
-    :returns: how many answers there were in a second.
-    :raises WrongAnswer: if one was an error.
+    :param port: the port of the server.
+    :param requests: the requests, which are sent in turn.
+    :param seconds: for how long.
+    :returns: the number of answers per second.
+    :raises WrongAnswer: if an answer was an error.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".requests") as file:
         file.writelines(f"{request.path}\t{request.tag}\n" for request in requests)
@@ -64,7 +64,7 @@ def drive_with_wrk(port: int, requests: Sequence[Request], seconds: float) -> fl
 
 
 def _interrupted(command: Sequence[str], seconds: float) -> str:
-    """What a program says that runs so long, and counts whole seconds itself."""
+    """The output of a program stopped after some seconds; its own timer has whole seconds only."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             said, _ = process.communicate(timeout=seconds)
@@ -75,7 +75,7 @@ def _interrupted(command: Sequence[str], seconds: float) -> str:
 
 
 def drive_from_here(port: int, requests: Sequence[Request], seconds: float) -> float:
-    """The same as :func:`drive_with_wrk` without it."""
+    """Does the same as :func:`drive_with_wrk`, without wrk."""
     messages = [_message(request) for request in requests]
     begin = time.perf_counter()
 
@@ -97,7 +97,7 @@ def _message(request: Request) -> bytes:
 
 
 def _ask(port: int, message: bytes) -> None:
-    """Sends a request and reads its answer to the end."""
+    """Sends a request and reads the whole answer."""
     with create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(message)
         parts = list(iter(lambda: connection.recv(1 << 18), b""))
@@ -105,6 +105,6 @@ def _ask(port: int, message: bytes) -> None:
         raise WrongAnswer(repr(b"".join(parts)[:200]))
 
 
-#: What asks.
+#: The program that sends the requests.
 GENERATOR = "wrk" if shutil.which("wrk") else "bench/load.py"
 drive = drive_with_wrk if GENERATOR == "wrk" else drive_from_here

@@ -1,4 +1,4 @@
-"""The site that is measured: a magazine in two languages, as its maker would write it."""
+"""The site that is measured: a magazine in two languages, as a developer would write it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["HOST", "TYPES", "create_app"]
 
 
 class HomePage(Page):
-    """The front page of a language."""
+    """The home page of a language."""
 
 
 class SectionPage(Page):
@@ -36,7 +36,7 @@ class SectionPage(Page):
 
 
 class TopicPage(Page):
-    """What articles stand below."""
+    """The parent of the articles on a topic."""
 
 
 class Link(ChildObject):
@@ -65,14 +65,14 @@ class Photo(Image):
 
 
 class Paper(Document):
-    """A file to take home."""
+    """A file to download."""
 
 
 TYPES = [HomePage, SectionPage, TopicPage, ArticlePage, Photo, Paper]
 
 
 class LanguageFirst(PageURLs):
-    """Addresses with the language in front."""
+    """Addresses that start with the language."""
 
     def build(self, site: Site, locale: str | None, path: str) -> str | None:
         return super().build(site, locale, f"/{locale}{path}")
@@ -85,12 +85,12 @@ class LanguageFirst(PageURLs):
 def create_app(address: str, folder: str = "") -> Flask:
     """The site.
 
-    :param address: what ``CMSAPI_BACKEND`` is.
-    :param folder: where the records are, for the backend that keeps them in memory.
+    :param address: the value of ``CMSAPI_BACKEND``.
+    :param folder: the folder with the records, for the memory backend.
     """
     app = Flask(__name__)
-    # Without a limit all that a search finds can be asked for at once, and compared. No answer is
-    # kept, so that making it is what is measured, unless the environment says otherwise.
+    # Without a maximum, all matches of a search can be requested at once and compared. Answers are
+    # not cached, so that making them is measured, unless the environment says otherwise.
     app.config.update(CMSAPI_BACKEND=address, CMSAPI_LIMIT_MAX=None, CMS_I18N_ENABLED=True)
     app.config.update(CMSAPI_CACHE_SIZE=0)
     app.config.from_prefixed_env()

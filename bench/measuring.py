@@ -1,4 +1,4 @@
-"""Measures servers that run at the same time, in turns, so that noise hits all alike."""
+"""Measures servers that run side by side, in turns, so that noise affects all of them alike."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from bench.workloads import CONDITIONAL
 
 __all__ = ["Bench", "chosen", "machine"]
 
-#: How much longer a server is asked first, to warm up.
+#: The duration of the warm-up, relative to that of the measurement.
 WARM_UP = 0.25
-#: As long as a tag of the extension's.
+#: As long as an ETag of the extension.
 SOME_TAG = f'"{32 * "0"}"'
-#: What else has its version in the results.
+#: Packages whose versions are in the results.
 PACKAGES = ("Flask", "Werkzeug", "gunicorn", "marshmallow", "orjson", "peewee", "psycopg")
 
 
 def chosen(backends: Iterable[str]) -> list[Server]:
-    """Some backends of the extension, each with what it is held against, and the constant."""
+    """Some backends of the extension, each with its hand-written counterpart, and the constant."""
     product = {server.name: server for server in PRODUCT}
     servers: dict[str, Server] = {}
     for name in backends:
@@ -42,7 +42,7 @@ def chosen(backends: Iterable[str]) -> list[Server]:
 
 
 class Cell:
-    """One server with so many pages: what is compared with others.
+    """One server with one number of pages, and its measurements.
 
     :param server: the server.
     :param stores: its content.
@@ -60,13 +60,13 @@ class Cell:
             self.statements = count_statements(application(server, self.arguments), self.addresses)
 
     def begin(self) -> None:
-        """Starts the server, and takes the time until it answers a list, and a search."""
+        """Starts the server, and measures the time until it answers a list, and a search."""
         self.running = Running(self.server, self.pages, self.arguments)
         for name in ("W1", "W8") if self.server is not CONSTANT else ("W1",):
             self.start[name] = self.running.first(self.addresses[name][0])
 
     def measure(self, workload: str, seconds: float) -> None:
-        """Asks as fast as it is answered."""
+        """Measures the rate of a workload, after a warm-up."""
         requests = self._requests(workload)
         load.drive(self.running.port, requests, seconds * WARM_UP)
         rate = load.drive(self.running.port, requests, seconds)
@@ -85,12 +85,12 @@ class Cell:
 
     @property
     def conditional(self) -> list[Request]:
-        """All requests whose answers have a tag, with the tag; who gives none is asked with one."""
+        """The requests of all workloads but W10, with the ETags of their answers, or a dummy."""
         paths = [path for name, found in self.addresses.items() if name != "W10" for path in found]
         return [Request(path, self.running.get(path).tag or SOME_TAG) for path in paths]
 
     def result(self) -> dict[str, Any]:
-        """What was found out."""
+        """What was measured."""
         return {
             "server": self.server.name,
             "pages": self.pages,
@@ -102,10 +102,10 @@ class Cell:
 
 
 class Bench:
-    """Servers that run.
+    """All servers that are measured.
 
-    :param sizes: the numbers of pages; there is every server for each.
-    :param servers: what runs.
+    :param sizes: the numbers of pages; each server runs once for each of them.
+    :param servers: the servers.
     """
 
     def __init__(self, sizes: Iterable[int], servers: Sequence[Server]) -> None:
@@ -116,7 +116,7 @@ class Bench:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Starts all, one after another, and compares their answers."""
+        """Starts all servers, one after another, and compares their answers."""
         with ExitStack() as stack:
             for cell in self.cells:
                 say(f"Starting {cell.server.label}, {cell.pages:,} pages")
@@ -126,7 +126,7 @@ class Bench:
             yield
 
     def _check(self) -> None:
-        """Compares the answers of all that have the same content."""
+        """Compares the answers of all servers with the same content."""
         for pages in {cell.pages for cell in self.cells}:
             say(f"Comparing the answers about {pages:,} pages")
             same = [c for c in self.cells if c.pages == pages and c.server is not CONSTANT]
@@ -136,11 +136,11 @@ class Bench:
                     _check_conditional(cell)
 
     def measure(self, workloads: Sequence[str], seconds: float, rounds: int) -> None:
-        """Visits workload after workload, and for each one server after another.
+        """Measures one workload after another, each on one server after another.
 
         :param workloads: their names.
-        :param seconds: how long each is asked in a round.
-        :param rounds: how many rounds there are; the order of the servers is another in each.
+        :param seconds: how long each is measured in a round.
+        :param rounds: the number of rounds; each has the servers in a different order.
         """
         for number in range(rounds):
             for workload in workloads:
@@ -156,7 +156,7 @@ class Bench:
         say(f"Round {number + 1}, {workload}: {', '.join(found)}")
 
     def results(self) -> list[dict[str, Any]]:
-        """What was found out, for each server and number of pages."""
+        """What was measured, for each server and number of pages."""
         return [cell.result() for cell in self.cells]
 
 
@@ -168,7 +168,7 @@ def _check_conditional(cell: Cell) -> None:
 
 
 def machine() -> Mapping[str, Any]:
-    """Where it is measured, and with what."""
+    """The machine that measures, and the versions of its software."""
     cpu = Path("/proc/cpuinfo").read_text()
     names = [line.partition(": ")[2] for line in cpu.splitlines() if line.startswith("model name")]
     return {

@@ -1,4 +1,4 @@
-"""Where the time of one workload goes."""
+"""Profiles one workload."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from bench.stores import Stores
 
 __all__ = ["profile"]
 
-#: How long requests are made, in seconds, and how many functions are shown.
+#: How long requests are sent, in seconds, and how many functions are shown.
 SECONDS, SHOWN = 5, 30
 
 
 def profile(server: Server, pages: int, workload: str) -> None:
     """Prints the functions in which a workload spends the most time.
 
-    :param server: what is asked, in this process.
-    :param pages: how many pages it has.
+    :param server: the server; its application runs in this process.
+    :param pages: the number of its pages.
     :param workload: the workload's name.
     """
     stores = Stores(pages)
     app = application(server, stores.arguments(server))
-    # Calling it as a server does leaves out what a client for tests costs.
+    # Calling the application as a server does avoids the cost of a test client.
     asked = [create_environ(path, f"http://{HOST}") for path in stores.addresses[workload]]
     measured = Profile()
     requests, end = 0, time.monotonic() + SECONDS
     while time.monotonic() < end:
         environ = asked[requests % len(asked)].copy()
-        # What is only done at first is over when all have been asked once.
+        # When every address has been requested once, one-time work is over.
         if requests == len(asked):
             measured.enable()
         b"".join(app(environ, _ignore))
@@ -46,5 +46,5 @@ def profile(server: Server, pages: int, workload: str) -> None:
 
 
 def _ignore(status: str, headers: object, error: object = None) -> Callable[[bytes], object]:
-    """Takes what comes in front of an answer."""
+    """Ignores the status and the headers of an answer."""
     return len

@@ -1,4 +1,4 @@
-"""What is measured: the extension on each backend, and beside it the same API by hand."""
+"""The servers that are measured: the extension on each backend, and the hand-written APIs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tests.servers import free_port
 __all__ = ["BY_HAND", "CONSTANT", "PRODUCT", "SERVERS", "Running", "Server", "pinned"]
 
 ROOT = Path(__file__).resolve().parent.parent
-#: How long a server may take to its first answer, in seconds.
+#: How long to wait for the first answer of a server, in seconds.
 PATIENCE = 900
 
 
 @dataclass(frozen=True)
 class Server:
-    """Something that answers the requests.
+    """A server to measure.
 
     :param name: its name.
-    :param label: the same for people.
-    :param factory: what makes its application, as ``module:function``.
-    :param storage: what it is served from.
+    :param label: its name in tables and messages.
+    :param factory: the function that makes its application, as ``module:function``.
+    :param storage: where its content is stored.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Server:
     storage: str
 
 
-#: The extension, by its backends.
+#: The extension on each backend.
 PRODUCT = [
     Server(name, label, "bench.magazine:create_app", name)
     for name, label in (
@@ -55,7 +55,7 @@ _SQLITE = Server("hand-sqlite", "by hand, SQLite", "bench.peers.sql:create_app",
 _POSTGRESQL = Server(
     "hand-postgresql", "by hand, PostgreSQL", "bench.peers.sql:create_app", "postgresql"
 )
-#: What each backend is held against.
+#: The hand-written API that each backend is compared with.
 BY_HAND: Mapping[str, Server] = {
     "memory": _DICTS,
     "jsonfiles": _DICTS,
@@ -68,9 +68,9 @@ SERVERS = {server.name: server for server in (*PRODUCT, *BY_HAND.values(), CONST
 
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
-    """Lets what is started meanwhile run on one core only.
+    """Lets processes that are started meanwhile run on one core only.
 
-    :param core: its number among those that there are; counted from the end if negative.
+    :param core: its index among the available ones; counted from the end if negative.
     """
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, [sorted(cores)[core]])
@@ -81,11 +81,11 @@ def pinned(core: int) -> Iterator[None]:
 
 
 class Running:
-    """A server that runs, with one worker, on the first core; it ends with this process.
+    """A running server, with one worker, on the first core; it is stopped with this process.
 
-    :param server: what runs.
-    :param pages: how many pages it has.
-    :param arguments: what its factory is called with.
+    :param server: the server.
+    :param pages: the number of its pages.
+    :param arguments: the arguments of its factory.
     """
 
     def __init__(self, server: Server, pages: int, arguments: Sequence[str]) -> None:
@@ -101,7 +101,7 @@ class Running:
         atexit.register(self.stop)
 
     def first(self, path: str) -> float:
-        """How many seconds after its start it has answered a request; it is asked until then."""
+        """Repeats a request until it is answered. Returns the seconds since the server's start."""
         while True:
             try:
                 self.get(path)
@@ -124,11 +124,11 @@ class Running:
 
     @property
     def peak(self) -> int:
-        """The most memory that its worker has had so far, in bytes."""
+        """The peak memory of its worker so far, in bytes."""
         return max(map(_peak, _family(self._process.pid)))
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops it."""
         atexit.unregister(self.stop)
         self._process.terminate()
         self._process.wait()
@@ -137,7 +137,7 @@ class Running:
 class Answer:
     """An answer that has been read.
 
-    :param response: what is read.
+    :param response: the response to read.
     """
 
     def __init__(self, response: HTTPResponse) -> None:
@@ -149,7 +149,7 @@ class Answer:
 
 
 def _family(process: int) -> Iterator[int]:
-    """A process and all below it."""
+    """A process and all its descendants."""
     yield process
     children = Path(f"/proc/{process}/task/{process}/children").read_text()
     for child in map(int, children.split()):

@@ -1,4 +1,4 @@
-"""How many statements a request makes of a database."""
+"""Counts the statements that a request makes in a database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["application", "count_statements"]
 def application(server: Server, arguments: Sequence[str]) -> Flask:
     """The application of a server, in this process.
 
-    :param arguments: what its factory is called with.
+    :param arguments: the arguments of the factory.
     """
     module, _, function = server.factory.partition(":")
     app: Flask = getattr(import_module(module), function)(*arguments)
@@ -26,7 +26,7 @@ def application(server: Server, arguments: Sequence[str]) -> Flask:
 
 
 def count_statements(app: Flask, addresses: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """The number of statements for each workload, when what may be kept is kept already.
+    """The number of statements for each workload, with everything cached that may be.
 
     :param app: an application with a database, which is closed at the end.
     :param addresses: the addresses of the workloads.
@@ -44,7 +44,7 @@ def count_statements(app: Flask, addresses: Mapping[str, Sequence[str]]) -> dict
 
 
 def _listening(app: Flask, made: list[Any]) -> Any:
-    """The storage of an application, all of whose statements are noted."""
+    """The storage of an application, with all its statements recorded."""
     if "contentapi" in app.extensions:
         backend = app.extensions["contentapi"]["contentapi"].backend
         backend.engine.reading.query_hooks.append(made.append)

@@ -1,4 +1,4 @@
-"""Content in all the forms that it is served from; what takes its time is made once and kept."""
+"""The content in all forms that are served; those that take long to make are reused."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from tests.servers import SERVERS, why_missing
 __all__ = ["Stores", "say"]
 
 FOLDER = ROOT / "bench" / "instance"
-#: What the content depends on.
+#: The files that the content depends on.
 CONTENT = ["bench/content.py", "bench/workloads.py"]
-#: What the extension's files depend on besides.
+#: Further files that the stores of the extension depend on.
 PRODUCT = ["bench/magazine.py", "flask_contentapi/*.py", "backends/*/*.py"]
 
 
 def say(text: str) -> None:
-    """Tells what goes on."""
+    """Reports progress."""
     print(text, flush=True)
 
 
 class Stores:
-    """So many pages, in all forms.
+    """Content with one number of pages, in all forms.
 
-    :param pages: how many.
-    :param folder: where they are kept.
+    :param pages: the number of pages.
+    :param folder: where the forms are stored.
     """
 
     def __init__(self, pages: int, folder: Path = FOLDER) -> None:
@@ -48,7 +48,7 @@ class Stores:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def arguments(self, server: Server) -> Sequence[str]:
-        """What a server's factory is called with; its store is made where there is none."""
+        """The arguments of a server's factory; its store is made if it is missing."""
         if server.factory == "bench.magazine:create_app":
             return self._product(server.storage)
         if server.storage == "records":
@@ -118,7 +118,7 @@ class Stores:
         sql.load(address, Records(Path(self._records)))
 
     def _answer(self) -> str:
-        """A list of pages, in a file."""
+        """The path of a file with a list of pages."""
         app = sql.create_app(self._by_hand("sqlite"))
         answer = app.test_client().get(self.addresses["W1"][0], headers={"Host": HOST})
         path = self._folder / "answer.json"
@@ -126,10 +126,10 @@ class Stores:
         return str(path)
 
     def _made(self, name: str, sources: Sequence[str], make: Callable[[Path], None]) -> str:
-        """The path of something in the folder that is made where it is not there.
+        """The path of something in the folder, which is made if it is missing or out of date.
 
-        :param sources: patterns of the files whose change makes it out of date.
-        :param make: makes it, given the path.
+        :param sources: patterns of the files that it depends on.
+        :param make: makes it at a path.
         """
         path, stamp = self._folder / name, self._folder / f"{name}.made"
         digest = hashlib.sha256()
@@ -143,7 +143,7 @@ class Stores:
 
     @staticmethod
     def _database(kind: str) -> str:
-        """The address of an empty database on a server of a kind.
+        """The address of a new, empty database on a server of a kind.
 
         :raises SystemExit: if there is no such server.
         """
@@ -158,7 +158,7 @@ class Stores:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """A time in which it is nothing to tell that there are no tables yet."""
+    """Suppresses the message that there are no tables yet."""
     log = logging.getLogger("flask_contentapi")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -169,7 +169,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _tidy(address: str) -> None:
-    """Makes a database server ready for a disk without moving parts, as its manual tells."""
+    """Prepares a database server for a solid-state disk, as its manual recommends."""
     if not address.startswith("postgresql:"):
         return
     name = address.rpartition("/")[2]

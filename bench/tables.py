@@ -15,21 +15,22 @@ from bench.workloads import CONDITIONAL, WORKLOADS
 __all__ = ["KEPT", "Results", "tables_of", "with_tables", "write_page"]
 
 PAGE = ROOT / "docs" / "performance.rst"
-#: Where the results are that the page shows.
+#: The folder with the results that the page shows.
 KEPT = ROOT / "docs" / "performance"
-#: What stands around the tables on the page.
+#: The lines around the tables on the page.
 BEGIN = ".. The tables are made of performance/*.json by: python3 bench --tables"
 END = ".. The tables end here."
 
-#: What a backend is to reach of the same by hand: in the mean, and two thirds of it everywhere.
+#: The ratio to the same by hand that a backend should reach: on average, and two thirds of it in
+#: each workload.
 RATIOS = {"memory": 0.7, "jsonfiles": 0.7, "sqlite": 0.6, "postgresql": 0.6}
 LEAST = 2 / 3
-#: What an answer that is known already is to reach of a constant body.
+#: The ratio to a constant body that a 304 should reach.
 CONDITIONAL_RATIO = 0.8
-#: What is to cost hardly more with ten times as many pages, and how much more that is; all else
-#: may grow as it does by hand.
+#: The workloads whose cost should hardly grow with ten times as many pages, and the limit.
+#: The cost of others may grow as it does by hand.
 FLAT, GROWTH = ("W1", "W4", "W9", "W10"), 1.2
-#: How long a start may take, in seconds; and how much memory, of what it takes by hand.
+#: The longest time to start, in seconds, and the most memory, relative to the same by hand.
 STARTS = {"memory": 10, "jsonfiles": 10, "sqlite": 1, "postgresql": 1, "mariadb": 1}
 MEMORY = 1.3
 
@@ -39,7 +40,7 @@ Row = Sequence[str]
 class Results:
     """Results of one run.
 
-    :param found: as the file of results has them.
+    :param found: the content of the file of results.
     """
 
     def __init__(self, found: Mapping[str, Any]) -> None:
@@ -48,7 +49,7 @@ class Results:
         self.sizes = sorted({pages for _, pages in self._cells})
         names = {name for name, _ in self._cells}
         self.backends = [server.name for server in PRODUCT if server.name in names]
-        #: What is measured, each backend after what it is held against.
+        #: The measured servers, each backend after its hand-written counterpart.
         self.columns = [
             name
             for name in dict.fromkeys(
@@ -61,33 +62,33 @@ class Results:
         ]
 
     def cell(self, server: str | None, pages: int) -> Mapping[str, Any]:
-        """What was found out about a server; nothing if it did not run."""
+        """What was measured on a server; empty if it did not run."""
         found: Mapping[str, Any] = self._cells.get((server or "", pages), {})
         return found
 
     def _rates(self, server: str | None, pages: int, workload: str) -> Sequence[float]:
-        """Answers in a second, in each round."""
+        """Answers per second, in each round."""
         found: Sequence[float] = self.cell(server, pages).get("rates", {}).get(workload, ())
         return found
 
     def rate(self, server: str | None, pages: int, workload: str) -> float | None:
-        """Answers in a second, the median of all rounds; None if that was not measured."""
+        """Answers per second, the median of all rounds; None if not measured."""
         rates = self._rates(server, pages, workload)
         return median(rates) if rates else None
 
     def ratio(self, backend: str, pages: int, workload: str) -> float | None:
-        """The rate of a backend, of the rate of the same by hand."""
+        """The rate of a backend, relative to the same by hand; 304s relative to a constant body."""
         peer = CONSTANT.name if workload == CONDITIONAL else _by_hand(backend)
         return _divided(self._rates(backend, pages, workload), self._rates(peer, pages, workload))
 
     @property
     def workloads(self) -> list[str]:
-        """Those of the twelve that were measured."""
+        """Those of the twelve workloads that were measured."""
         measured = {name for cell in self._cells.values() for name in cell["rates"]}
         return [name for name in _TITLES if name in measured]
 
     def ratios(self, backend: str, pages: int) -> dict[str, float]:
-        """The same for the twelve workloads."""
+        """The ratios of the twelve workloads."""
         found = {name: self.ratio(backend, pages, name) for name in self.workloads}
         return {name: ratio for name, ratio in found.items() if ratio is not None}
 
@@ -105,7 +106,7 @@ def _by_hand(backend: str) -> str | None:
 
 
 def _divided(rates: Sequence[float], others: Sequence[float]) -> float | None:
-    """The median of the ratios in each round, of which noise takes least; None if there is none.
+    """The median of the ratios of each round, which noise affects least; None if there is none.
 
     Rounds in which the others were too slow for a single answer do not count.
     """
@@ -117,14 +118,14 @@ def _divided(rates: Sequence[float], others: Sequence[float]) -> float | None:
 
 
 def write_page() -> None:
-    """Writes the tables of all results that are kept into the page."""
+    """Writes the tables of all saved results to the page."""
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def with_tables(text: str) -> str:
-    """The page with the tables of all results that are kept.
+    """The page with the tables of all saved results.
 
-    :param text: the page as it was.
+    :param text: the previous page.
     """
     kept = [Results(json.loads(path.read_text())) for path in sorted(KEPT.glob("*.json"))]
     tables = "\n\n\n".join(map(tables_of, kept))
@@ -160,7 +161,7 @@ def _machine(results: Results) -> str:
 
 
 def _rates(results: Results, pages: int) -> str:
-    """Answers in a second, and ratios."""
+    """Answers per second, and ratios."""
     header = ["Workload", ""]
     for name in results.columns:
         header += [_label(name), "ratio"] if name in results.backends else [_label(name)]
@@ -183,13 +184,13 @@ def _rate_row(results: Results, pages: int, workload: str) -> list[str]:
 
 
 def _means(results: Results, pages: int) -> dict[str, float]:
-    """For each backend the geometric mean of its ratios."""
+    """The geometric mean of the ratios of each backend."""
     ratios = {backend: results.ratios(backend, pages) for backend in results.backends}
     return {backend: _mean(of) for backend, of in ratios.items() if of}
 
 
 def _conditional(results: Results) -> str:
-    """Answers that the client has already."""
+    """Answers with status 304."""
     rows = []
     for pages in results.sizes:
         for name in (CONSTANT.name, *results.backends):
@@ -202,7 +203,7 @@ def _conditional(results: Results) -> str:
 
 
 def _growths(results: Results, small: int, large: int) -> str:
-    """How many times as much a request costs."""
+    """How many times as much a request costs with more pages."""
     rows = []
     for name in results.workloads:
         found = (results.growth(column, small, large, name) for column in results.columns)
@@ -227,7 +228,7 @@ def _starts(results: Results) -> str:
 
 
 def _statements(results: Results) -> str:
-    """How many statements the databases are asked."""
+    """How many statements a request makes."""
     pages = results.sizes[0]
     columns = [name for name in results.columns if results.cell(name, pages)["statements"]]
     rows = [
@@ -242,7 +243,7 @@ def _statements(results: Results) -> str:
 
 
 def _targets(results: Results) -> str:
-    """What was to be reached, and what was."""
+    """The targets, and the measured values."""
     rows = [
         [name, f"{wanted:.2f}", f"{found:.2f}", "met" if met else "**missed**"]
         for name, wanted, found, met in _judged(results)
@@ -250,7 +251,7 @@ def _targets(results: Results) -> str:
     return _section("Targets", _table(["Target", "wanted", "measured", ""], rows)) if rows else ""
 
 
-#: A target, what is wanted, what was measured, and whether that is enough.
+#: A target, the wanted value, the measured value, and whether that is enough.
 Verdict = tuple[str, float, float, bool]
 
 
@@ -286,7 +287,7 @@ def _judged_start(results: Results, backend: str, pages: int) -> Iterator[Verdic
 
 
 def _judged_growth(results: Results, backend: str, small: int, large: int) -> Iterator[Verdict]:
-    """Of the workloads that are to cost the same, and of the others, the one that does worst."""
+    """The worst of the workloads that should cost the same, and the worst of the others."""
     start = f"{_label(backend)}, {small:,} to {large:,} pages:"
     others = [name for name in results.workloads if name not in FLAT]
     for text, names in ((", ".join(FLAT), FLAT), ("the others", others)):
@@ -334,7 +335,7 @@ def _heading(text: str, line: str) -> str:
 
 
 def _table(header: Row, rows: Iterable[Row]) -> str:
-    """A table; numbers stand at the right."""
+    """A table, with numbers on the right."""
     lines = [[cell or "\\" for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = " ".join("=" * width for width in widths)

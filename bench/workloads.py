@@ -1,4 +1,4 @@
-"""The twelve requests that are measured, and how often each is asked in another way."""
+"""The twelve workloads that are measured, each with varying requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["CONDITIONAL", "PREFIX", "WORKLOADS", "Workload", "addresses"]
 PREFIX = "/api/v2"
 PAGES = f"{PREFIX}/pages/"
 ARTICLES = f"{PAGES}?type=magazine.ArticlePage"
-#: How many addresses a workload goes through, so that no cache of answers passes for speed.
+#: How many addresses a workload has, so that cached answers do not pass for speed.
 VARIANTS = 20
-#: The name of what is measured besides: all answers that have a tag, with that tag.
+#: The name of an additional workload: all answers that have an ETag, requested with it.
 CONDITIONAL = "304"
 
 
 class Sample:
-    """Objects of the content that requests name.
+    """Objects of the content that appear in requests.
 
     :param magazine: the content.
     :param pages: the records of its pages.
@@ -30,7 +30,7 @@ class Sample:
         self.size = magazine.counts["pages"]
         self.tags = magazine.tags[:VARIANTS]
         words = magazine.languages["en"].words
-        # Words that some articles have, and a few of them both.
+        # Pairs of words: some articles have one of them, and few have both.
         self.pairs = list(zip(words[380:], words[420:], strict=False))[:VARIANTS]
         self.sections: list[int] = []
         self.topics: list[int] = []
@@ -39,7 +39,7 @@ class Sample:
         self._look(pages)
 
     def _look(self, pages: Iterable[Record]) -> None:
-        """Chooses from all levels, and of the articles from all years."""
+        """Chooses objects from all levels, and articles from all years."""
         paths: dict[int | None, str] = {}
         hidden: set[int | None] = set()
         step = (self.size - ABOVE) // (2 * VARIANTS)
@@ -68,9 +68,9 @@ class Workload:
     """One kind of request.
 
     :param name: its short name.
-    :param title: what is asked.
-    :param make: its addresses, given the sample.
-    :param ranked: whether the order of what is found is the engine's own.
+    :param title: what it requests.
+    :param make: makes its addresses from the sample.
+    :param ranked: whether the order of matches is up to the engine.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""The same API by hand, for this one site: what the extension is measured against."""
+"""The same API, hand-written for this one site: what the extension is compared with."""

@@ -1,4 +1,4 @@
-"""An answer that is always the same: what Flask and the server cost by themselves."""
+"""A constant answer, which shows what Flask and the server cost by themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API by hand from dicts in memory, with an index for each thing that is asked."""
+"""The hand-written API on dicts in memory, with an index for each kind of query."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ WHOLE = itemgetter(
 ARTICLE = itemgetter("date", "intro", "body", "tags", "links")
 FILE = itemgetter("id", "title", "file")
 SIZED = itemgetter("id", "title", "file", "width", "height")
-#: What a word in a title weighs; elsewhere it is 1.
+#: The weight of a word in a title; elsewhere it is 1.
 TITLE_WEIGHT = 8
 _WORD = re.compile("[a-z]+")
 
 
 class Store:
-    """What everybody may see, and an index for each thing that is asked.
+    """The public content, with an index for each kind of query.
 
     :param records: the content.
     """
@@ -64,13 +64,13 @@ class Store:
         self._words = self._index_words()
 
     def _newest_below(self) -> Mapping[int, list[Record]]:
-        """For each page those below it, newest first."""
+        """The pages below each page, newest first."""
         newest = sorted(self.pages, key=itemgetter("id"))
         newest.sort(key=itemgetter("first_published_at"), reverse=True)
         return _grouped((above, page) for page in newest for above in page["above"])
 
     def _index_words(self) -> Mapping[str, dict[int, int]]:
-        """For each word the places of the pages that have it, and its weight in each."""
+        """For each word the positions of the pages that have it, and its weight in each."""
         index: dict[str, dict[int, int]] = defaultdict(dict)
         for place, page in enumerate(self.pages):
             for text, weight in ((page["title"], TITLE_WEIGHT), (plain_text(page), 1)):
@@ -79,7 +79,7 @@ class Store:
         return index
 
     def search(self, words: Sequence[str]) -> list[Record]:
-        """The pages that have all words, the best first."""
+        """The pages that have all words, the best match first."""
         having = sorted((self._words.get(word, {}) for word in words), key=len)
         found = set(having[0])
         for other in having[1:]:
@@ -88,7 +88,7 @@ class Store:
         return [self.pages[place] for _, place in best]
 
     def select(self, args: Mapping[str, str]) -> Sequence[Record]:
-        """The pages that a query asks for."""
+        """The pages that match a query."""
         if "slug" in args:
             return self.by_slug.get(args["slug"], ())
         if "child_of" in args and args.get("show_in_menus") == "true":
@@ -114,11 +114,11 @@ class Store:
         return {**items.page(*PAGE(page)), "date": page["date"], "photo": shown}
 
     def article(self, page: Record) -> items.Item:
-        """An article with all that it has."""
+        """An article with all fields."""
         return {**items.whole_page(*WHOLE(page)), **self._own(page)}
 
     def detail(self, page: Record) -> items.Item:
-        """A page as its own view shows it."""
+        """A page as in its detail view."""
         above = self.by_id.get(page["parent"])
         parent = above and items.page_link(above["id"], above["type"], above["title"], above["url"])
         whole = items.whole_page(*WHOLE(page), further={"parent": parent})
@@ -146,7 +146,7 @@ def _grouped(pairs: Iterable[tuple[Any, Record]]) -> Mapping[Any, list[Record]]:
 def create_app(folder: str) -> Flask:
     """The site.
 
-    :param folder: where the records are.
+    :param folder: the folder with the records.
     """
     app = Flask(__name__)
     store = Store(Records(Path(folder)))

@@ -1,4 +1,4 @@
-"""How answers look, written down by hand; each function takes what the database gives."""
+"""The form of answers, hand-written; each function takes stored values."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = [
 SITE = f"http://{HOST}"
 API = f"{SITE}{PREFIX}"
 MEDIA = f"{SITE}/media/"
-#: Where the detail of each kind of file is.
+#: The start of the detail address of each type of file.
 DETAIL = {"magazine.Photo": f"{API}/images/", "magazine.Paper": f"{API}/documents/"}
-#: The selection of fields that the front page of the magazine asks for.
+#: The value of ``fields`` that the front page of the magazine sends.
 TEASER = "title,date,photo(width,height)"
 
 Item = dict[str, Any]
@@ -73,9 +73,9 @@ def whole_page(
     *,
     further: Mapping[str, Any] | None = None,
 ) -> Item:
-    """A page with all that every page has.
+    """A page with the fields that every page has.
 
-    :param further: what only its detail has.
+    :param further: the keys that only its detail view has.
     """
     return {
         "id": id,
@@ -108,7 +108,7 @@ def article(
     attachment: Item | None,
     see_also: Item | None,
 ) -> Item:
-    """What only articles have."""
+    """The fields that only articles have."""
     return {
         "date": date,
         "intro": intro,
@@ -132,7 +132,7 @@ def article(
 def page_link(id: int, type: str, title: str, url: str | None = None) -> Item:
     """A page that another one points to.
 
-    :param url: its address, where that is shown.
+    :param url: its address, if that is shown.
     """
     meta = {"type": type, "detail_url": f"{API}/pages/{id}/"}
     if url is not None:

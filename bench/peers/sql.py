@@ -1,4 +1,4 @@
-"""The API by hand from a database: the same statements on SQLite and on PostgreSQL."""
+"""The hand-written API on a database, with the same statements for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ PARENT_JOIN = " LEFT JOIN page u ON u.id = p.parent"
 
 
 class Database(Protocol):
-    """A connection.
+    """A connection to a database.
 
-    :ivar text: the type of texts that are compared, so that they are as code points.
-    :ivar words: makes the table of words, from a query that gives texts.
-    :ivar found: the pages that have some words, with their rank, the lowest first.
+    :ivar text: the column type for texts that have to compare by code point.
+    :ivar words: makes the table of words, from a query for texts.
+    :ivar found: a subquery for the pages that match some words, with their rank; lower is better.
     """
 
     text: str
@@ -89,16 +89,16 @@ class Database(Protocol):
     found: str
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
-        """What a statement gives."""
+        """The rows that a statement returns."""
 
     def run(self, statements: str) -> None:
-        """Runs statements, each up to its semicolon."""
+        """Runs statements that are separated by semicolons."""
 
     def fill(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Puts rows into a table, which have a value for each column."""
+        """Inserts rows into a table; they have a value for each column."""
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the connection."""
 
 
 class SQLite:
@@ -172,7 +172,7 @@ class PostgreSQL:
 
 @cache
 def _with_percent(sql: str) -> bytes:
-    """A statement with its places for values marked as this driver wants it."""
+    """A statement with the placeholders of this driver."""
     return sql.replace("?", "%s").encode()
 
 
@@ -209,7 +209,7 @@ ARTICLE_COLUMNS = (
 def load(address: str, records: Mapping[str, Iterable[Any]]) -> None:
     """Makes the tables and fills them.
 
-    :param address: as of :func:`connect`; there is nothing in it yet.
+    :param address: as for :func:`connect`; the database is empty.
     :param records: the content.
     """
     with closing(connect(address)) as database:
@@ -263,13 +263,13 @@ def _batches(values: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 class Wanted(NamedTuple):
-    """What a list asks for, in parts of a statement.
+    """The parts of the statement for a list.
 
-    :param source: the tables that it is found in.
-    :param where: the condition, if there is one.
-    :param values: the values in both.
+    :param source: the tables in which objects are found.
+    :param where: the condition, or "".
+    :param values: the parameters of both.
     :param order: the order.
-    :param rest: what is joined besides, to show what was found.
+    :param rest: further joins, to show what was found.
     """
 
     source: str
@@ -279,7 +279,7 @@ class Wanted(NamedTuple):
     rest: str = ""
 
 
-#: The further conditions for pages, and how their values are read.
+#: Other filters for pages: the condition, and the function that parses the value.
 FILTERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "type": ("p.type = ?", str),
     "slug": ("p.slug = ?", str),
@@ -289,7 +289,7 @@ FILTERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def _wanted_pages(database: Database, args: Mapping[str, str]) -> Wanted:
-    """The pages that a query asks for."""
+    """The parts of the statement for the pages that match a query."""
     if "search" in args:
         join = " JOIN page p ON p.id = w.id"
         return Wanted(database.found, "", [args["search"]], "w.rank, w.id", join)
@@ -310,8 +310,8 @@ class Shape(NamedTuple):
     """How rows become items.
 
     :param columns: the columns.
-    :param joins: what is joined for them.
-    :param build: makes an item of a row.
+    :param joins: the joins for them.
+    :param build: makes an item from a row.
     """
 
     columns: str
@@ -360,7 +360,7 @@ PHOTOS = Shape("p.id, p.title, p.file, p.tags", "", _listed_photo)
 def create_app(address: str) -> Flask:
     """The site.
 
-    :param address: as of :func:`connect`.
+    :param address: as for :func:`connect`.
     """
     app = Flask(__name__)
     database = app.extensions["database"] = connect(address)
@@ -398,7 +398,7 @@ def _list(database: Database, wanted: Wanted, shape: Shape) -> Response:
         *(*values, limit, offset),
     )
     total = offset + len(rows)
-    # A part that is not full is the last one; then nothing has to be counted.
+    # Fewer rows than the limit are the last ones, so that nothing has to be counted.
     if len(rows) == limit or (offset and not rows):
         ((total,),) = database.rows(f"SELECT count(*) FROM {source}{where}", *values)
     return items.json_response(

@@ -1,4 +1,4 @@
-"""What both ways of storing pages by hand work out when they read the records."""
+"""What both hand-written APIs derive from the records when they load them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _TAG = re.compile("<[^>]*>")
 
 
 class Place(NamedTuple):
-    """Where a page stands.
+    """The place of a page in the tree.
 
-    :param path: sorts pages in the order of the tree; those below a page begin with its own.
+    :param path: sorts pages in tree order; the paths of pages below a page start with its own.
     :param url: its address on the site.
     :param public: whether everybody may see it.
     :param above: the ids of the pages above it.
-    :param open: whether nothing restricts it and what is below it.
+    :param open: whether neither it nor a page above it is restricted.
     """
 
     path: str
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 def placed(pages: Iterable[Record]) -> Iterator[tuple[Record, Place]]:
-    """Pages with where they stand; parents come first."""
+    """Pages with their places; parents have to come first."""
     places: dict[int | None, Place] = {None: Place("", "/", True, (), True)}
     children: dict[int | None, int] = {}
     for page in pages:
@@ -51,5 +51,5 @@ def placed(pages: Iterable[Record]) -> Iterator[tuple[Record, Place]]:
 
 
 def plain_text(page: Record) -> str:
-    """What is searched of a page besides its title."""
+    """The text of a page that is searched in addition to its title."""
     return f"{page.get('intro', '')} {_TAG.sub(' ', page.get('body', ''))}"
