@@ -1,7 +1,7 @@
-"""Windfall, a community orchard: a small site whose every page is made from the JSON API.
+"""Windfall, a community orchard: a small site that makes every page from the JSON API.
 
-Run it with ``python3 demo``. The content is in ``content/``, what it is made of in
-:mod:`demo.models`, and what turns it into HTML in :mod:`demo.website` and ``templates/``.
+Run it with ``python3 demo``. The content is in ``content/``, its types are in :mod:`demo.models`,
+and what turns it into HTML is in :mod:`demo.website` and ``templates/``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["create_app"]
 def create_app(config: Mapping[str, Any] | None = None) -> Flask:
     """The site.
 
-    :param config: settings that go before those of the environment (``FLASK_CMSAPI_BACKEND``
-        and the like) and the site's own.
+    :param config: settings that override those of the environment (``FLASK_CMSAPI_BACKEND`` and
+        the like) and the site's own.
     """
     app = Flask(__name__)
     app.config.update(
-        SECRET_KEY="known to all",  # noqa: S106 - a real site has its own, and keeps it
+        SECRET_KEY="known to all",  # noqa: S106 - a real site has its own, and keeps it secret
         SESSION_COOKIE_SAMESITE="Lax",
         CMSAPI_BACKEND="sqlite:///instance/demo.db",
         CMS_I18N_ENABLED=True,

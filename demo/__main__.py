@@ -1,8 +1,8 @@
 """Starts the demo: ``python3 demo``, or with another backend ``python3 demo BACKEND``.
 
-Without one the content is kept in an SQLite file in ``demo/instance``. Where there is no content
-yet, it is loaded from the JSON files in ``demo/content``. The port is 5000, or the first free one
-after it; ``FLASK_RUN_PORT`` names another one to begin with.
+By default the content is in an SQLite file in ``demo/instance``. If there is no content yet, it is
+loaded from the JSON files in ``demo/content``. The port is 5000, or the first free one after it;
+``FLASK_RUN_PORT`` sets another one to start from.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-#: What names the backend in the environment.
+#: The environment variable for the backend.
 _BACKEND = "FLASK_CMSAPI_BACKEND"
 
 
 def main() -> int:
-    """Makes what is missing, says where the demo is, and serves it until it is stopped."""
+    """Makes what is missing, prints the demo's address, and serves it until it is stopped."""
     backend = _arguments().backend
     environment = runpy.run_path(str(HERE / "environment.py"))["environment"]
     (HERE / "instance").mkdir(exist_ok=True)
@@ -69,7 +69,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _serve(command: list[str], given: dict[str, Any]) -> int:
-    """Runs the server until it ends or this process is to end."""
+    """Runs the server until it ends or this process is stopped."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with subprocess.Popen(command, **given) as server:
         try:

@@ -1,9 +1,9 @@
-"""The one way in which the site comes by its content: requests to the JSON API.
+"""The site's only access to its content: requests to the JSON API.
 
-They are made to this very application, in the same process and without a socket: a demo on a
-server with a single worker would wait for itself otherwise. Host and cookies are passed on,
-so that the API sees the visitor who asked for the page. A front end in a process of its own
-would have the same three functions over an HTTP client.
+They are made to this very application, in the same process and without a socket, because a demo on
+a server with a single worker would otherwise wait for itself. Host and cookies are passed on, so
+that the API sees the visitor who requested the page. A front end in its own process would have the
+same three functions over an HTTP client.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Item", "Items", "calls", "find", "get", "items"]
 class Item(dict[str, Any]):
     """One object.
 
-    :ivar url: where it came from.
+    :ivar url: the address that it was requested from.
     """
 
     url: str
@@ -27,7 +27,7 @@ class Item(dict[str, Any]):
 class Items(list[dict[str, Any]]):
     """The objects of a list.
 
-    :ivar url: where it came from.
+    :ivar url: the address that they were requested from.
     :ivar total: how many there are without ``limit`` and ``offset``.
     """
 
@@ -46,7 +46,7 @@ def get(endpoint: str, id: int, **parameters: Any) -> Item:
 
 
 def items(endpoint: str, **parameters: Any) -> Items:
-    """The objects of an endpoint that the parameters of the API ask for."""
+    """The objects of an endpoint that match the parameters of the API."""
     answer, url = _ask(f"{endpoint}_list", parameters)
     found = Items(answer["items"])
     found.url, found.total = url, answer["meta"]["total_count"]
@@ -54,7 +54,7 @@ def items(endpoint: str, **parameters: Any) -> Items:
 
 
 def calls() -> list[str]:
-    """The addresses that have been asked for the page that is being made."""
+    """The addresses requested so far for the current page."""
     made: list[str] = g.setdefault("api_calls", [])
     return made
 
@@ -67,7 +67,7 @@ def _item(view: str, **parameters: Any) -> Item:
 
 
 def _ask(view: str, parameters: dict[str, Any]) -> tuple[Any, str]:
-    """The JSON that a view of the API answers with, and its address.
+    """The JSON from a view of the API, and its address.
 
     An error of the API becomes the same error of the page.
     """

@@ -1,4 +1,4 @@
-"""A virtual environment with the project in it, made when it is first needed."""
+"""A virtual environment with the project in it, which is made when it is first needed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _FOLDER = ROOT / ".venv"
 
 
 def environment(extra: str) -> Path:
-    """The Python of the environment, in which the project is installed with an extra."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - it is said before anything else fails
+    """The Python of the environment, with the project and an extra installed."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - reported before anything else fails
         raise SystemExit("This needs Python 3.11 or newer.")
     if find_spec("ensurepip") is None:
         raise SystemExit("This needs pip; on Debian and Ubuntu: apt install python3-venv")
@@ -23,7 +23,7 @@ def environment(extra: str) -> Path:
     if not python.exists():
         print("Making a virtual environment in .venv", flush=True)
         venv.create(_FOLDER, with_pip=True)
-    # Installing again would take seconds each time, so what is installed is remembered.
+    # Installing again would take seconds each time, so completed installations are recorded.
     stamp = _FOLDER / f"installed-{extra}"
     wanted = hashlib.sha256((ROOT / "setup.cfg").read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:

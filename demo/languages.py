@@ -20,12 +20,12 @@ __all__ = ["ENGLISH", "LANGUAGES", "Language", "LanguageInPath"]
 class Language:
     """One language.
 
-    :param code: as the content's ``locale``.
-    :param name: in its own words.
-    :param prefix: what the addresses of its pages start with.
-    :param date: how a date is written.
+    :param code: the code, as in the content's ``locale``.
+    :param name: its name in the language itself.
+    :param prefix: the start of the addresses of its pages.
+    :param date: the format of dates.
     :param months: the names of the months.
-    :param words: what the templates say, by their English words.
+    :param words: the words in templates, by their English equivalents.
     """
 
     code: str
@@ -36,11 +36,11 @@ class Language:
     words: Mapping[str, str] = field(default_factory=dict)
 
     def say(self, english: str) -> str:
-        """Words of a template in this language."""
+        """Translates words of a template into this language."""
         return self.words.get(english, english)
 
     def write_date(self, value: str) -> str:
-        """A date of an answer, ``2026-10-03``, as people write it."""
+        """Formats a date of an answer, ``2026-10-03``, for readers."""
         day = date.fromisoformat(value)
         return self.date.format(day=day.day, month=self.months[day.month - 1], year=day.year)
 
@@ -48,8 +48,8 @@ class Language:
 class LanguageInPath(PageURLs):
     """English pages are at ``/...``, German ones at ``/de/...``.
 
-    Nobody knows beforehand on which host and port a demo will run, so addresses follow the
-    request instead of the ``hostname`` in ``sites.json``.
+    A demo may run on any host and port, so addresses follow the request instead of the ``hostname``
+    in ``sites.json``.
     """
 
     def build(self, site: Site, locale: str | None, path: str) -> str:

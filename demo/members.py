@@ -1,4 +1,4 @@
-"""Who may see the members' pages."""
+"""Decides who may see the members' pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from flask import session
 
 __all__ = ["NAME", "PASSWORD", "can_view", "is_member", "log_in", "log_out"]
 
-#: The only member that the demo knows; the login page tells them.
+#: The only member in the demo; the login page shows both.
 NAME, PASSWORD = "pippin", "windfall"
 
 
 def can_view(restriction: Mapping[str, Any]) -> bool:
-    """The hook by which the API asks whether this visitor may pass a restriction."""
+    """The hook that decides for the API whether this visitor may pass a restriction."""
     return restriction["type"] == "login" and is_member()
 
 
@@ -24,7 +24,7 @@ def is_member() -> bool:
 
 
 def log_in(name: str, password: str) -> bool:
-    """Logs the visitor in, if that is right."""
+    """Logs the visitor in, if name and password are right."""
     if (name, password) != (NAME, PASSWORD):
         return False
     session["member"] = name
@@ -32,5 +32,5 @@ def log_in(name: str, password: str) -> bool:
 
 
 def log_out() -> None:
-    """Forgets the visitor."""
+    """Logs the visitor out."""
     session.pop("member", None)

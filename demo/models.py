@@ -1,4 +1,4 @@
-"""What the site is made of: each class is a type of object that the API serves."""
+"""The content types of the site: each class is a type of object that the API serves."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from flask_contentapi import (
     Tags,
 )
 
-#: What is shown of a page that another one links to.
+#: The fields that are shown of a page that another one links to.
 LINK = "_,id,type,detail_url,html_url,title"
 WORDS_A_MINUTE = 150
 
 
 class Picture(Image):
-    """Every picture says who made it, and what it shows in German too."""
+    """A picture with its credit and a German title."""
 
     title_de = fields.String()
     credit = fields.String()
@@ -37,7 +37,7 @@ class Picture(Image):
 
 
 class Paper(Document):
-    """A document with a sentence about what is in it."""
+    """A document with a summary."""
 
     title_de = fields.String()
     summary = fields.String()
@@ -49,7 +49,7 @@ class Paper(Document):
 
 
 class Apple(Entry):
-    """A variety that grows in the orchard, served at an endpoint of its own."""
+    """A variety that grows in the orchard, served at its own endpoint."""
 
     endpoint = "apples"
 
@@ -95,7 +95,7 @@ class Figure(ChildObject):
 
 
 class RelatedLink(ChildObject):
-    """Leads to a page, a document or another site."""
+    """A link to a page, a document or another site."""
 
     title = fields.String()
     page = Related("pages", shown=LINK)
@@ -106,7 +106,7 @@ class RelatedLink(ChildObject):
 
 
 class HomePage(Page):
-    """The front door of a language."""
+    """The home page of a language."""
 
     strapline = fields.String()
     intro = RichText()
@@ -120,7 +120,7 @@ class HomePage(Page):
 
 
 class StandardPage(Page):
-    """A page that is put together from blocks."""
+    """A page made of blocks."""
 
     intro = fields.String()
     banner = Related("images")
@@ -159,7 +159,7 @@ class Author(ChildObject):
 
 
 def reading_minutes(article: Any) -> int:
-    """How long somebody needs for an article; computed when it is asked for."""
+    """How many minutes it takes to read an article; computed for each request."""
     return max(1, round(len(article.body.split()) / WORDS_A_MINUTE))
 
 
@@ -198,7 +198,7 @@ class EventsPage(Page):
 
 
 class EventPage(Page):
-    """Something to come to; the times are those of the clock at the gate."""
+    """An event to attend; times are local to the orchard."""
 
     day = fields.Date()
     begins = fields.Time()

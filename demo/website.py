@@ -1,6 +1,6 @@
-"""The views. Each one asks the API for what its page is about and hands it to a template.
+"""The views. Each one requests its subject from the API and passes it to a template.
 
-What a template shows besides, such as the menu or the latest articles, it asks for itself.
+Anything else that a template shows, such as the menu or the latest articles, it requests itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ files = Blueprint("files", __name__)
 @pages.get("/")
 @pages.get("/<path:path>/")
 def page(path: str = "") -> ResponseReturnValue:
-    """Any page of the tree; its type names the template, if there is one."""
+    """Any page of the tree; the template is named after its type, if there is one."""
     found = api.find(request.path)
     original = found["meta"]["alias_of"]
     if original:
@@ -53,7 +53,7 @@ def page(path: str = "") -> ResponseReturnValue:
 
 @pages.get("/apple/<slug>/")
 def apple(slug: str) -> str:
-    """One variety."""
+    """One variety of apple."""
     found = api.items("apples", slug=slug, fields="*")
     if not found:
         abort(404)
@@ -103,7 +103,7 @@ def search() -> str:
 
 @pages.route("/login/", methods=["GET", "POST"])
 def login() -> ResponseReturnValue:
-    """The form that unlocks what is for members."""
+    """The login form for members."""
     then = request.values.get("next", "")
     wrong = False
     if request.method == "POST":
@@ -115,28 +115,28 @@ def login() -> ResponseReturnValue:
 
 @pages.post("/logout/")
 def logout() -> ResponseReturnValue:
-    """Back to the home page, as anybody."""
+    """Logs the visitor out and redirects to the home page."""
     members.log_out()
     return redirect(address("page"))
 
 
-# Files. A web server in front would do this.
+# Files, which a web server in front would serve.
 
 
 @files.get("/media/<path:file>")
 def media(file: str) -> Response:
-    """A picture or a document; the API says ``download_url``."""
+    """The file of a picture or a document, at its ``download_url``."""
     if "members" in PurePosixPath(file.lower()).parts and not members.is_member():
         abort(404)
     return send_from_directory(Path(current_app.root_path) / "media", file)
 
 
-# What all pages have.
+# Shared by all pages.
 
 
 @pages.app_errorhandler(HTTPException)
 def error(problem: HTTPException) -> ResponseReturnValue:
-    """A page that says what went wrong. Whether a page is secret or missing, nobody can tell."""
+    """The page for an error. It does not reveal whether a page is hidden or missing."""
     response = problem.get_response()
     response.set_data(render_template("error.html", problem=problem))
     return response
@@ -144,7 +144,7 @@ def error(problem: HTTPException) -> ResponseReturnValue:
 
 @pages.app_context_processor
 def common() -> dict[str, Any]:
-    """The names that all templates know."""
+    """The names that all templates can use."""
     return {
         "_": language().say,
         "address": address,
@@ -166,7 +166,7 @@ def language() -> Language:
 
 
 def page_number() -> int:
-    """Which part of a long list is asked for, from 1 on."""
+    """Which part of a long list is requested, from 1 on."""
     return request.args.get("page", 1, int)
 
 
@@ -176,13 +176,13 @@ def address(view: str, **values: Any) -> str:
 
 
 def path_of(text: str) -> str:
-    """The address of a page, from what a form says; whatever that is, it is on this site."""
+    """The address of a page, from a form; whatever the input, it is on this site."""
     path = text.strip("/")
     return url_for("en.page", path=path) if path else address("page")
 
 
 def address_in(other: Language, page: api.Item | None) -> str:
-    """Where this page is in another language; the home page, if it is not there."""
+    """The address of this page in another language; the home page if it is not translated."""
     if page:
         for translation in api.items("pages", translation_of=page["id"], locale=other.code):
             return str(translation["meta"]["html_url"])
