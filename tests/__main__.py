@@ -1,4 +1,4 @@
-"""Runs all checks: ``python3 tests``, on all cores; what follows goes to pytest instead."""
+"""Runs all checks: ``python3 tests``, on all cores; arguments for pytest replace that option."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECKS = (
 
 
 def main() -> int:
-    """The number of checks that failed."""
+    """Runs the checks and returns the number that failed."""
     environment = runpy.run_path(str(ROOT / "demo" / "environment.py"))["environment"]
     python = environment("dev")
     failed = 0

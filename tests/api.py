@@ -1,4 +1,4 @@
-"""Asking an application's API, in as few words as a test needs."""
+"""Short ways to send requests to an application's API."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PREFIX = "/api/v2"
 
 
 class API:
-    """The API of an application, asked from one host.
+    """The API of an application, at one host.
 
     :param app: the application.
     :param prefix: where its API is mounted.
-    :param host: the host name, with its port where that matters.
+    :param host: the host name, with its port if that matters.
     """
 
     def __init__(self, app: Flask, prefix: str = PREFIX, host: str = "localhost") -> None:
@@ -27,13 +27,13 @@ class API:
         self._client = app.test_client(use_cookies=False)
 
     def at(self, host: str) -> API:
-        """The same API, asked at another host."""
+        """The same API, at another host."""
         return API(self.app, self.prefix, host)
 
     def get(self, path: str, **options: Any) -> TestResponse:
         """The answer to a path below the prefix.
 
-        :param options: as of the test client; ``method`` for other methods.
+        :param options: as for the test client; ``method`` for other methods.
         """
         return self._client.open(
             f"{self.prefix}/{path}", **{"base_url": f"http://{self.host}/", **options}
@@ -52,7 +52,7 @@ class API:
             self.backend.load(content)
 
     def dump(self) -> dict[str, list[Any]]:
-        """The whole content as records."""
+        """The whole content, as records."""
         sections: dict[str, list[Any]] = {}
         with self.app.app_context():
             for section, record in self.backend.dump():
@@ -60,7 +60,7 @@ class API:
         return sections
 
     def follow(self, address: str) -> TestResponse:
-        """The answer to an absolute address, at the host that it names."""
+        """The answer to an absolute address, at the host in it."""
         parts = urlsplit(address)
         return self._client.open(
             f"{parts.path}?{parts.query}", base_url=f"{parts.scheme}://{parts.netloc}/"
@@ -71,7 +71,7 @@ class API:
         return self.get(path).status_code
 
     def json(self, path: str, **options: Any) -> Any:
-        """The body of an answer, which is a success."""
+        """The body of an answer, which has to be a success."""
         response = self.get(path, **options)
         assert response.status_code == 200, response.text
         return response.get_json()
@@ -86,12 +86,12 @@ class API:
         return [item["id"] for item in self.items(path, **options)]
 
     def total(self, path: str, **options: Any) -> int:
-        """How many objects a list counts."""
+        """The total of a list."""
         count: int = self.json(path, **options)["meta"]["total_count"]
         return count
 
     def refusal(self, path: str, status: int = 400) -> str:
-        """The message of an answer, which is an error of the given status."""
+        """The message of an answer, which has to be an error with the given status."""
         response = self.get(path)
         assert response.status_code == status, response.text
         body = response.get_json()

@@ -1,4 +1,4 @@
-"""Folders like a clone of the repository, for what is started or changed in one."""
+"""Folders like a clone of the repository, for tests that start or change something in one."""
 
 from __future__ import annotations
 

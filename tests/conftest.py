@@ -1,4 +1,4 @@
-"""Fixtures for all tests: every test that uses ``backend`` runs on each of them."""
+"""Fixtures for all tests. Every test that uses ``backend`` runs on each backend."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tests.stores import BACKENDS
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
-# How much generated content and how many generated requests are tried: "--hypothesis-profile=ci"
-# tries more. Loading content takes its time, so there is no limit on a single example's.
+# How much generated content and how many generated requests are tried: more of both with
+# "--hypothesis-profile=ci". There is no deadline for an example, because loading takes time.
 _GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("default", _GENERATED, max_examples=30)
 settings.register_profile("ci", _GENERATED, max_examples=600)
 settings.load_profile("default")
 
-#: Makes an application that serves some content, from a fresh store of the test's backend.
+#: Makes an application that serves some content, from an empty store of the test's backend.
 MakeApp = Callable[..., Flask]
-#: The same, asked for its API.
+#: The same, but returns its API.
 MakeAPI = Callable[..., API]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Starts servers once where tests run in several processes (``pytest -n 2``)."""
+    """Starts servers once if tests run in several processes (``pytest -n 2``)."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         share(name for name in BACKENDS if name in SERVERS)
 
@@ -61,7 +61,7 @@ def make_app(backend: str) -> MakeApp:
 
 @pytest.fixture(scope="session")
 def make_api(make_app: MakeApp) -> MakeAPI:
-    """Makes an application as ``make_app`` does, and asks it."""
+    """Makes an application as ``make_app`` does, and returns its API."""
 
     def make(content: Mapping[str, Any] | None = None, /, **options: Any) -> API:
         return API(make_app(content, **options))

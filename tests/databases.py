@@ -1,4 +1,4 @@
-"""What the tests of the databases share."""
+"""Helpers for the tests of database backends."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ NAMES = [name for name in BACKENDS if name in DATABASES]
 
 
 def storage(api: API) -> PeeweeBackend:
-    """The database that an application serves from."""
+    """The database backend of an application."""
     backend = api.backend
     assert isinstance(backend, PeeweeBackend)
     return backend
 
 
 def api_at(address: str | Backend, content: Mapping[str, Any] | None = None) -> API:
-    """The API of the reference site at a database, which is made if there is some content."""
+    """The API of the reference site at a database, which is made and filled if content is given."""
     api = API(app_at(address))
     if content is not None:
         with api.app.app_context():
@@ -64,7 +64,7 @@ def app_at(address: str | Backend) -> Flask:
 
 @contextmanager
 def asked(api: API, path: str, threads: int = 4) -> Iterator[Counter[int]]:
-    """Asks again and again while something happens, and counts the answers by status."""
+    """Repeats a request while something happens, and counts the answers by status."""
     statuses: Counter[int] = Counter()
     over = threading.Event()
 
@@ -87,7 +87,7 @@ def asked(api: API, path: str, threads: int = 4) -> Iterator[Counter[int]]:
 
 
 def until(happened: Callable[[], object]) -> None:
-    """Waits for something; it fails if that never happens."""
+    """Waits for something; fails if it does not happen in time."""
     end = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < end
@@ -96,14 +96,14 @@ def until(happened: Callable[[], object]) -> None:
 
 @contextmanager
 def writing(api: API) -> Iterator[Writer]:
-    """Changes the content of an application."""
+    """Opens a writer for the content of an application."""
     with storage(api).write() as writer:
         yield writer
 
 
 @contextmanager
 def noted(api: API, note: Callable[[Any], Any] = attrgetter("sql")) -> Iterator[list[Any]]:
-    """What is to be noted of the statements that are made meanwhile; mostly their SQL."""
+    """Records something about the statements that are made meanwhile; by default their SQL."""
     made: list[Any] = []
     hook: Callable[[Any], None] = lambda event: made.append(note(event))  # noqa: E731
     hooks = storage(api).engine.database.query_hooks

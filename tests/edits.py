@@ -1,4 +1,4 @@
-"""Some content with one of each kind of edit, and how each backend's own way makes an edit."""
+"""Sample content, each kind of edit to it, and how each backend makes edits."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that tests put forward."""
+    """A clock that tests move forward."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -95,8 +95,8 @@ def block(type: str, value: Any) -> Record:
     return {"type": type, "value": value}
 
 
-#: Page 6 is a draft, 8 and 15 are private, 10 is not there yet. Images 3 and 9 and document 2 are
-#: not to be seen, or not there.
+#: Page 6 is a draft, 8 and 15 are restricted, 10 is not published yet. Images 3 and 9 and
+#: document 2 are hidden or missing.
 CONTENT: Content = {
     "locales": ["en", "fr"],
     "sites": [site(1, is_default=True), site(40, "other.example")],
@@ -151,7 +151,7 @@ CONTENT: Content = {
 
 
 def put(section: str, id: int, **values: Any) -> Edit:
-    """Gives an object other values."""
+    """Changes values of an object."""
 
     def edit(content: Content) -> None:
         found(content, section, id).update(values)
@@ -171,12 +171,12 @@ def add(section: str, record: Any) -> Edit:
 
 
 def delete(section: str, id: int) -> Edit:
-    """Takes an object away."""
+    """Deletes an object."""
     return lambda content: content[section].remove(found(content, section, id))
 
 
 def move(id: int, parent: int) -> Edit:
-    """Puts a page below another one, after its children."""
+    """Moves a page under another one, after its children."""
 
     def edit(content: Content) -> None:
         record = found(content, "pages", id)
@@ -187,12 +187,12 @@ def move(id: int, parent: int) -> Edit:
 
 
 def put_site(number: int, **values: Any) -> Edit:
-    """Gives a site other values."""
+    """Changes values of a site."""
     return lambda content: content["sites"][number].update(values)
 
 
 def swap(content: Content) -> None:
-    """Puts pages 3 and 4 in the other order."""
+    """Swaps pages 3 and 4."""
     pages = content["pages"]
     pages[2], pages[3] = pages[3], pages[2]
 
@@ -274,13 +274,13 @@ EDITS: Mapping[str, Edit] = {
 
 
 def edited(content: Mapping[str, Any], edit: Edit) -> Content:
-    """The content after an edit."""
+    """A copy of the content after an edit."""
     after: Content = deepcopy(dict(content))
     edit(after)
     return after
 
 
-# Random edits; where what they are about is gone, they do nothing.
+# Random edits. They do nothing if their subject does not exist.
 
 
 def _if_there(section: str, id: int, edit: Edit) -> Edit:
@@ -300,7 +300,7 @@ def _unless_there(section: str, record: Record) -> Edit:
 
 
 def _puts(section: str, ids: list[int], **values: list[Any]) -> st.SearchStrategy[Edit]:
-    """Gives one of some objects other values."""
+    """Changes values of a random object."""
     optional = {name: st.sampled_from(few) for name, few in values.items()}
     changes = st.fixed_dictionaries({}, optional=optional)
     return st.builds(
@@ -357,7 +357,7 @@ random_edits: st.SearchStrategy[Edit] = st.one_of(
 # Answers.
 
 _ARTICLES = "pages/?type=site.Article&fields="
-#: What is asked at each host.
+#: The requests to each host.
 ADDRESSES: Mapping[str, list[str]] = {
     "localhost": [
         *("pages/", "pages/?fields=*", "pages/?order=-title&limit=2", "pages/?child_of=2"),
@@ -379,7 +379,7 @@ ADDRESSES: Mapping[str, list[str]] = {
     "new.example": ["pages/", "pages/3/"],
 }
 PLACES = [(host, path) for host, paths in ADDRESSES.items() for path in paths]
-#: Those that show something private to whom it is shown.
+#: The requests whose answers show something private to viewers with the right.
 PRIVATE = [
     ("localhost", path)
     for path in (
@@ -390,12 +390,12 @@ PRIVATE = [
 
 
 def can_view(rule: Any) -> bool:
-    """Lets in what the request says, and everybody where a restriction is for nobody."""
+    """Lets in viewers named in the request; a restriction for nobody lets in everybody."""
     return rule["type"] in ("nobody", request.headers.get("X-Open"))
 
 
 class Answer:
-    """What counts of an answer."""
+    """The parts of an answer that matter."""
 
     def __init__(self, api: API, path: str, **options: Any) -> None:
         response = api.get(path, **options)
@@ -407,14 +407,14 @@ class Answer:
 
     @property
     def is_public(self) -> bool:
-        """Whether a shared cache may keep it."""
+        """Whether a shared cache may store it."""
         return not (self.cache_control.private or self.cache_control.no_store)
 
 
 def answers(
     api: API, opened: str = "", places: list[tuple[str, str]] = PLACES
 ) -> dict[tuple[str, str, str], Answer]:
-    """The answers at some places to somebody whom a type of restriction lets in."""
+    """The answers to some requests, for a viewer who may pass one type of restriction."""
     headers = {"X-Open": opened}
     return {
         (host, path, opened): Answer(api.at(host), path, headers=headers) for host, path in places
@@ -426,7 +426,7 @@ def answers(
 
 @contextmanager
 def heard(api: API) -> Iterator[set[str]]:
-    """The tags that are said to have changed meanwhile."""
+    """The cache tags that are reported as changed meanwhile."""
     tags: set[str] = set()
 
     def listen(sender: object, tags: frozenset[str], **_: Any) -> None:
@@ -438,7 +438,7 @@ def heard(api: API) -> Iterator[set[str]]:
 
 
 def change(api: API, before: Content, after: Content) -> None:
-    """Makes an edit in the way in which the backend makes small ones."""
+    """Makes an edit in the backend's own way of making small ones."""
     backend = api.backend
     with api.app.app_context():
         if isinstance(backend, PeeweeBackend):
@@ -451,7 +451,7 @@ def change(api: API, before: Content, after: Content) -> None:
 
 
 def _is_small(before: Content, after: Content) -> bool:
-    """Whether objects alone are different, and where they stand follows from their ids."""
+    """Whether only objects differ, and no page is new, gone or moved."""
     others = ("locales", "sites", "collections")
     return _order(before) == _order(after) and all(before[n] == after[n] for n in others)
 
@@ -516,7 +516,7 @@ def _update(writer: Writer, section: str, before: Record, after: Record) -> None
 
 
 def _write_order(writer: Writer, before: list[Record], after: list[Record]) -> None:
-    """Moves pages to the end, one after the other, where those that stay are in another order."""
+    """Moves all pages to the end in turn, if those that stay are in another order."""
     known = [(record["id"], record["parent"]) for record in before]
     wanted = [(record["id"], record["parent"]) for record in after]
     if [one for one in known if one in wanted] != [one for one in wanted if one in known]:

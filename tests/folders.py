@@ -1,4 +1,4 @@
-"""Folders of JSON files, as people write them."""
+"""Folders of JSON files, as people would write them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.samples import Record
 class Folder:
     """A folder of content.
 
-    :param path: where it is.
+    :param path: the path of the folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +55,7 @@ class Folder:
 
     @property
     def names(self) -> list[str]:
-        """What is in it, except for names that start with a dot."""
+        """The files and folders in it, except names that start with a dot."""
         found = (path.relative_to(self.path) for path in self.path.rglob("*"))
         return sorted(path.as_posix() for path in found if not path.name.startswith("."))
 
@@ -64,7 +64,7 @@ class Folder:
         return json.loads((self.path / name).read_text(encoding="utf-8"))
 
     def backend(self, types: Iterable[type[Entry]] = TYPES) -> JSONFilesBackend:
-        """A backend that serves it, as in production."""
+        """A backend that serves the folder, as in production."""
         backend = JSONFilesBackend(self.path)
         backend.open(Registry(types))
         return backend
@@ -76,11 +76,11 @@ class Folder:
         config: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> API:
-        """The API of a site that serves it.
+        """The API of a site that serves the folder.
 
-        :param debug: whether the site is being developed; it looks at the folder for each
-            request then, unless the options say something else.
-        :param options: as of :class:`JSONFilesBackend`.
+        :param debug: whether the site is being developed. It then checks the folder for each
+            request, unless the options say otherwise.
+        :param options: as for :class:`JSONFilesBackend`.
         """
         app = Flask("site")
         app.config.update(config or {}, TESTING=True, DEBUG=debug)
@@ -89,16 +89,16 @@ class Folder:
         return API(app)
 
     def problems(self) -> list[str]:
-        """What is wrong with it, in the words that the developer sees."""
+        """The problems of the folder, as shown to the developer."""
         with pytest.raises(ContentError) as caught:
             self.backend()
         return [str(problem) for problem in caught.value.problems]
 
 
 def write_tree(folder: Folder, content: Mapping[str, Any]) -> None:
-    """Writes content with a file for each record, pages in the tree that they form.
+    """Writes content with one file per record, pages as a tree of folders.
 
-    What the places say is left out of the records, and HTML bodies stand beside them.
+    Records leave out what their place determines, and HTML bodies are in files of their own.
     """
     folder.put("locales.json", content["locales"])
     for section in ("sites", "images", "documents"):
@@ -115,7 +115,7 @@ def _write_pages(
 ) -> None:
     for number, page in enumerate(children.get(parent, ())):
         place = f"{name}/{number}_{page['slug']}"
-        # Every second page with others below it is the index of its folder.
+        # Every second page with children is the index file of its folder.
         own = f"{place}/index" if page["id"] in children and number % 2 else place
         record = {key: value for key, value in page.items() if key not in ("slug", "parent")}
         if isinstance(record.get("body"), str):

@@ -1,4 +1,4 @@
-"""Random content, and random requests for it, that a model can answer as well."""
+"""Random content, and random requests for it that a model can answer too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flask_contentapi import (
 )
 from tests.model import OTHERS, RELATIONS, TYPES, Condition, Request, kinds_of, normal
 
-# The types; tests/model.py knows what they hold.
+# The types; tests/model.py knows their fields.
 
 
 class Part(ChildObject):
@@ -97,25 +97,25 @@ class Person(Entry):
 DECLARED = (Note, LongNote, Plain, Photo, Person)
 
 
-# A request says itself when it is and what lets it in.
+# Requests contain their own time and the restrictions that they may pass.
 
 
 def clock() -> dt.datetime:
-    """The time that the request says it is."""
+    """The time in the request's header."""
     return dt.datetime.fromisoformat(request.headers["X-Now"])
 
 
 def can_view(rule: Any) -> bool:
-    """Lets in what the request says."""
+    """Whether the request's header names a restriction."""
     return rule["type"] in request.headers["X-Open"].split(",")
 
 
 def headers(wanted: Request) -> dict[str, str]:
-    """What a request says."""
+    """The headers of a request."""
     return {"X-Now": wanted.moment.isoformat(), "X-Open": ",".join(sorted(wanted.opened))}
 
 
-# Values: few, so that requests find some, and odd ones.
+# Values: few, so that requests match some, and odd ones.
 
 _ODD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 TEXTS = [
@@ -158,7 +158,7 @@ restrictions = st.sampled_from([None] * 7 + [{"type": rule} for rule in RULES])
 
 
 def values(kind: str) -> st.SearchStrategy[Any]:
-    """Values of a kind, as records have them."""
+    """Values of a kind, in the form for records."""
     if kind == "text":
         return texts
     if kind == "tags":
@@ -169,7 +169,7 @@ def values(kind: str) -> st.SearchStrategy[Any]:
 
 
 def own_fields(declared: dict[str, str]) -> dict[str, st.SearchStrategy[Any]]:
-    """For each field values, now and then none."""
+    """Values for each field, sometimes None."""
     return {name: st.none() | values(kind) for name, kind in declared.items() if name != "id"}
 
 
@@ -200,7 +200,7 @@ _FIELDS = {
 
 @st.composite
 def pages(draw: st.DrawFn, locales: list[str]) -> list[dict[str, Any]]:
-    """A tree of pages, children before and after their parents."""
+    """A tree of pages in any order, so that children may come before their parents."""
     fewest = draw(st.sampled_from([0, 4, 8]))
     ids = draw(st.lists(st.sampled_from(IDS), unique=True, min_size=fewest, max_size=10))
     records = []
@@ -230,14 +230,14 @@ def parts(draw: st.DrawFn, label: str, page: int) -> dict[str, Any]:
 
 
 def roots(pages: list[Any]) -> list[int]:
-    """The pages that have others below them."""
+    """The pages that have children."""
     above = {page["parent"] for page in pages}
     return [page["id"] for page in pages if page["id"] in above]
 
 
 @st.composite
 def sites(draw: st.DrawFn, roots: list[int]) -> list[dict[str, Any]]:
-    """Sites with different addresses, one of them maybe the default."""
+    """Sites with different addresses, one of which may be the default."""
     hosts = st.tuples(st.sampled_from(["a.example", "B.example"]), st.sampled_from([80, 443, 8000]))
     addresses = draw(st.lists(hosts, unique=True, max_size=3)) if roots else []
     default = draw(st.sampled_from([0, 0, 0, 1, None]))
@@ -267,7 +267,7 @@ def media(
 
 @st.composite
 def contents(draw: st.DrawFn) -> dict[str, list[Any]]:
-    """Whole contents."""
+    """Complete content."""
     locales = draw(st.sampled_from([[], ["en"], LOCALES, LOCALES[::-1]]))
     tree = draw(pages(locales or draw(st.sampled_from([[], LOCALES]))))
     count = draw(st.integers(0, 4))
@@ -313,7 +313,7 @@ def spellings(kind: str, value: Any) -> list[str]:
 
 
 def instants(moment: dt.datetime) -> list[str]:
-    """An instant with several offsets, as far as the calendar goes."""
+    """An instant with several offsets, unless the date would be out of range."""
     written = [moment.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")]
     for hours in (1, -9.5):
         zone = dt.timezone(dt.timedelta(hours=hours))
@@ -321,13 +321,13 @@ def instants(moment: dt.datetime) -> list[str]:
             written.append(moment.astimezone(zone).isoformat())
         except OverflowError:
             continue
-    # A plus that was not escaped arrives as a space.
+    # A plus sign that was not encoded arrives as a space.
     return [*written, *(text.replace("+", " ") for text in written)]
 
 
 @st.composite
 def conditions(draw: st.DrawFn, kinds: dict[str, str], records: list[Any]) -> Condition:
-    """Filters by a field, most of them by a value that some record has."""
+    """Filters on a field, most of them for a value that some record has."""
     name = draw(st.sampled_from(list(kinds)))
     kind = kinds[name]
     own: list[Any] = [record[name] for record in records if record.get(name) not in (None, [])]
@@ -343,7 +343,7 @@ def conditions(draw: st.DrawFn, kinds: dict[str, str], records: list[Any]) -> Co
 
 @st.composite
 def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Request:
-    """Requests for lists, most of them for pages, and most of them for what is there."""
+    """Requests for lists, most of them for pages, and for values that exist."""
     section = draw(st.sampled_from(["pages"] * 5 + ["images", "documents", "people"]))
     records = content[section]
     is_tree = section == "pages"
@@ -378,21 +378,21 @@ def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Requ
 
 
 def labels(records: list[Any]) -> st.SearchStrategy[tuple[str, ...]]:
-    """Values of ``type``, in any case."""
+    """Values of ``type``, in any letter case."""
     there = [record["type"] for record in records if record["type"] in TYPES]
     known = st.sampled_from([*there, *TYPES, "w.NOTE"])
     return st.lists(known, min_size=1, max_size=2).map(tuple)
 
 
 def filters(kinds: dict[str, str], records: list[Any]) -> st.SearchStrategy[list[Condition]]:
-    """Filters by different fields; of repeated ones the last would win."""
+    """Filters on different fields, because the last one of a field would win."""
     filterable = {name: kind for name, kind in kinds.items() if name != "locale"}
     drawn = st.lists(conditions(filterable, records), min_size=1, max_size=2)
     return drawn.map(lambda found: list({one.parameter: one for one in found}.values()))
 
 
 def orders(kinds: dict[str, str]) -> st.SearchStrategy[list[tuple[str, bool]]]:
-    """Keys of an order, each field once."""
+    """Sort keys, each field once."""
     orderable = st.sampled_from([name for name, kind in kinds.items() if kind != "tags"])
     keys = st.tuples(orderable, st.booleans())
     return st.lists(keys, max_size=2, unique_by=lambda key: key[0])
@@ -400,7 +400,7 @@ def orders(kinds: dict[str, str]) -> st.SearchStrategy[list[tuple[str, bool]]]:
 
 @st.composite
 def trees(draw: st.DrawFn, pages: list[int], i18n: bool) -> list[tuple[str, int | str]]:
-    """Conditions on places in the tree."""
+    """Conditions on places in the tree of pages."""
     known = ["child_of", "descendant_of", "ancestor_of", *(["translation_of"] if i18n else [])]
     size = draw(st.sampled_from([1, 1, 1, 2]))
     relations = draw(st.lists(st.sampled_from(known), min_size=size, max_size=size, unique=True))
@@ -413,6 +413,6 @@ _WORDS = ["storm", "STORM night", "the", "the storm", "é", "a", "b a", "café",
 
 
 def searches(records: list[Any]) -> st.SearchStrategy[str]:
-    """Texts to be searched, most of them from what is there."""
+    """Search texts, most of them from the records."""
     there = [text for record in records for text in record.values() if isinstance(text, str)]
     return st.sampled_from([*there, *_WORDS]) | texts

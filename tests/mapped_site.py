@@ -1,4 +1,4 @@
-"""A site with models of its own, which stand for types of tests/generated.py."""
+"""A site with its own models, which are mapped to types of tests/generated.py."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 Content = dict[str, list[Any]]
 
-#: The page of the backend's own that all rows are below.
+#: The backend's own page that all rows are below.
 UNDER = 50
 
 
@@ -111,14 +111,14 @@ class Piece(peewee.Model):
 
 _STORY_WORDS = Story.keywords.through_model
 _PICTURE_WORDS = Picture.keywords.through_model
-#: All models, each after those that it points to.
+#: All models, each after those that it refers to.
 MODELS = (Keyword, Picture, Human, Story, Piece, _STORY_WORDS, _PICTURE_WORDS)
 
 
 def mapped(**options: Any) -> list[MappedModel]:
-    """What the models are mapped to.
+    """The mappings of the models.
 
-    :param options: of the stories, as ``version``.
+    :param options: options of the stories, such as ``version``.
     """
     return [
         MappedModel(
@@ -150,7 +150,7 @@ def mapped(**options: Any) -> list[MappedModel]:
 
 @contextmanager
 def open_database(backend: str) -> Iterator[peewee.Database]:
-    """A database of the site's own with its tables, and nothing in them."""
+    """A site's own database, with empty tables."""
     address = fresh_address(backend)
     database: peewee.Database
     if backend == "sqlite":
@@ -172,7 +172,7 @@ def open_database(backend: str) -> Iterator[peewee.Database]:
 def serve(
     database: peewee.Database, models: Iterable[MappedModel], config: Mapping[str, Any] = {}
 ) -> API:
-    """A site that serves its models' rows."""
+    """The API of a site that serves the rows of its models."""
     app = Flask("site")
     app.config.update({"TESTING": True, **config})
     backend = PeeweeBackend.on(database, [*models])
@@ -183,12 +183,12 @@ def serve(
     return API(app)
 
 
-# Random content, part of it as rows.
+# Random content, some of it as rows.
 
 
 def split(content: Content) -> tuple[Content, Content]:
-    """Content of which all notes, images and people are to be rows, as records: what is left, and
-    what the rows are."""
+    """Splits records into those for the backend and those that become rows: all notes, images and
+    people."""
     notes = {page["id"] for page in content["pages"] if page["type"] == "w.Note"}
     own: list[Any] = [{"id": UNDER, "type": "w.Plain", "slug": "über", "title": "Over"}]
     rows = []
@@ -209,7 +209,7 @@ def split(content: Content) -> tuple[Content, Content]:
 
 
 def fill(database: peewee.Database, rows: Content) -> None:
-    """Makes records the rows of the site's own tables."""
+    """Replaces the rows of the site's own tables by records."""
     with database:
         for model in reversed(MODELS):
             model.delete().execute()
@@ -251,7 +251,7 @@ def _insert_story(story: dict[str, Any], pictures: set[int], humans: set[int]) -
 
 
 def _insert(model: Any, endpoint: str, label: str, record: Mapping[str, Any], **names: str) -> None:
-    """Makes a record a row; fields that have other names there are named."""
+    """Inserts a record as a row; ``names`` maps columns to fields with other names."""
     columns = REGISTRY.endpoints[endpoint].types[label].columns
     row = {}
     for field in model._meta.fields:
@@ -265,7 +265,7 @@ REGISTRY = Registry(DECLARED)
 
 
 def _value(kind: str, value: Any) -> Any:
-    """A stored value as a site's own code would have it; None where not every database has it."""
+    """A stored value as a site's own code has it; None if not every database can store it."""
     if isinstance(value, dt.datetime):
         return value.replace(tzinfo=None, microsecond=0)
     if isinstance(value, dt.time):
@@ -276,13 +276,13 @@ def _value(kind: str, value: Any) -> Any:
 
 
 class Words:
-    """The keywords that there are, by their text."""
+    """The keywords in the database, by their text."""
 
     def __init__(self) -> None:
         self._known: dict[str, Keyword] = {}
 
     def add(self, through: Any, owner: str, record: Mapping[str, Any]) -> None:
-        """Gives an object its tags."""
+        """Inserts the tags of an object."""
         for tag in dict.fromkeys(record.get("tags") or ()):
             if tag not in self._known:
                 self._known[tag] = Keyword.create(word=tag)

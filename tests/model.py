@@ -1,8 +1,8 @@
 """A slow, obvious model of the API: what a request finds in content records.
 
-It works on the records as they are, plain dictionaries, and shares no code with the package, so
-that both can only agree by being right. It answers with ids in order and their total, or with the
-status of an error.
+It works on records as they are, plain dictionaries, and shares no code with the package, so that
+the two agree only if both are right. It returns ids in order and their total, or the status of an
+error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 Record = Mapping[str, Any]
 Content = Mapping[str, list[Any]]
 
-# What the types of tests/generated.py hold: for each field its kind.
+# The fields of the types in tests/generated.py, with their kinds.
 
 PAGE = {
     "id": "integer",
@@ -48,15 +48,15 @@ NOTE = {
     "other": "pages",
     "owner": "people",
 }
-#: The fields that lists of each type can be filtered by, besides those of all pages.
+#: The fields that lists of each type can be filtered by, in addition to those of all pages.
 TYPES: dict[str, dict[str, str]] = {
     "w.Note": NOTE,
     "w.LongNote": {**NOTE, "extra": "text"},
     "w.Plain": {"number": "integer", "text": "text"},
 }
-#: The types that a type brings in.
+#: The types that a filter by each type includes.
 DERIVED = {"w.Note": {"w.Note", "w.LongNote"}, "w.LongNote": {"w.LongNote"}, "w.Plain": {"w.Plain"}}
-#: The fields of what is not a page.
+#: The fields of objects other than pages.
 OTHERS: dict[str, dict[str, str]] = {
     "images": {
         "id": "integer",
@@ -81,7 +81,7 @@ STOP_WORDS = set(
 
 
 def normal(kind: str, value: Any) -> Any:
-    """A record's value as it compares; None where it is missing."""
+    """A record's value in the form for comparisons; None if it is missing."""
     if value is None:
         return {"text": "", "rich": "", "boolean": False, "tags": frozenset()}.get(kind)
     read: dict[str, Callable[[Any], Any]] = {
@@ -96,7 +96,7 @@ def normal(kind: str, value: Any) -> Any:
 
 
 def instant(text: str) -> dt.datetime:
-    """An instant, in UTC where it has no offset."""
+    """An instant; one without an offset is in UTC."""
     moment = dt.datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
 
@@ -105,7 +105,7 @@ def instant(text: str) -> dt.datetime:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: runs of letters and digits without marks, in lower case."""
+    """The words of a text in lower case: runs of letters and digits, without diacritics."""
     plain = bare(bare(text).lower())
     return "".join(char if char.isalnum() else " " for char in plain).split()
 
@@ -118,7 +118,7 @@ def bare(text: str) -> str:
 
 
 class Reading(HTMLParser):
-    """The text of some markup; only the tags of a paragraph's inside do not end a word."""
+    """The text of HTML. Every tag ends a word, except the inline ones."""
 
     def __init__(self, markup: str) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class Reading(HTMLParser):
 
 
 def texts_of(section: str, record: Record) -> Iterable[str]:
-    """The texts that an object is found by."""
+    """The texts by which searches find an object."""
     if section == "people":
         yield record.get("name") or ""
         return
@@ -163,20 +163,19 @@ def texts_of(section: str, record: Record) -> Iterable[str]:
 
 @dataclass
 class Request:
-    """What is asked.
+    """A request.
 
-    :param section: which objects.
-    :param host: of the request, with its port if it has one.
-    :param opened: the types of restrictions that let it in.
-    :param moment: when.
-    :param types: the types asked for, or None.
-    :param conditions: for each filter its parameter, its value, and a predicate over a value in
-        its normal form, with the field and its kind.
-    :param order: fields with whether they descend.
+    :param section: the section of the objects.
+    :param host: the host, with its port if there is one.
+    :param opened: the types of restrictions that the viewer may pass.
+    :param moment: the time of the request.
+    :param types: the requested types, or None.
+    :param conditions: the filters.
+    :param order: the fields to sort by, each with whether it is descending.
     :param shuffled: whether the order is random.
-    :param tree: relations with a page or "root".
-    :param words: the text that is searched, or None.
-    :param every: whether each word has to be there; None: as the API thinks best.
+    :param tree: relations, each with a page or "root".
+    :param words: the text to search for, or None.
+    :param every: whether every word has to match; None: the API's default.
     """
 
     section: str
@@ -220,9 +219,9 @@ class Condition:
     """One filter.
 
     :param parameter: its name, which is that of the field.
-    :param value: as the client writes it.
-    :param kind: of the field.
-    :param holds: whether a value in its normal form meets it.
+    :param value: the value as the client writes it.
+    :param kind: the kind of the field.
+    :param holds: whether a normalised value meets the condition.
     """
 
     parameter: str
@@ -233,7 +232,7 @@ class Condition:
 
 @dataclass
 class Found:
-    """An answer: the ids that are to be listed, in order, of all that match."""
+    """An answer: the listed ids, in order, and those of all matches."""
 
     ids: list[int]
     matching: list[int]
@@ -243,7 +242,7 @@ class Found:
 
 
 class Model:
-    """Some content.
+    """The model of some content.
 
     :param content: the records.
     :param i18n: whether internationalisation is on.
@@ -262,7 +261,7 @@ class Model:
         self.pages = list(self.below(None))
 
     def below(self, parent: int | None) -> Iterable[int]:
-        """The pages below one, a page before its children."""
+        """The pages below one, each before its children."""
         for record in self.content.get("pages", ()):
             if record.get("parent") == parent:
                 yield record["id"]
@@ -273,10 +272,10 @@ class Model:
         parent = self.records["pages"][page].get("parent")
         return [] if parent is None else [parent, *self.above(parent)]
 
-    # Who sees what.
+    # Visibility.
 
     def sees(self, request: Request, section: str, identity: Any) -> bool:
-        """Whether an object is there and may be seen."""
+        """Whether an object exists and is visible."""
         if identity not in self.records[section]:
             return False
         record = self.records[section][identity]
@@ -299,7 +298,7 @@ class Model:
         return all(rule["type"] in request.opened for rule in rules if rule)
 
     def value(self, request: Request, kind: str, record: Record, name: str) -> Any:
-        """A field of a record as it compares; relations to something hidden are missing."""
+        """A field of a record in the form for comparisons. Relations to hidden objects are None."""
         if name == "locale":
             return self.locale(record)
         value = record.get(name)
@@ -315,7 +314,7 @@ class Model:
     # Sites.
 
     def site(self, request: Request) -> Any:
-        """The site that is asked, None for the unnamed one, or the status of an error."""
+        """The requested site, None if there are no sites, or the status of an error."""
         sites = self.content.get("sites", ())
         known = {(s["hostname"].lower(), s.get("port") or 80): s for s in sites}
         if request.site is not None:
@@ -331,7 +330,7 @@ class Model:
 
     @staticmethod
     def named(text: str, known: Mapping[tuple[str, int], Record]) -> Any:
-        """The site of a ``site`` parameter."""
+        """The site named by the parameter ``site``, or the status of an error."""
         host, _, port = text.lower().partition(":")
         if port:
             return known.get((host, int(port)), 404)
@@ -339,7 +338,7 @@ class Model:
         return same[0] if len(same) == 1 else 400 if same else 404
 
     def homes(self, site: Record | None) -> list[int]:
-        """The home page of a site, with its translations."""
+        """The home page of a site, and its translations."""
         if site is None:
             roots = [id for id in self.pages if self.records["pages"][id].get("parent") is None]
             first = roots[:1]
@@ -350,7 +349,7 @@ class Model:
         return first + self.translations(first[0])
 
     def translations(self, page: int) -> list[int]:
-        """The other pages with a page's translation key."""
+        """The other pages with the translation key of a page."""
         key = self.records["pages"][page].get("translation_key")
         same = [id for id in self.pages if self.records["pages"][id].get("translation_key") == key]
         return [] if key is None else [id for id in same if id != page]
@@ -365,7 +364,7 @@ class Model:
     # Lists.
 
     def answer(self, request: Request) -> Found | int:
-        """What a list answers: ids and total, or the status of an error."""
+        """The answer to a request for a list, or the status of an error."""
         if request.section != "pages":
             candidates = sorted(self.records[request.section])
         else:
@@ -381,7 +380,7 @@ class Model:
         return Found(found[start : start + (20 if request.limit is None else request.limit)], found)
 
     def narrow(self, request: Request) -> list[int] | int:
-        """The pages that site, tree and language leave, or the status of an error."""
+        """The pages that match in site, tree and language, or the status of an error."""
         site = self.site(request)
         if isinstance(site, int):
             return site
@@ -407,7 +406,7 @@ class Model:
         return pages
 
     def relatives(self, relation: str, page: int) -> list[int]:
-        """The pages that are something to a page."""
+        """The pages that have a relation to a page."""
         if relation == "child_of":
             return [id for id in self.pages if self.above(id)[:1] == [page]]
         if relation == "descendant_of":
@@ -417,7 +416,7 @@ class Model:
         return self.translations(page)
 
     def matches(self, request: Request, identity: int) -> bool:
-        """Whether an object is one of those asked for."""
+        """Whether an object is visible and matches."""
         record = self.records[request.section][identity]
         if not self.sees(request, request.section, identity):
             return False
@@ -444,7 +443,7 @@ class Model:
         return all(w in own for w in asked) if request.every else any(w in own for w in asked)
 
     def ordered(self, request: Request, found: list[int]) -> list[int]:
-        """Ids in the order asked for; by id where two are the same in it."""
+        """Ids in the requested order; ties by id."""
         if request.words is not None and not request.order:
             return sorted(found, key=lambda id: -self.relevance(request, id))
         if not request.order:
@@ -461,7 +460,7 @@ class Model:
         return ordered
 
     def relevance(self, request: Request, identity: int) -> int:
-        """One for each word that is asked for and there, and eight more for one in the title."""
+        """One for each requested word that is found, and eight more if it is in the title."""
         record = self.records[request.section][identity]
         own = {word for text in texts_of(request.section, record) for word in words(text)}
         title = words(record.get("title") or "")
@@ -470,7 +469,7 @@ class Model:
     # Single objects.
 
     def detail(self, request: Request, identity: int) -> int:
-        """The status of a detail view."""
+        """The status of a request for a detail view."""
         if request.section == "pages":
             site = self.site(request)
             if isinstance(site, int):
@@ -480,7 +479,7 @@ class Model:
         return 200 if self.sees(request, request.section, identity) else 404
 
     def find(self, request: Request, path: str) -> int | None:
-        """The page that a path below a site's home page leads to; None for none."""
+        """The page at a path below a site's home page, or None."""
         site = self.site(request)
         if isinstance(site, int):
             return None
@@ -498,7 +497,7 @@ class Model:
             if not named:
                 return None
             page = named[0]
-        # In the tree of another language only pages of the right one count.
+        # If the language has no tree of its own, only pages in the language are found.
         if (
             language is not None
             and not trees
@@ -509,12 +508,12 @@ class Model:
 
 
 def proper(label: str) -> str:
-    """A type's label as it is declared, from one in any case."""
+    """The declared form of a type's label, from one in any letter case."""
     return next(known for known in TYPES if known.lower() == label.lower())
 
 
 def kinds_of(section: str, types: tuple[str, ...] | None) -> dict[str, str]:
-    """The fields that a list can be ordered by, those it can be filtered by among them."""
+    """The fields that a list can be filtered or ordered by."""
     if section != "pages":
         return OTHERS[section]
     own = {proper(label) for label in types or ()}

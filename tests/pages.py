@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the code on them in the order in which it stands there."""
+"""The pages of the documentation, and the code blocks on them, in order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from docutils.parsers.rst import Directive, directives
 __all__ = ["PAGES", "ROOT", "Block", "blocks_of", "text_of"]
 
 ROOT = Path(__file__).resolve().parent.parent
-#: What a comment in front of a block starts with that nobody can run; the reason follows.
+#: The start of a comment before a block that cannot be run; the reason follows.
 NOT_RUN = "not run:"
-#: The same of one that is a file, where captions cannot be used.
+#: The start of one before a block that is a file, where captions cannot be used.
 FILE = "file:"
 #: All pages, by their paths below the root.
 PAGES = sorted(
@@ -30,9 +30,9 @@ PAGES = sorted(
 class Block:
     """A block of code.
 
-    :param line: where it stands on its page.
-    :param language: its language, "" where it names none.
-    :param caption: the file that it is, or "".
+    :param line: the line of the page.
+    :param language: the language, or "".
+    :param caption: the name of the file that it is, or "".
     :param text: the code.
     :param not_run: why it cannot be run, or "".
     """
@@ -45,7 +45,7 @@ class Block:
 
 
 class _Description(Directive):
-    """What Sphinx describes a setting or an option with; there can be code in it."""
+    """Sphinx's description of a setting or an option, which may contain code."""
 
     has_content = True
     required_arguments = 1
@@ -59,7 +59,7 @@ class _Description(Directive):
 
 
 class _CodeBlock(Directive):
-    """``code-block`` as Sphinx has it, which needs a whole project."""
+    """Sphinx's ``code-block``, which would need a whole project."""
 
     has_content = True
     required_arguments = 1
@@ -78,16 +78,16 @@ class _CodeBlock(Directive):
 
 
 def text_of(page: str) -> str:
-    """A page as it is written."""
+    """The source of a page."""
     return (ROOT / page).read_text(encoding="utf-8")
 
 
 def blocks_of(page: str) -> list[Block]:
-    """All code on a page."""
+    """All code blocks on a page."""
     directives.register_directive("code-block", _CodeBlock)
     for name in ("confval", "option"):
         directives.register_directive(name, _Description)
-    # Roles and directives that only Sphinx has do no harm here.
+    # Roles and directives that only Sphinx has are ignored.
     settings = {"report_level": 5, "halt_level": 5, "file_insertion_enabled": False}
     document = publish_doctree(text_of(page), str(ROOT / page), settings_overrides=settings)
     return list(_blocks(document))
@@ -108,7 +108,7 @@ def _blocks(document: Any) -> Iterator[Block]:
 
 
 def _note(node: Any, start: str) -> str:
-    """What a comment in front of a block says after its start, or ""."""
+    """The rest of a comment before a block that starts with a text, or ""."""
     place = node.parent.index(node)
     before = node.parent[place - 1] if place else None
     text = before.astext() if isinstance(before, nodes.comment) else ""

@@ -1,7 +1,6 @@
-"""Random changes of content, each as a database makes it and as it looks in content records.
+"""Random changes of content, each for a database and for content records.
 
-The records are plain dictionaries; whether what comes out fits together is for another backend to
-say.
+The records are plain dictionaries. Whether the result is valid is left to another backend.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from tests.model import OTHERS, TYPES, instant
 
 Record = dict[str, Any]
 Content = dict[str, list[Any]]
-#: Gives an object as its record, as it is after the change.
+#: Returns the record of an object after the change.
 Known = Callable[[str, int], Record]
 
 
 class Refused(Exception):
-    """The change is none that can be made, whatever the records look like."""
+    """The change cannot be made, whatever the resulting records."""
 
 
 def find(records: list[Record], id: Any) -> Record:
@@ -38,24 +37,24 @@ def find(records: list[Record], id: Any) -> Record:
 
 @dataclass(frozen=True)
 class Change:
-    """One change."""
+    """A change of content."""
 
     def make(self, writer: Writer) -> Any:
-        """Makes it in a database."""
+        """Makes the change in a database."""
         raise NotImplementedError
 
     def on(self, content: Content, made: Any, known: Known) -> None:
-        """Makes it in content records.
+        """Makes the change in content records.
 
-        :param made: what :meth:`make` has given.
-        :param known: for what only the database knows: the ids and slugs that it gives.
+        :param made: the result of :meth:`make`.
+        :param known: for what only the database knows: generated ids and slugs.
         :raises Refused: if it cannot be made.
         """
         raise NotImplementedError
 
 
 def put(content: Content, page: Record, before: int | None) -> None:
-    """Puts a page in front of a sibling, or after all others."""
+    """Inserts a page before a sibling, or after all others."""
     pages = content.setdefault("pages", [])
     place = len(pages)
     if before is not None:
@@ -167,7 +166,7 @@ class Delete(Change):
 
 
 def copied(content: Content, page: int, made: Any, known: Known) -> Record:
-    """A page once more; only a database knows the new slug and the new ids of child objects."""
+    """A copy of a page; only a database knows its new slug and the new ids of child objects."""
     copy = deepcopy(find(content.get("pages", []), page))
     given = known("pages", made)
     copy |= {"id": made, "slug": given["slug"]}
@@ -216,7 +215,7 @@ class Translate(Change):
         put(content, {**copy, "locale": self.locale, "live": False, **self.changes}, None)
 
     def _in_locale(self, content: Content, page: Record) -> Record | None:
-        """The page itself or its translation, if there is one in the language."""
+        """A page or its translation, whichever is in the language; None if neither is."""
         key = page.get("translation_key")
         for other in content["pages"]:
             same = other is page or (key is not None and other.get("translation_key") == key)
@@ -257,7 +256,7 @@ class PutSite(Change):
 
 
 def address(site: Mapping[str, Any]) -> tuple[str, int]:
-    """What a site is known by."""
+    """The key of a site."""
     return site["hostname"].lower(), site.get("port", 80)
 
 
@@ -305,7 +304,7 @@ class DeleteCollection(Change):
             raise Refused
 
 
-# Changes at random.
+# Random changes.
 
 _COMMON: dict[str, st.SearchStrategy[Any]] = {
     "slug": st.sampled_from(["a", "b", "é", "x y", "a/b", ""]),
@@ -332,7 +331,7 @@ _SITES: dict[str, st.SearchStrategy[Any]] = {
 
 
 def fields_of(endpoint: str, label: str) -> dict[str, st.SearchStrategy[Any]]:
-    """For each field of a type values, not all of which fit."""
+    """Values for each field of a type, not all of them valid."""
     if endpoint == "pages":
         return {**_COMMON, **own_fields(TYPES.get(label, {}))}
     own = own_fields(OTHERS[endpoint])
@@ -346,7 +345,7 @@ def some_of(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Reco
 
 
 def changes(content: Content) -> st.SearchStrategy[Change]:
-    """Changes of some content, most of which can be made."""
+    """Changes of some content, most of which are possible."""
     there = [record["id"] for record in content.get("pages", ())]
     pages = st.sampled_from([*there * 3, 99])
     places = st.sampled_from([None, None, *there * 2, 99])
@@ -383,7 +382,7 @@ def additions(
     places: st.SearchStrategy[int | None],
     befores: st.SearchStrategy[int | None],
 ) -> Add:
-    """New objects; now and then one is there already."""
+    """New objects, some of which exist already."""
     label = draw(st.sampled_from([*TYPES, "gone.Type"]))
     id = draw(st.sampled_from([*IDS, *range(30, 60)]))
     record = {"id": id, **draw(some_of(fields_of(endpoint, label)))}
@@ -399,7 +398,7 @@ def additions(
 
 @st.composite
 def updates(draw: st.DrawFn, content: Content) -> Update:
-    """Other values for fields of an object."""
+    """New values for fields of an object."""
     there = [(name, r) for name in ("pages", *OTHERS) for r in content.get(name, ())]
     there.append(("pages", {"id": 99, "type": "w.Note"}))
     endpoint, record = draw(st.sampled_from(there))

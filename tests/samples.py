@@ -1,6 +1,6 @@
-"""Content records with all that a record has to have; tests add what they are about.
+"""Content records with the minimum that is required, to which tests add what they need.
 
-Pages are of a type of the reference site that has little of its own.
+Pages have a type of the reference site with few fields of its own.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ Record = dict[str, Any]
 
 
 def page(id: int, parent: int | None = None, **values: Any) -> Record:
-    """A page; its slug is ``p<id>``."""
+    """A page with the slug ``p<id>``."""
     plain = {"type": "standard.StandardPage", "title": f"Page {id}", "slug": f"p{id}"}
     return {"id": id, "parent": parent, **plain, **values}
 
 
 def plain(id: int, parent: int | None = None, **values: Any) -> Record:
-    """A page of the package's own type."""
+    """A page of the package's own class."""
     return page(id, parent, **{"type": "flask_contentapi.Page", **values})
 
 
 def blog(id: int, parent: int | None = None, **values: Any) -> Record:
-    """A page of the type that has most fields."""
+    """A page of the type with the most fields."""
     return page(id, parent, **{"type": "blog.BlogPage", **values})
 
 

@@ -1,8 +1,8 @@
-"""Database servers for tests: private ones, on loopback only, that end with the run.
+"""Database servers for tests: private ones, on loopback only, which are stopped after the run.
 
-They are started when a test first needs one, from whatever of PostgreSQL and MariaDB is
-installed. Addresses in ``CONTENTAPI_TEST_POSTGRESQL`` and ``CONTENTAPI_TEST_MARIADB`` name
-servers that run already, by an account that may create databases.
+They are started when a test first needs one, if PostgreSQL or MariaDB is installed. The variables
+``CONTENTAPI_TEST_POSTGRESQL`` and ``CONTENTAPI_TEST_MARIADB`` can name the addresses of running
+servers instead, with an account that may create databases.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ __all__ = [
     "why_missing",
 ]
 
-#: How long a server may take to answer, in seconds.
+#: How long to wait for a server to answer, in seconds.
 PATIENCE = 60
 
 
 class Server:
     """A running server.
 
-    :param address: its address, up to the name of a database.
+    :param address: its address, without the name of a database.
     :param backend: the backend for its databases.
-    :param first: a database that is there.
+    :param first: an existing database.
     """
 
     def __init__(self, address: str, backend: type[PeeweeBackend], first: str) -> None:
@@ -59,7 +59,7 @@ class Server:
         self._first = first
 
     def create_database(self, name: str) -> None:
-        """Makes an empty database."""
+        """Creates an empty database."""
         address = f"{self.address.partition(':')[2]}/{self._first}"
         backend = self._backend.from_address(address, Path())
         _connect(backend.engine.database)
@@ -68,7 +68,7 @@ class Server:
 
 
 def _connect(database: peewee.Database) -> None:
-    """Connects to a server, which may listen a little before it lets anybody in."""
+    """Connects to a server, which may listen for a while before it accepts connections."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -81,7 +81,7 @@ def _connect(database: peewee.Database) -> None:
 
 
 def share(names: Iterable[str]) -> None:
-    """Starts servers for the processes that this one starts."""
+    """Starts servers that child processes share."""
     for name in names:
         server = SERVERS[name]()
         if server is not None:
@@ -89,18 +89,18 @@ def share(names: Iterable[str]) -> None:
 
 
 def _variable(name: str) -> str:
-    """The environment variable with the address of a server that runs already."""
+    """The environment variable for the address of a running server."""
     return f"CONTENTAPI_TEST_{name.upper()}"
 
 
 def why_missing(name: str) -> str:
-    """Why there is no server of a kind, or "" where there is one."""
+    """Why there is no server of a kind, or "" if there is one."""
     return "" if SERVERS[name]() else f"{name} is not installed"
 
 
 @cache
 def postgresql() -> Server | None:
-    """PostgreSQL, or None where it is not installed."""
+    """PostgreSQL, or None if it is not installed."""
     given = os.environ.get(_variable("postgresql"))
     if given:
         return Server(given, PostgreSQLBackend, "postgres")
@@ -109,7 +109,7 @@ def postgresql() -> Server | None:
 
 @cache
 def mariadb() -> Server | None:
-    """MariaDB, or None where it is not installed."""
+    """MariaDB, or None if it is not installed."""
     given = os.environ.get(_variable("mariadb"))
     if given:
         return Server(given, MariaDBBackend, "mysql")
@@ -124,13 +124,13 @@ def _started(daemon: Daemon | None) -> Server | None:
 
 
 class Daemon:
-    """A server of a test's own, which may be stopped and started; it is not running at first.
+    """A test's own server, which can be stopped and started; initially it is stopped.
 
-    :param server: where it answers.
-    :param command: what starts it.
-    :param pid_file: a file whose first line is the number of its process.
-    :param end: the signal that ends it in good order, whoever is connected.
-    :param crash: the signal that ends it as if its machine had lost its power.
+    :param server: the server, with its address.
+    :param command: the command that starts it.
+    :param pid_file: a file whose first line is its process id.
+    :param end: the signal for a clean shutdown, whoever is connected.
+    :param crash: the signal that ends it as a power failure would.
     """
 
     def __init__(
@@ -150,16 +150,16 @@ class Daemon:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, if it is not running."""
+        """Starts the server, if it is stopped."""
         if self._process is None:
             self._process = start(self._command, self.port)
 
     def stop(self) -> None:
-        """Ends it in good order, if it is running."""
+        """Shuts the server down cleanly, if it is running."""
         self._stop(self._end)
 
     def crash(self) -> None:
-        """Ends it at once, if it is running."""
+        """Crashes the server, if it is running."""
         self._stop(self._crash)
 
     def _stop(self, how: signal.Signals) -> None:
@@ -170,12 +170,12 @@ class Daemon:
 
 
 def new_postgresql() -> Daemon | None:
-    """A server of PostgreSQL, or None where it is not installed."""
+    """A new PostgreSQL server, or None if it is not installed."""
     initdb = _postgresql_program("initdb")
     if initdb is None:
         return None
     folder, as_user = _home("postgres")
-    # The language's own order must not matter, so it is a language with one.
+    # Results must not depend on the database's collation, so it is not code point order.
     locale = ["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"]
     where = ["-D", folder / "data"]
     _run([*as_user, initdb, *where, "-A", "trust", "-U", "contentapi", "-E", "UTF8", *locale])
@@ -183,7 +183,7 @@ def new_postgresql() -> Daemon | None:
 
 
 def standby_of(primary: Daemon) -> Daemon:
-    """A server of PostgreSQL that follows another one, which is running."""
+    """A PostgreSQL standby of a running server."""
     folder, as_user = _home("postgres")
     program = _postgresql_program("pg_basebackup")
     source = ["-h", "127.0.0.1", "-p", primary.port, "-U", "contentapi"]
@@ -196,7 +196,7 @@ def _postgresql_program(name: str) -> Path | None:
 
 
 def _postgresql_in(folder: Path, as_user: list[str]) -> Daemon:
-    """A server whose files are there."""
+    """A PostgreSQL server with existing files."""
     port = free_port()
     command = [
         *as_user,
@@ -212,7 +212,7 @@ def _postgresql_in(folder: Path, as_user: list[str]) -> Daemon:
 
 
 def new_mariadb() -> Daemon | None:
-    """A server of MariaDB, or None where it is not installed."""
+    """A new MariaDB server, or None if it is not installed."""
     install = _program("mariadb-install-db")
     daemon = _program("mariadbd", "/usr/sbin", "/usr/libexec")
     if install is None or daemon is None:
@@ -238,7 +238,7 @@ def new_mariadb() -> Daemon | None:
         "--bind-address=127.0.0.1",
         f"--socket={folder}/socket",
         f"--pid-file={folder}/pid",
-        # One that starts takes away whatever stands where another one keeps what is passing.
+        # A server deletes the temporary files of others in the same folder when it starts.
         f"--tmpdir={folder}",
         "--innodb-flush-log-at-trx-commit=0",
         "--innodb-file-per-table=0",
@@ -253,7 +253,7 @@ def new_mariadb() -> Daemon | None:
     return Daemon(server, command, pid_file, end=signal.SIGTERM, crash=signal.SIGKILL)
 
 
-#: What starts each kind of server, or finds it running.
+#: The functions that start each kind of server, or find a running one.
 SERVERS: dict[str, Callable[[], Server | None]] = {"postgresql": postgresql, "mariadb": mariadb}
 
 
@@ -266,7 +266,7 @@ def _program(name: str, *folders: str) -> Path | None:
 
 
 def _home(user: str) -> tuple[Path, list[str]]:
-    """A folder for a server, and what runs a command as its owner; servers do not run as root."""
+    """A folder for a server, and the command prefix to run as its owner, who must not be root."""
     folder = new_folder("server-")
     if os.name == "nt" or os.geteuid() != 0:
         return folder, []
@@ -275,7 +275,7 @@ def _home(user: str) -> tuple[Path, list[str]]:
 
 
 def free_port() -> int:
-    """A port that nothing listens to."""
+    """A port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -289,10 +289,10 @@ def _run(command: Sequence[object]) -> None:
 
 
 def start(command: Sequence[object], port: int, **options: Any) -> subprocess.Popen[bytes]:
-    """Starts a server; it ends with this process, in whatever way that ends.
+    """Starts a server, which is stopped when this process ends, however it ends.
 
-    :param port: where it will answer.
-    :param options: as of :class:`subprocess.Popen`.
+    :param port: the port that it will listen on.
+    :param options: as for :class:`subprocess.Popen`.
     """
     script = '"$@" & server=$!; cat; kill $server; wait $server'
     process = subprocess.Popen(
@@ -312,13 +312,13 @@ def start(command: Sequence[object], port: int, **options: Any) -> subprocess.Po
 
 
 def answers(port: int) -> bool:
-    """Whether something listens to a port."""
+    """Whether something listens on a port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends a server that was started."""
+    """Stops a server started with :func:`start`."""
     assert process.stdin is not None
     process.stdin.close()
     process.wait(PATIENCE)

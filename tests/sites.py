@@ -1,4 +1,4 @@
-"""Applications that serve some content from a fresh store of some backend."""
+"""Applications that serve some content from an empty store of some backend."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def make_site(
     config: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Flask:
-    """Makes an application; without types it has those of the reference site.
+    """Makes an application, by default with the types of the reference site.
 
     :param backend: the name of the backend.
-    :param options: as of the extension.
+    :param options: as for the extension.
     """
     app = Flask("site")
     store = take_store(backend, types)

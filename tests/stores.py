@@ -1,7 +1,7 @@
 """Stores for tests, of each backend.
 
-Making the tables of a database takes its time, so that one whose application is gone serves the
-next one that needs the same tables; loading replaces all that is in it.
+Creating tables takes time, so a database whose application is gone is reused by the next one that
+needs the same tables; loading replaces the whole content.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from flask_contentapi_peewee.tables import Tables
 from tests.servers import SERVERS, why_missing
 from tests.temporary import new_folder
 
-#: The databases, and what opens each.
+#: The database backends.
 DATABASES: dict[str, type[PeeweeBackend]] = {
     "sqlite": SQLiteBackend,
     "postgresql": PostgreSQLBackend,
     "mariadb": MariaDBBackend,
 }
-#: The backends that the tests run on; ``CONTENTAPI_TEST_BACKENDS`` can name fewer, with commas.
+#: The tested backends; ``CONTENTAPI_TEST_BACKENDS`` can name fewer of them, separated by commas.
 BACKENDS = ("memory", "jsonfiles", *DATABASES)
 BACKENDS = tuple(os.environ.get("CONTENTAPI_TEST_BACKENDS", ",".join(BACKENDS)).split(","))
-#: Set where tests must not be left out because a server is missing.
+#: The variable that makes a missing server a failure.
 REQUIRED = "CONTENTAPI_REQUIRE_SERVERS"
-#: How many stores with the same tables are made before those that nobody uses are looked for.
+#: After this many stores with the same tables, garbage collection looks for unused ones.
 LENT_AT_ONCE = 8
 
 
 def fresh_address(backend: str) -> str:
-    """What ``CMSAPI_BACKEND`` is for a store of the named backend with nothing in it."""
+    """The value of ``CMSAPI_BACKEND`` for a new, empty store of a backend."""
     if backend == "jsonfiles":
         return f"jsonfiles:{new_folder()}"
     if backend == "sqlite":
@@ -67,17 +67,17 @@ def _fresh_database(backend: str) -> str:
 
 
 def leave_out(why: str) -> NoReturn:
-    """Leaves the test out, for all to see; where nothing may be left out, it fails."""
+    """Skips the test, with the reason, or fails it if nothing may be skipped."""
     if os.environ.get(REQUIRED):
         pytest.fail(f"{why}, and {REQUIRED} is set")
     pytest.skip(why)
 
 
 class Store:
-    """A store that is lent for as long as a backend is in use.
+    """A store that is lent as long as a backend exists.
 
-    :param address: what ``CMSAPI_BACKEND`` is for it.
-    :param shelf: where it is put when it is free again; others are not used twice.
+    :param address: the value of ``CMSAPI_BACKEND`` for it.
+    :param shelf: where it is returned when it is free; without one it is not reused.
     """
 
     def __init__(self, address: str, shelf: Shelf | None = None) -> None:
@@ -85,14 +85,14 @@ class Store:
         self._shelf = shelf
 
     def lend(self, backend: Backend) -> None:
-        """Makes it ready for the backend that serves from it."""
+        """Prepares the store for a backend that serves from it."""
         backend.create()
         if self._shelf is not None and isinstance(backend, PeeweeBackend):
             weakref.finalize(backend, self._shelf.put_back, self, backend.engine.close)
 
 
 class Shelf:
-    """Stores with the same tables that are free.
+    """Free stores with the same tables.
 
     :param backend: the name of the backend.
     """
@@ -103,14 +103,14 @@ class Shelf:
         self._lent = 0
 
     def take(self) -> Store:
-        """A store that nobody uses."""
+        """Takes a free store, or makes one."""
         if not self._free and self._lent % LENT_AT_ONCE == LENT_AT_ONCE - 1:
             gc.collect()
         self._lent += 1
         return self._free.pop() if self._free else Store(fresh_address(self._backend), self)
 
     def put_back(self, store: Store, close: Callable[[], None]) -> None:
-        """Makes a store free for others."""
+        """Closes a store and makes it free again."""
         close()
         self._free.append(store)
 
@@ -119,9 +119,9 @@ _shelves: dict[tuple[str, ...], Shelf] = {}
 
 
 def take_store(backend: str, types: Iterable[type[Entry]]) -> Store:
-    """A store of the named backend; the one who takes it loads all of its content anew.
+    """A store of a backend, which may have old content that has to be replaced.
 
-    :param types: what it is to hold.
+    :param types: the types that it has to hold.
     """
     if backend not in DATABASES:
         return Store(fresh_address(backend))
@@ -131,7 +131,7 @@ def take_store(backend: str, types: Iterable[type[Entry]]) -> Store:
 
 @cache
 def _statements(backend: str, types: tuple[type[Entry], ...]) -> tuple[str, ...]:
-    """What makes the tables for some types, and what is kept of them."""
+    """The statements that create the tables for some types, and the layout of the tables."""
     address = "///content.db" if backend == "sqlite" else "//localhost/content"
     engine = DATABASES[backend].engine_class.connect(address, Path())
     tables = Tables(Registry(types), engine)

@@ -1,4 +1,4 @@
-"""Where tests put what they make: folders that go with the process, in whatever way it ends."""
+"""Temporary folders for tests, which are deleted when the process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 __all__ = ["new_folder"]
 
-#: A folder whose files are kept in memory.
-MEMORY = Path("/dev/shm")  # noqa: S108 - nothing is opened there by a name that others know
-#: What has to be free there, and of the machine's memory as well, in bytes: a whole run takes 4 GB.
+#: A folder in memory.
+MEMORY = Path("/dev/shm")  # noqa: S108 - nothing in it is opened by a predictable name
+#: The bytes that have to be free there, and in the machine's memory; a whole run takes 4 GB.
 ROOM = 8 << 30
 
-#: It reads until this process is gone; servers that end meanwhile may still write.
+#: Waits until this process is gone, then deletes repeatedly, as servers may still write.
 _WATCHER = """
 import pathlib, shutil, sys, time
 sys.stdin.read()
@@ -36,9 +36,9 @@ def new_folder(prefix: str = "") -> Path:
 
 @cache
 def _workplace() -> Path:
-    """The folder for all that this process makes."""
+    """The folder for all temporary folders of this process."""
     folder = Path(tempfile.mkdtemp(prefix="contentapi-", dir=_fastest_folder()))
-    # Servers run as somebody else.
+    # Servers run as other users.
     folder.chmod(0o755)
     command = [sys.executable, "-c", _WATCHER, str(folder)]
     _watchers.append(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True))
@@ -46,13 +46,13 @@ def _workplace() -> Path:
 
 
 def _fastest_folder() -> Path | None:
-    """The folder in memory, where there is one with room enough; None for the usual one."""
+    """The folder in memory if it has enough room; None for the default one."""
     if MEMORY.is_dir() and min(shutil.disk_usage(MEMORY).free, _free_memory()) >= ROOM:
         return MEMORY
     return None
 
 
 def _free_memory() -> int:
-    """What is left of the machine's memory, in bytes."""
+    """The available memory of the machine, in bytes."""
     known = re.search(r"^MemAvailable: +(\d+) kB$", Path("/proc/meminfo").read_text(), re.M)
     return int(known[1]) << 10 if known else 0

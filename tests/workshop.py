@@ -1,15 +1,15 @@
 """Follows a page of the documentation, as its reader would, in a folder of its own.
 
-What the code on a page is follows from its language:
+The language of a code block determines what it is:
 
-* with a caption it is a file or the end of one, and ``diff`` a change of one;
-* ``console`` is typed in, and what it shows below a command has to be shown by it;
-* ``python`` is run, in the module ``app`` of the folder, and ``pycon`` as a doctest;
+* with a caption it is a file or the end of one, and ``diff`` is a change to one;
+* ``console`` is typed in, and output that it shows has to be the output of the command;
+* ``python`` is run, in the module ``app`` of the folder, and ``pycon`` is run as a doctest;
 * ``text`` that starts with ``GET`` is a request to the site, and so is ``http``;
-* ``json`` is the answer to the request before it, and so is ``http`` that starts with a status.
+* ``json`` is the answer to the previous request, and so is ``http`` that starts with a status.
 
-Everything else is only looked at. A comment ``.. not run:`` in front of code that cannot be run
-says why.
+All other blocks are ignored. A comment ``.. not run:`` before code that cannot be run gives the
+reason.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from tests.servers import answers, free_port, start, stop
 
 __all__ = ["Workshop"]
 
-#: The address that pages show; what follows it in a test is a free port.
+#: The address that pages show; tests replace its port by a free one.
 HOST = "127.0.0.1:5000"
-#: How pages show an ``ETag``; in a request it is the last one that there was.
+#: How pages show an ``ETag``; in a request it stands for the last one received.
 SOME_TAG = '"..."'
-#: What a caption starts with in front of the name of a file that the code is added to.
+#: The start of a caption for code that is appended to a file, before the file's name.
 AT_THE_END = "at the end of "
 _SERVER = re.compile(r"flask\b.*\brun\b|gunicorn\b|python3? demo\b")
 
 
 @dataclass
 class Answer:
-    """What a request was answered with."""
+    """The answer to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -66,11 +66,11 @@ class _AsItIs(HTTPErrorProcessor):
 
 
 class Workshop:
-    """A folder in which somebody follows a page.
+    """A folder in which a page is followed.
 
     :param folder: the folder.
-    :param sample: the site that is asked; without one it is ``app`` of the page's code.
-    :param instead: texts in commands, each with what stands for it here.
+    :param sample: the site to send requests to; by default ``app`` in the page's code.
+    :param instead: replacements for texts in commands.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Workshop:
         }
 
     def follow(self, blocks: Iterable[Block]) -> None:
-        """Does what the code says, from top to bottom."""
+        """Follows the code blocks in order."""
         try:
             for block in blocks:
                 if not block.not_run:
@@ -139,7 +139,7 @@ class Workshop:
             self._module = None
 
     def _change(self, block: Block) -> None:
-        """Takes lines with a minus out of a file and puts those with a plus in."""
+        """Removes lines with a minus from a file and inserts those with a plus."""
         path = self.folder / block.caption
         text = path.read_text(encoding="utf-8")
         lines = block.text.splitlines()
@@ -150,7 +150,7 @@ class Workshop:
 
     @property
     def module(self) -> types.ModuleType:
-        """The site's module: that of its file, or of the code on the page."""
+        """The site's module, from its file or from the code on the page."""
         if self._module is None:
             sys.modules.pop("app", None)
             path = self.folder / "app.py"
@@ -180,7 +180,7 @@ class Workshop:
     # Requests.
 
     def _ask(self, text: str) -> None:
-        """Sends a request to the site, in this process."""
+        """Sends a request to the site in this process."""
         self._expect_success()
         head, *headers = text.splitlines()
         method, path = head.removesuffix(" HTTP/1.1").split(" ", 1)
@@ -196,7 +196,7 @@ class Workshop:
         self._tag = response.headers.get("ETag", self._tag)
 
     def _curl(self, *arguments: str) -> None:
-        """Sends a request to the server; ``-i`` and ``-s`` change nothing that matters here."""
+        """Sends a request to the server; ``-i`` and ``-s`` make no difference here."""
         self._expect_success()
         given = list(arguments)
         headers = dict(
@@ -214,13 +214,13 @@ class Workshop:
             raise AssertionError(f"{address}: {error}") from error
 
     def _expect(self, text: str) -> None:
-        """Compares the answer with a value; the order of keys counts."""
+        """Compares the body of the answer with a value, including the order of keys."""
         answer = self._taken()
         assert answer.status == 200, answer.text
         assert _tidy(self._shown(answer.text)) == _tidy(text)
 
     def _expect_whole(self, text: str) -> None:
-        """Compares the answer with its status, the headers that are shown, and its body."""
+        """Compares the answer with a status, the headers that are shown, and a body."""
         answer = self._taken()
         head, _, body = text.partition("\n\n")
         status, *headers = head.splitlines()
@@ -237,14 +237,14 @@ class Workshop:
         return answer
 
     def _expect_success(self) -> None:
-        """A request whose answer is not shown is answered all the same."""
+        """Requires that a request whose answer is not shown did not fail."""
         if self._answer is not None:
             assert self._taken().status < 400
 
     # Commands.
 
     def _type_in(self, text: str) -> None:
-        """Types commands, each after ``$``, and compares what they show."""
+        """Runs commands, each after ``$``, and compares their output."""
         for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
             command, shown = _taken_apart(part)
             for text, here in {HOST: self._address, **self.instead}.items():
@@ -293,13 +293,13 @@ class Workshop:
         return f"127.0.0.1:{self._port}"
 
     def _shown(self, text: str) -> str:
-        """What is shown, with the port that the page shows."""
+        """An output, with the port that pages show."""
         return text.replace(self._address, HOST)
 
     def _end_server(self) -> None:
         if self._server is not None:
             stop(self._server)
-            # A command may have started the server as a process of its own.
+            # The server may be a child of the command, in the same process group.
             with suppress(ProcessLookupError):
                 os.killpg(self._server.pid, signal.SIGTERM)
             while answers(self._port):
@@ -308,14 +308,14 @@ class Workshop:
 
 
 def _taken_apart(text: str) -> tuple[str, str]:
-    """A command, which goes on in the next line after a backslash, and what is shown below it."""
+    """A command, which a backslash continues in the next line, and its output below it."""
     end = re.search(r"(?<!\\)(\n|\Z)", text)
     assert end is not None
     return text[: end.start()].replace("\\\n", " "), text[end.end() :]
 
 
 def _tidy(text: str) -> str:
-    """A text as it is compared: JSON with one key or entry a line."""
+    """A text in the form for comparisons: JSON with one key or entry per line."""
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Backends with one fault each, made from the one in plain lists."""
+"""Backends with one fault each, derived from the list backend."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from flask_contentapi.tables import Restrictions
 from flask_contentapi.testing import TYPES, BackendTests
 from flask_contentapi.testing.sample import NOW
 
-#: Each wrong backend, with a test that has to see the fault.
+#: Each wrong backend, with a test that has to detect the fault.
 FAULTS: dict[str, tuple[type[Backend], str]] = {}
 
 
 def caught_by(test: str) -> Callable[[type[Any]], type[Any]]:
     """Registers a reader or a backend with a fault.
 
-    :param test: the name of a test that fails for it.
+    :param test: the name of a test that has to fail for it.
     """
 
     def register(wrong: type[Any]) -> type[Any]:
@@ -50,7 +50,7 @@ def _serving(wrong: type[ListReader]) -> type[Backend]:
     return Serving
 
 
-# Who sees what.
+# Visibility.
 
 
 @caught_by("test_viewer[pages: expires_at is the first moment after]")
@@ -138,7 +138,7 @@ _LABELS = {label for end in Registry(TYPES).endpoints.values() for label in end.
 
 
 class Compares(ListReader):
-    """Compares texts by something made from them."""
+    """Compares texts by a key made from them."""
 
     made: ClassVar[Callable[[str], str]]
 
@@ -278,7 +278,7 @@ class RanksTiesById(ListReader):
         return 1000 * super().relevance(thing, words) - identity
 
 
-# The order, and windows.
+# Order, limit and offset.
 
 
 @caught_by("test_order[found_on: missing values first ascending, last descending; ties by id]")
@@ -566,7 +566,7 @@ class ReadsTheContentTwice(ListBackend):
 
 
 class Present(ListReader):
-    """Reads whatever content the backend has at the time."""
+    """Always reads the current content of the backend."""
 
     def __init__(self, backend: ListBackend) -> None:
         self._backend = backend
@@ -587,7 +587,7 @@ class ChangesUnderItsReaders(ListBackend):
 
 
 class Finished(ListReader):
-    """Gives up when the content is another one."""
+    """Raises an error once other content has been loaded."""
 
     backend: ListBackend
 
@@ -678,7 +678,7 @@ class SaysThatItDoesNotRank(ListBackend):
 
 
 def kit_for(fault: str) -> type[BackendTests]:
-    """The kit, for a wrong backend."""
+    """The tests for backends, with a wrong backend."""
     backend, _ = FAULTS[fault]
 
     class TestWrong(BackendTests):

@@ -1,4 +1,4 @@
-"""The site that the recorded requests in ``cases.jsonl`` were made to."""
+"""The site to which the recorded requests in ``cases.jsonl`` were sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.stores import take_store
 
 
 class Page(contentapi.Page):
-    """The base of all page types, under the label that the requests know."""
+    """The base of all page types, with the label that the requests use."""
 
     app_label = "wagtailcore"
 
@@ -169,7 +169,7 @@ TYPES = (
 
 
 def create_app(content: Mapping[str, Any], backend: str, config: Mapping[str, Any]) -> Flask:
-    """The site, over content that is loaded into a fresh store.
+    """The site, with content that is loaded into an empty store.
 
     :param content: content records.
     :param backend: the name of the store.

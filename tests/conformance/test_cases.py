@@ -21,7 +21,7 @@ CASES = [
 
 
 class Sites:
-    """The reference site with each configuration that the cases ask for."""
+    """The reference site with each configuration of the cases."""
 
     def __init__(self, backend: str, content: Mapping[str, Any]) -> None:
         self._backend, self._content = backend, content
@@ -63,7 +63,7 @@ def _target(location: str) -> tuple[str, list[tuple[str, str]]]:
 def _compare(how: str, wanted: dict[str, Any], response: TestResponse) -> None:
     got = response.get_json()
     if how == "body":
-        # As text, so that the order of keys counts; 7 and 7.0 are one number.
+        # Compared as text, because the order of keys counts; 7 and 7.0 are the same number.
         assert json.dumps(_numbers(got)) == json.dumps(_numbers(wanted))
         return
     assert got["meta"]["total_count"] == wanted["meta"]["total_count"]
