@@ -1,4 +1,4 @@
-"""The addresses in answers, and the way back from them (contract, Fields)."""
+"""The addresses in answers, and finding pages by them (contract, Fields)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.samples import Record, blog, document, image, page, site
 
 
 def addresses(value: Any, name: str) -> Iterator[str]:
-    """All addresses under a key, at any depth."""
+    """All addresses with a key, at any depth."""
     if isinstance(value, dict):
         for key, entry in value.items():
             if key == name and entry is not None:
@@ -193,11 +193,11 @@ def test_without_a_default_site_other_hosts_have_no_pages(make_api: MakeAPI) -> 
     assert api.ids("images/") == [1]
 
 
-# Behind a proxy, below a path, under another address.
+# Behind a proxy, below a path, with a base address.
 
 
 def proxied(app: Flask, **headers: str) -> Client:
-    """A browser beyond a proxy that adds headers."""
+    """A client behind a proxy that adds headers."""
     app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_port=1, x_prefix=1)  # type: ignore[method-assign]
     client = Client(app, TestResponse)
 
@@ -263,7 +263,7 @@ def test_a_base_address_with_a_path_is_in_front_of_everything(make_api: MakeAPI)
     assert api.items("images/")[0]["meta"]["download_url"] == f"{base}/media/1.png"
     assert api.get("pages/find/?id=2").headers["Location"] == found[1]
     for address in found:
-        # The proxy in front takes its path away.
+        # The proxy removes its path.
         assert api.follow(address.replace("/cms/", "/")).status_code == 200
 
 
@@ -296,7 +296,7 @@ def test_the_redirect_to_the_last_slash_stays_at_the_host_of_the_request(make_ap
     params=["https://staff.example", "http://shared.example:8001", "http://x.example"],
 )
 def based(request: pytest.FixtureRequest, make_api: MakeAPI) -> API:
-    """The harbour under one address, whatever the host that is asked."""
+    """The harbour with one base address, whatever the requested host."""
     return make_api(HARBOUR, config={"CMSAPI_BASE_URL": request.param})
 
 
@@ -311,11 +311,11 @@ def test_under_a_base_address_details_answer_for_every_host(based: API, host: st
         assert api.follow(found).get_json()["id"] == item["id"]
 
 
-# To the public address and back.
+# From a page to its address and back.
 
 
 def trees(*languages: str, first: int = 1, key: str = "t") -> list[Record]:
-    """A home page with two levels below it, once for each language."""
+    """A home page with two levels below it, for each language."""
     records = []
     for number, language in enumerate(languages):
         top = first + 10 * number
@@ -337,7 +337,7 @@ LANGUAGES = {
 
 
 class LanguageFirst(PageURLs):
-    """Addresses with the language in front."""
+    """Addresses that start with the language."""
 
     def build(self, site: Site, locale: str | None, path: str) -> str | None:
         return super().build(site, locale, f"/{locale}{path}")
@@ -348,7 +348,7 @@ class LanguageFirst(PageURLs):
 
 
 def went_back(api: API, item: Mapping[str, Any], **query: str) -> int:
-    """The id of the page that ``find/`` leads to from the public address of another."""
+    """The id of the page that ``find/`` returns for the public address of a page."""
     path = unquote(urlsplit(item["meta"]["html_url"]).path)
     response = api.get("pages/find/", query_string={"html_path": path, **query})
     assert response.status_code == 302
@@ -360,7 +360,7 @@ def went_back(api: API, item: Mapping[str, Any], **query: str) -> int:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["i18n", "one language"])
 def languages(request: pytest.FixtureRequest, make_api: MakeAPI) -> API:
-    """Two sites with several languages, or with their own one alone."""
+    """Two sites with several languages, or with internationalisation off."""
     return make_api(LANGUAGES, config={"CMS_I18N_ENABLED": request.param})
 
 
@@ -396,7 +396,7 @@ def test_a_translation_in_the_tree_of_another_language_leads_back(make_api: Make
     assert api.refusal("pages/find/?html_path=/p2/&locale=fr", 404)
 
 
-#: Pages in trees of other languages, although theirs have trees of their own.
+#: Pages in the trees of other languages, although their own languages have trees.
 ASTRAY = {
     "locales": ["en", "fr", "de"],
     "sites": [site(1)],
@@ -483,7 +483,7 @@ def test_addresses_go_without_a_host_that_is_none(make_api: MakeAPI, host: str) 
 
 
 class Hidden(PageURLs):
-    """No addresses: the site has no front end."""
+    """No addresses, because the site has no front end."""
 
     def build(self, site: Site, locale: str | None, path: str) -> str | None:
         return None
@@ -523,7 +523,7 @@ def test_find_looks_in_the_language_asked_for(make_api: MakeAPI) -> None:
     )
 
 
-# The second host.
+# Several sites.
 
 
 def test_the_site_parameter_chooses_where_everything_looks(harbour: API) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark measures what it says; how fast anything is, is not tested here."""
+"""The benchmark measures what it claims to. How fast anything is, is not tested here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGES = 600
 
 
 class Client:
-    """An application that is asked without a server."""
+    """A client for an application without a server."""
 
     def __init__(self, app: Flask) -> None:
         self._client = app.test_client()
@@ -70,7 +70,7 @@ def by_hand(folder: Path) -> Client:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the benchmark keeps what it makes, for a test."""
+    """The folder that a test's benchmark writes to."""
     monkeypatch.setattr(stores, "FOLDER", tmp_path)
     monkeypatch.setattr(command, "FOLDER", tmp_path)
     monkeypatch.setattr(Stores.__init__, "__defaults__", (tmp_path,))
@@ -133,7 +133,7 @@ def test_backend_answers_as_by_hand(
 
 
 def site(backend: str, folder: Path) -> Flask:
-    """The magazine on a backend."""
+    """The magazine with a backend."""
     if backend == "memory":
         return magazine.create_app("memory", str(folder))
     app = magazine.create_app(fresh_address(backend))
@@ -156,7 +156,7 @@ def test_statements_by_hand_answer_as_dicts(
 
 
 class Wrong(Client):
-    """Adds a space to what it answers."""
+    """Adds a space to its answers."""
 
     def get(self, path: str) -> Any:
         answer = super().get(path)
@@ -276,8 +276,8 @@ Rates = Mapping[str, float]
 
 
 def results(few: Rates = {}, many: Rates = {}) -> tables.Results:  # noqa: B006 - never changed
-    """Results: by hand 100 answers a second with few pages and 50 with many, the backend 70 of
-    that or what is given. In one round the machine was slow, and in another one fast."""
+    """Results: by hand 100 answers per second with few pages and 50 with many; the backend 70% of
+    that, or the given rates. In one round the machine was slow, and in another one fast."""
     cells = []
     for pages, share, given in ((1000, 1.0, few), (10000, 0.5, many)):
         for server, rate in (("hand-sqlite", 100.0), ("sqlite", 70.0), ("constant", 200.0)):

@@ -1,4 +1,4 @@
-"""Cache tags: an answer names what it is made of; a signal says which answers a write changes."""
+"""Cache tags: an answer names what it is made of; a signal names what a write changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.edits import (
 from tests.folders import Folder
 from tests.samples import image
 
-#: Answers, by where and by whom they are asked for.
+#: Answers by host, path and the restriction that the viewer may pass.
 Known = dict[tuple[str, str, str], Answer]
 
 
@@ -50,12 +50,12 @@ def api(make_api: MakeAPI) -> API:
 
 @pytest.fixture(scope="module")
 def known(api: API) -> Known:
-    """What a cache holds before anything is changed."""
+    """The answers that a cache holds before anything is changed."""
     return answers(api)
 
 
 def purged(api: API, edit: Edit) -> set[str]:
-    """The tags that an edit changes."""
+    """The cache tags that an edit changes."""
     api.load(CONTENT)
     with heard(api) as tags:
         change(api, CONTENT, edited(CONTENT, edit))
@@ -92,7 +92,7 @@ def test_answers_that_an_edit_does_not_concern_are_kept(
 
 
 def tags_at(api: API, path: str, header: str = "Cache-Tag", **options: Any) -> list[str]:
-    """What an answer is made of, as its header has it."""
+    """The cache tags of an answer, from its header."""
     separator = ", " if header == "Cache-Tag" else " "
     return api.get(path, **options).headers[header].split(separator)
 
@@ -141,7 +141,7 @@ def test_errors_name_nothing(api: API) -> None:
 
 @pytest.fixture(scope="module")
 def crowd(make_api: MakeAPI) -> API:
-    """A page that links to more pages than an answer names."""
+    """A page that links to more pages than the cache tags of an answer can name."""
     links = [{"id": id, "page": id} for id in range(2, 2 + MOST_TAGS)]
     pages = [article(1, links=links), *(note(id, 1) for id in range(2, 2 + MOST_TAGS))]
     config = {"CMSAPI_CACHE_TAG_HEADER": "Surrogate-Key"}
@@ -228,14 +228,14 @@ def test_a_language_that_is_gone_is_heard_of(api: API) -> None:
     assert tags & held.tags
 
 
-# A cache that is purged.
+# A cache that is purged by the signal.
 
 
 class Edge:
-    """A cache in front of a site that keeps what it may, for as long as it may.
+    """A cache in front of a site that stores answers whenever, and as long as, it may.
 
     :param api: the site.
-    :param clock: gives the time.
+    :param clock: returns the time.
     """
 
     def __init__(self, api: API, clock: Clock) -> None:
@@ -243,11 +243,11 @@ class Edge:
         self._kept: dict[tuple[str, str], tuple[Answer, datetime]] = {}
 
     def purge(self, sender: object, tags: Set[str]) -> None:
-        """Drops what has one of some tags."""
+        """Drops the answers with one of some cache tags."""
         self._kept = {at: kept for at, kept in self._kept.items() if not tags & kept[0].tags}
 
     def get(self, host: str, path: str) -> Answer:
-        """The answer, from the cache or through it."""
+        """The answer, from the cache or from the site."""
         kept, until = self._kept.get((host, path), (None, NOW))
         if kept and self._clock.now < until:
             return kept
@@ -261,7 +261,7 @@ class Edge:
 
 
 def lifetime(said: ResponseCacheControl) -> int:
-    """How long a shared cache may give an answer, in seconds."""
+    """How long a shared cache may return an answer, in seconds."""
     if said.private or said.no_store or said.no_cache or said.max_age is None:
         return 0
     return said.max_age + (said.stale_while_revalidate or 0)
@@ -274,7 +274,7 @@ clock = Clock()
 
 @pytest.fixture(scope="module")
 def origin(make_api: MakeAPI) -> API:
-    """A site behind a cache, whose content changes by itself within the time answers are kept."""
+    """A site for a cache, whose content changes with time while answers are cached."""
     config = {
         "CMS_I18N_ENABLED": True,
         "CMSAPI_CACHE_MAX_AGE": 7200,

@@ -1,4 +1,4 @@
-"""The commands: what they refuse, what they say, and what they notice of the configuration."""
+"""The commands: what they refuse, what they print, and what they report of the configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.samples import image, page, plain, site
 from tests.sites import make_site
 from tests.stores import BACKENDS, fresh_address
 
-#: For what is loaded by a command; what is kept in memory alone would be gone after it.
+#: For commands that load content, which the memory backend would lose when they end.
 persistent = pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "memory"])
 CONTENT = {"pages": [plain(1), plain(2, 1)], "images": [image(1, type="flask_contentapi.Image")]}
 
@@ -31,7 +31,7 @@ def configured(**config: Any) -> Flask:
 
 
 def site_at(address: str) -> Flask:
-    """A site whose backend is at an address, and ready for content."""
+    """A site whose backend is at an address, prepared for content."""
     app = configured(CMSAPI_BACKEND=address)
     ContentAPI(app)
     run(app, "init-db")
@@ -39,7 +39,7 @@ def site_at(address: str) -> Flask:
 
 
 def run(app: Flask, *command: str, input: str | None = None, name: str = "contentapi") -> str:
-    """What a command shows, and its exit status below it if that is not 0."""
+    """The output of a command, followed by its exit status if that is not 0."""
     done = app.test_cli_runner().invoke(args=[name, *command], input=input)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.output + (f"{done.exit_code}" if done.exit_code else "")
@@ -63,7 +63,7 @@ def test_load_says_that_languages_are_codes(backend: str, tmp_path: Path, locale
     assert said.startswith("Error: locales: must be a list of the codes of languages, as [")
 
 
-# What is missing or misspelt in the configuration.
+# Missing or misspelt configuration.
 
 UNSET = "CMSAPI_BACKEND is not set, and no backend is given in Python; so there is no content."
 MISSPELT = "There is no setting CMSAPI_LIMITMAX. Did you mean CMSAPI_LIMIT_MAX?"
@@ -219,7 +219,7 @@ def test_folders_that_are_missing_are_named(tmp_path: Path) -> None:
     assert shown.endswith(f"/x.json': there is no folder '{folder}'\n1")
 
 
-# What was done.
+# Output of commands.
 
 
 @pytest.mark.parametrize("end", ["json", "jsonl"])
@@ -268,11 +268,11 @@ def test_progress_tells_checking_from_writing(monkeypatch: pytest.MonkeyPatch) -
     assert shown.index("checking pages") < shown.index("writing pages")
 
 
-# Files that people have written.
+# Files written by people.
 
 
 def written_by_hand() -> tuple[Flask, Path]:
-    """A site in a folder with a file for a record, and that file."""
+    """A site with a folder that has one file with a record, and that file."""
     address = fresh_address("jsonfiles")
     file = Path(address.partition(":")[2], "pages", "home.json")
     file.parent.mkdir()
@@ -359,9 +359,9 @@ class Old(Page):
     text = fields.String()
 
 
-# What cannot be read.
+# Unreadable files.
 
-#: For each file what is in it, and what is said.
+#: For each file its content, and the message about it.
 UNREADABLE: dict[str, tuple[str | bytes, str]] = {
     "deep.json": ('{"pages": ' + "[" * 10**5, "nested too deeply"),
     "cut.json": ('{"pages":\n [', "cut.json, line 2: is not JSON: Expecting value (column 3)"),

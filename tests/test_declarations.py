@@ -1,4 +1,4 @@
-"""Every mistake in a declaration is an error at start-up that names class and attribute."""
+"""Every mistake in a declaration is an error at start-up that names the class and attribute."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from flask_contentapi import (
 
 
 def mistake(*types: Any) -> str:
-    """The message of the error that types are refused with."""
+    """The message of the error that refuses some types."""
     app = Flask("site")
     with pytest.raises(DeclarationError) as raised:
         ContentAPI(app, types=types)
@@ -36,17 +36,17 @@ def mistake(*types: Any) -> str:
 
 
 def page_with(**attributes: Any) -> type[Page]:
-    """A page type ``News`` with some attributes."""
+    """A page type ``News`` with attributes."""
     return type("News", (Page,), {"app_label": "news", **attributes})
 
 
 def child_with(**attributes: Any) -> type[ChildObject]:
-    """A type of child objects ``Part`` with some attributes."""
+    """A child object type ``Part`` with attributes."""
     return type("Part", (ChildObject,), {"app_label": "news", **attributes})
 
 
 def person_with(**attributes: Any) -> type[Entry]:
-    """A type ``Person`` of an endpoint of its own."""
+    """A type ``Person`` with attributes, at its own endpoint."""
     return type("Person", (Entry,), {"app_label": "staff", "endpoint": "people", **attributes})
 
 
@@ -118,7 +118,7 @@ def test_labels_differ_in_more_than_letter_case() -> None:
     assert "app_label" in message
 
 
-# Attributes that are not meant as they stand.
+# Attributes with wrong values.
 
 
 @pytest.mark.parametrize("make", [page_with, person_with, child_with])
@@ -373,7 +373,7 @@ def test_labels_of_children_are_given_once() -> None:
     assert mistake(news).startswith("News.others has children of a second type labelled news.Part")
 
 
-# What is shown.
+# Exported fields.
 
 
 @pytest.mark.parametrize("make", [page_with, person_with, child_with])
@@ -464,7 +464,7 @@ def test_default_fields_are_shown(attribute: str) -> None:
     assert message == f"Person.{attribute} has 'name', which is not shown."
 
 
-# What is searched and compared.
+# Searched and filtered fields.
 
 
 @pytest.mark.parametrize(
@@ -548,7 +548,7 @@ def test_defaults_fit_their_field(default: Any) -> None:
     assert message.startswith("News.number ")
 
 
-# What looks like a mistake and is none.
+# Declarations that look wrong but are valid.
 
 
 def test_ordinary_names_can_be_declared() -> None:

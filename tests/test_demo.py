@@ -1,4 +1,4 @@
-"""The demo, as its visitors see it."""
+"""The demo, as visitors see it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def member(site: Flask) -> FlaskClient:
 
 @pytest.fixture(scope="module", params=["visitor", "member"])
 def crawled(site: Flask, request: pytest.FixtureRequest) -> Mapping[str, Answer]:
-    """All that can be reached by links, by its address, for a visitor and for a member."""
+    """Every address that links lead to, with its answer, for a visitor and for a member."""
     client = site.test_client()
     if request.param == "member":
         log_in(client)
@@ -71,10 +71,10 @@ def crawled(site: Flask, request: pytest.FixtureRequest) -> Mapping[str, Answer]
 
 
 class Answer:
-    """What a link leads to.
+    """The answer behind a link.
 
-    :ivar tree: its HTML, or None.
-    :ivar faults: where that is not well-formed.
+    :ivar tree: the HTML, or None.
+    :ivar faults: the errors in the HTML.
     """
 
     def __init__(self, response: TestResponse) -> None:
@@ -87,7 +87,7 @@ class Answer:
             self.faults = parser.errors
 
     def links(self, url: str) -> Iterator[str]:
-        """All that it leads to by GET."""
+        """All links in it that are followed by GET."""
         for element in () if self.tree is None else self.tree.iter():
             target = element.get(LINKS.get(element.tag, ""))
             if target and element.get("method") != "post":
@@ -104,7 +104,7 @@ def get(client: FlaskClient, path: str) -> str:
 
 
 def everything(client: FlaskClient, endpoint: str, **parameters: Any) -> list[dict[str, Any]]:
-    """A whole list of the API."""
+    """All items of a list of the API."""
     found: list[dict[str, Any]] = []
     total = 1
     while len(found) < total:
@@ -115,7 +115,7 @@ def everything(client: FlaskClient, endpoint: str, **parameters: Any) -> list[di
 
 
 def titles(response: TestResponse) -> list[str]:
-    """The headings of a page, but for the first."""
+    """The headings of a page, except for the first level."""
     elements = Answer(response).tree.iter()
     return ["".join(h.itertext()).strip() for h in elements if h.tag in ("h2", "h3")]
 
@@ -125,7 +125,7 @@ def records(section: str) -> list[dict[str, Any]]:
     return found
 
 
-# All of it.
+# Links.
 
 
 def test_no_link_is_dead(crawled: Mapping[str, Answer]) -> None:
@@ -400,7 +400,7 @@ def test_journal_begins_with_the_latest(visitor: FlaskClient) -> None:
     assert titles(visitor.get("/journal/"))[0] == "Pressing day, in numbers"
 
 
-# What goes wrong.
+# Errors.
 
 
 @pytest.mark.parametrize("path", ["/apple/pear/", "/media/none.jpg", "/de/nichts/"])
@@ -423,7 +423,7 @@ def test_errors_keep_their_headers(visitor: FlaskClient) -> None:
     assert answer.headers["Allow"]
 
 
-# Starting it.
+# Starting the demo.
 
 
 def test_help_is_there_at_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The documentation says what is so: its code runs, and what there is has its place in it."""
+"""The documentation is true: its code runs, and everything that exists is documented."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.pages import PAGES, ROOT, Block, blocks_of, text_of
 from tests.servers import SERVERS, why_missing
 from tests.stores import fresh_address, leave_out
 
-# So that failing assertions in it show their values.
+# Makes failing assertions in the module show their values.
 pytest.register_assert_rewrite("tests.workshop")
 
 from tests.workshop import Workshop  # noqa: E402
@@ -38,19 +38,19 @@ from tests.workshop import Workshop  # noqa: E402
 README = "README.rst"
 TUTORIAL = "docs/tutorial.rst"
 DATABASES = "docs/howto/databases.rst"
-#: The database server that the tutorial shows.
+#: The database server in the tutorial.
 POSTGRESQL = "postgresql://club:secret@localhost/walks"
-#: Pages with requests to the demo say so.
+#: The text on pages with requests to the demo.
 ASKS_THE_DEMO = "requests to the demo"
-#: Directives that nothing stands in which has to be looked at.
+#: Directives whose content needs no check.
 WITHOUT_CODE = {
     *("attribute", "autoclass", "autodata", "autoexception", "autofunction", "automodule"),
     *("currentmodule", "include", "literalinclude", "program", "toctree"),
 }
-#: Directives that the pages are searched in.
+#: Directives whose content is checked.
 SEARCHED = {"code-block", "confval", "list-table", "option"}
 MODULES = sorted(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py"))
-#: What content records have for some kinds.
+#: Values of some kinds in content records.
 STORED = {
     "Text": "a",
     "Canonical": "a",
@@ -123,7 +123,7 @@ def test_page_type_can_be_added_to_the_demo(tmp_path: Path) -> None:
 
 
 def tutorial() -> list[list[Block]]:
-    """Its code up to the database server, up to the demo, and what follows."""
+    """The code of the tutorial: up to the database server, from there to the demo, and the rest."""
     blocks = blocks_of(TUTORIAL)
     places = [
         next(number for number, block in enumerate(blocks) if text in block.text)
@@ -162,17 +162,17 @@ def test_what_is_called_a_mistake_in_fields_is_one(demo: Flask) -> None:
     assert len(wrong) == 10
 
 
-# What there is.
+# Completeness.
 
 
 def missing(names: Iterable[str], page: str, form: str = "``{}``") -> list[str]:
-    """The names that a page does not have in some form."""
+    """The names that are not on a page in some form."""
     text = text_of(page)
     return [name for name in names if form.format(name) not in text]
 
 
 class Recorder(dict[str, Any]):
-    """A configuration that remembers which keys it was asked for."""
+    """A configuration that records the requested keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -320,7 +320,7 @@ def test_every_error_that_is_answered_is_explained() -> None:
 ERRORS = "docs/reference/errors.rst"
 
 
-# The README, and the picture of the modules.
+# The README, and the diagram of the modules.
 
 
 def test_readme_can_be_shown_everywhere() -> None:
@@ -355,9 +355,9 @@ def test_only_type_hints_know_names_from_above() -> None:
 
 
 def imported_by(module: str, *, hints: bool = True) -> set[str]:
-    """The modules of the core that one imports.
+    """The modules of the core that a module imports.
 
-    :param hints: whether those count that only its type hints need.
+    :param hints: whether to include imports for type hints only.
     """
     tree = ast.parse((ROOT / "flask_contentapi" / f"{module}.py").read_text(encoding="utf-8"))
     nodes = ast.walk(tree) if hints else tree.body

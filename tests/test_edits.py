@@ -1,4 +1,4 @@
-"""What an edit does to answers, to their validators, and to what caches in front of a site hold."""
+"""What an edit does to answers, to their validators, and to caches in front of a site."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tests.edits import (
     heard,
 )
 
-#: Answers, by where and by whom they are asked for.
+#: Answers by host, path and the restriction that the viewer may pass.
 Known = dict[tuple[str, str, str], Answer]
 
 
 @dataclass
 class Made:
-    """An edit that was made.
+    """An edit that has been made.
 
     :param before: the answers before it.
     :param after: the answers after it.
-    :param tags: what was said to have changed.
-    :param records: all content after it.
-    :param wanted: the content that there should be.
+    :param tags: the cache tags that were reported as changed.
+    :param records: the whole content after it.
+    :param wanted: the expected content.
     """
 
     before: Known
@@ -49,7 +49,7 @@ class Made:
 
     @property
     def changed(self) -> list[tuple[Answer, Answer]]:
-        """The answers that are others now, before and after."""
+        """The answers that have changed, before and after."""
         pairs = ((known, self.after[at]) for at, known in self.before.items())
         return [(known, new) for known, new in pairs if known.shown != new.shown]
 
@@ -62,7 +62,7 @@ def api(make_api: MakeAPI) -> API:
 
 @pytest.fixture(scope="module", params=EDITS)
 def made(api: API, request: pytest.FixtureRequest) -> Made:
-    """Each edit, made in the way in which the backend makes small ones."""
+    """Each edit, made in the backend's own way of making small ones."""
     api.load(CONTENT)
     before = everything(api)
     wanted = edited(CONTENT, EDITS[request.param])
@@ -72,7 +72,7 @@ def made(api: API, request: pytest.FixtureRequest) -> Made:
 
 
 def everything(api: API) -> Known:
-    """The answers to everybody, and what somebody sees who is let in."""
+    """The answers to everybody, and the private ones to a viewer who may pass ``login``."""
     return answers(api) | answers(api, "login", PRIVATE)
 
 

@@ -1,4 +1,4 @@
-"""The extension in an application: beside others of its kind, and beside the site itself."""
+"""The extension in an application, together with other instances and with the site itself."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_an_entry_point_of_no_backend_is_named(
 
 
 def install(folder: Path, entry_point: str) -> None:
-    """Makes what an installed package with an entry point for a backend looks like."""
+    """Makes the files of an installed package with an entry point for a backend."""
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1\n")
     (folder / "entry_points.txt").write_text(f"[flask_contentapi.backends]\n{entry_point}\n")
@@ -244,7 +244,7 @@ def test_a_factory_makes_applications_that_share_nothing(make_api: MakeAPI) -> N
 
 @pytest.fixture
 def twofold(backend: str) -> tuple[API, API]:
-    """Two instances in one application."""
+    """Two instances in one application, as their APIs."""
     app = Flask("site")
     app.config.update(
         CMSAPI_BACKEND=fresh_address(backend),
@@ -289,12 +289,12 @@ def test_instances_have_their_own_addresses(twofold: tuple[API, API]) -> None:
     assert staff.follow("http://localhost/staff/api/pages/7/").status_code == 200
 
 
-# Beside the site's own views and error pages.
+# With the site's own views and error pages.
 
 
 @pytest.fixture(scope="module")
 def beside(make_app: MakeApp) -> API:
-    """A site with views, error pages and a blueprint of its own."""
+    """A site with its own views, error pages and blueprint."""
     app = make_app(ONE, types=[])
     shop = Blueprint("shop", __name__, url_prefix="/api/v2x")
 
@@ -418,7 +418,7 @@ GUARDED: dict[str, list[Any]] = {
 
 
 def by_header(rule: Mapping[str, Any]) -> bool:
-    """Lets in what a header names, as a site's own session would."""
+    """Passes restrictions that a header names, as a site's own session would."""
     return rule["type"] in request.headers.get("X-Open", "").split(",")
 
 
@@ -471,7 +471,7 @@ def test_a_relation_opens_with_its_target(make_api: MakeAPI) -> None:
     assert item["meta"]["alias_of"]["id"] == 2
 
 
-# What goes wrong behind the API.
+# Errors behind the API.
 
 
 class Away(MemoryBackend):
@@ -549,7 +549,7 @@ def test_an_error_in_the_hook_is_a_json_500(make_app: MakeApp) -> None:
     assert API(app).refusal("pages/", 500)
 
 
-# Requests at the same time.
+# Simultaneous requests.
 
 
 def test_requests_may_run_at_the_same_time(make_app: MakeApp) -> None:

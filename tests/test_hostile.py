@@ -1,4 +1,4 @@
-"""Whatever is sent is answered: never a 500, never HTML under the prefix, never without bound."""
+"""Every request is answered: never a 500, never HTML under the prefix, never without limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.conformance.reference_site import TYPES
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import image, page, site
 
-#: How long an error may be: it names what was wrong, which was a query string at most.
+#: The maximum length of an error. It quotes what was wrong, at most the query string.
 LONGEST_ERROR = 60_000
 
 
@@ -32,14 +32,14 @@ def app(
 
 
 def ask(app: Flask, **environ: str) -> tuple[int, Headers, bytes]:
-    """The answer to a request of which any part may be anything."""
+    """The answer to a request with any WSGI environment."""
     given = {**create_environ(f"{PREFIX}/", "http://localhost/"), **environ}
     body, status, headers = run_wsgi_app(app, given, buffered=True)
     return int(status.split()[0]), headers, b"".join(body)
 
 
 def check(app: Flask, **environ: str) -> None:
-    """Asks, and holds the answer against what all answers have to be."""
+    """Sends a request and checks the rules for all answers."""
     status, headers, body = ask(app, **environ)
     assert status < 500
     if 300 <= status < 400:
@@ -57,15 +57,15 @@ def check(app: Flask, **environ: str) -> None:
 
 
 def refuse(constant: str) -> None:
-    """NaN and infinities are no JSON."""
+    """Refuses NaN and infinities, which are not JSON."""
     raise ValueError(constant)
 
 
 # Pieces of requests, some of which mean something.
 
-# No server lets the end of a line through, but for one in a path that is percent-encoded.
+# No server passes a line break on, except for a percent-encoded one in a path.
 LINES = str.maketrans("", "", "\r\n")
-# What WSGI has of bytes: each as the character with its number.
+# The form of bytes in WSGI: each byte is the character with its code.
 raw = st.binary(max_size=40).map(lambda data: data.decode("latin-1"))
 anything = st.text(max_size=30).map(lambda text: text.encode("utf-8", "replace").decode("latin-1"))
 NAMES = (
@@ -178,7 +178,7 @@ def test_no_list_is_longer_than_allowed(app: Flask, limit: int, offset: int, pat
 
 
 def brackets(number: int) -> str:
-    """A selection with so many brackets, none in another."""
+    """A selection with a number of brackets, not nested."""
     return ",".join(["authors(name)"] * number)
 
 
@@ -206,7 +206,7 @@ def test_the_same_request_is_answered_the_same(app: Flask, query: str) -> None:
 MANY = 130
 NUMBERS = {f"n{n}": fields.Integer() for n in range(MANY)}
 RELATIONS = {f"image{n}": Related("images") for n in range(MANY)}
-#: A type with more fields than anybody should need.
+#: A type with more fields than any real one.
 Wide: type[Page] = type(
     "Wide",
     (Page,),

@@ -31,7 +31,7 @@ def page() -> str:
 
 @pytest.fixture(autouse=True)
 def _example(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes the backend importable by the name that the page gives it."""
+    """Makes the backend importable by the name on the page."""
     monkeypatch.setitem(sys.modules, "list_backend", list_backend)
 
 
@@ -84,13 +84,13 @@ def test_every_part_of_a_query_is_explained(page: str) -> None:
 
 
 def _shown(caption: str) -> str:
-    """The first code on the page that has a caption, or of Python none."""
+    """The first code on the page with a caption, or the first Python code without one."""
     blocks = [block for block in blocks_of(PAGE) if block.language in {"python", "toml"}]
     return next(block.text for block in blocks if block.caption == caption)
 
 
 def _executed(caption: str) -> dict[str, Any]:
-    """The names in a module that the page shows."""
+    """The names in a module on the page."""
     names: dict[str, Any] = {"__name__": Path(caption).stem}
     exec(_shown(caption), names)  # noqa: S102 - our own page
     return names

@@ -1,4 +1,4 @@
-"""What the files of a folder mean."""
+"""The meaning of the files in a folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def bare(id: int, **values: Any) -> Record:
-    """A page without what its place says."""
+    """A page without the fields that its place determines."""
     return {"id": id, "type": "blog.BlogPage", "title": f"Page {id}", **values}
 
 
@@ -33,7 +33,7 @@ def bare(id: int, **values: Any) -> Record:
 
 
 def _requests() -> dict[str, list[tuple[str, str]]]:
-    """Paths and hosts of the recorded requests by their settings, but for random answers."""
+    """The paths and hosts of the recorded requests, by settings, except for random answers."""
     found: dict[str, list[tuple[str, str]]] = {}
     for line in (CONFORMANCE / "cases.jsonl").read_text(encoding="utf-8").splitlines():
         case = json.loads(line)
@@ -157,7 +157,7 @@ def test_accents_that_stand_apart_in_a_name_are_put_together(folder: Folder) -> 
     assert folder.api().ids("pages/?slug=café") == [1]
 
 
-# Mixtures.
+# Combined layouts.
 
 
 def test_pages_of_the_list_can_have_a_folder(folder: Folder) -> None:
@@ -182,7 +182,7 @@ def test_lists_and_single_files_add_up(folder: Folder) -> None:
     assert folder.api().ids("images/") == [1, 2, 3]
 
 
-# What is left alone.
+# Ignored files.
 
 
 def test_names_with_a_dot_or_an_underscore_are_left_alone(folder: Folder) -> None:
@@ -267,7 +267,7 @@ def test_the_folder_itself_can_be_a_link(folder: Folder) -> None:
     assert Folder(folder.path / "current").api().ids("pages/") == [1]
 
 
-# Its address.
+# The backend's address.
 
 
 def make(address: str, root: Path) -> API:

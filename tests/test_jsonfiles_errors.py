@@ -1,4 +1,4 @@
-"""What is wrong with a folder is said all at once, with files and lines."""
+"""All problems of a folder are reported at once, with files and lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def bare(id: int, **values: Any) -> Record:
-    """A page without what its place says."""
+    """A page without the fields that its place determines."""
     return {"id": id, "type": "standard.StandardPage", "title": f"Page {id}", **values}
 
 
@@ -61,7 +61,7 @@ AUTHORS = """{
   ]
 }"""
 
-#: Files, and what is wrong with them.
+#: Files, and their problems.
 MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a value": (
         {"pages/about.json": ABOUT},

@@ -1,4 +1,4 @@
-"""The folder that the documentation shows is served as it says."""
+"""The folder in the documentation is served as described."""
 
 from __future__ import annotations
 

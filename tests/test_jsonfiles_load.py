@@ -1,4 +1,4 @@
-"""Loading replaces the files of a folder, all or nothing."""
+"""Loading replaces the files of a folder, or changes nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def old(folder: Folder) -> Folder:
 
 
 def content_of(folder: Folder) -> dict[str, list[str]]:
-    """The titles in a folder, as a process finds them that starts now."""
+    """The titles in a folder, as a new process reads them."""
     found = defaultdict(list)
     for section, record in folder.backend().dump():
         found[section].append(record["title"])
@@ -172,7 +172,7 @@ class Stopped(BaseException):
     """The process is stopped."""
 
 
-#: What changes the folder.
+#: The functions that change the folder.
 CHANGES: list[tuple[Any, str]] = [
     (os, "rename"),
     (os, "replace"),
@@ -184,12 +184,12 @@ CHANGES: list[tuple[Any, str]] = [
 ]
 
 
-#: How many there are in a load, and which of them makes the new content the content.
+#: The number of changes in a load, and the index of the one that commits it.
 STEPS, COMMIT = 25, 7
 
 
 def stop_at(step: int, monkeypatch: pytest.MonkeyPatch, error: Callable[[], BaseException]) -> None:
-    """Makes the change of a folder fail that has a certain number, and all after it."""
+    """Makes a change of the folder fail, by its index, and all later ones."""
     steps = itertools.count()
 
     def counted(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -284,14 +284,14 @@ def test_new_content_that_cannot_be_put_into_place_is_a_problem(old: Folder) -> 
             ]
 
 
-# Processes at the same time.
+# Several processes.
 
 
 def test_a_reader_never_sees_half_of_a_load(old: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     loader = old.backend()
 
     def amid(listing: Any, *arguments: Any) -> Reading:
-        """Reads one half of the content before a load, the other after it."""
+        """Reads half of the content before a load, and the rest after it."""
         monkeypatch.undo()
         listing.lists.clear()
         del listing.branches["images"]
@@ -309,7 +309,7 @@ def test_a_load_that_comes_in_between_is_kept_whole(
     rename = os.rename
 
     def late(*paths: Any) -> None:
-        """Commits while another load has been committed and not been finished."""
+        """Commits while another load is committed but not finished."""
         monkeypatch.undo()
         with pytest.MonkeyPatch.context() as inner:
             stop_at(COMMIT + 1, inner, Stopped)

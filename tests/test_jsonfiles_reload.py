@@ -1,4 +1,4 @@
-"""Changes on disk: seen in development at once, in production on demand, never when broken."""
+"""Changes on disk are served: at once in development, on demand in production, never if broken."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def storage(api: API) -> JSONFilesBackend:
 
 
 class Clock:
-    """A clock that stands still unless it is moved."""
+    """A clock that stands still unless it is set."""
 
     now = 0.0
 
@@ -369,11 +369,11 @@ def test_the_command_checks(content: Folder) -> None:
     assert (result.exit_code, PROBLEM in result.output) == (1, True)
 
 
-# Several at once.
+# Several threads.
 
 
 class Slow:
-    """Reads the folder, but waits before it until it is told to go on."""
+    """Reads the folder, but waits for permission first."""
 
     def __init__(self) -> None:
         self.entered, self.go_on = threading.Semaphore(0), threading.Event()
@@ -394,7 +394,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 
 class CountingLock:
-    """A lock that counts who has come for it."""
+    """A lock that counts how often it has been requested."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Answers that are kept: given again as they were, never longer than they are true."""
+"""Cached answers: returned as they were, and no longer than they are true."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ CONTENT = {
 
 
 class Site:
-    """A site whose pages are counted when they are shown.
+    """A site that records when pages are shown.
 
-    :ivar shown: the ids of the pages that were, in order.
+    :ivar shown: the ids of the pages that were shown, in order.
     """
 
     def __init__(self, make_api: MakeAPI, content: Any = CONTENT, **options: Any) -> None:
@@ -50,7 +50,7 @@ class Site:
         self.types = [Counted]
 
     def made(self, path: str, **options: Any) -> int:
-        """How many pages are shown anew by an answer."""
+        """How many pages are computed for an answer, not taken from the cache."""
         before = len(self.shown)
         assert self.api.get(path, **options).status_code in (200, 302)
         return len(self.shown) - before

@@ -1,4 +1,4 @@
-"""Every backend passes the tests that ship for the authors of other ones."""
+"""Every backend passes the tests that are provided for authors of backends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TestJSONFilesBackend(BackendTests):
 
 
 class DatabaseTests(BackendTests):
-    """Backends that answer each statement from the content of the moment."""
+    """Tests of backends that answer each statement from the current content."""
 
     holds_content = False
     name: ClassVar[str]
@@ -80,7 +80,7 @@ class TestListBackend(BackendTests):
 
 
 class OtherReader(ListReader):
-    """Ranks nothing, and cannot go on once the content is another one."""
+    """Does not rank, and raises an error once other content has been loaded."""
 
     backend: OtherBackend
 
@@ -111,7 +111,7 @@ class TestBackendWithWaysOfItsOwn(BackendTests):
 
 
 class LockedBackend(ListBackend):
-    """Lets one thread in at a time, whether it reads or loads."""
+    """Admits one thread at a time, for reading and for loading."""
 
     def __init__(self) -> None:
         self._lock = RLock()

@@ -1,4 +1,4 @@
-"""The tests for backends see faults: each wrong backend fails one that names the fault."""
+"""The tests for backends detect faults: each wrong backend fails one that names its fault."""
 
 from __future__ import annotations
 

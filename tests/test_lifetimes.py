@@ -1,4 +1,4 @@
-"""Lifetimes: how long an answer may be used without asking, never longer than it is true."""
+"""Lifetimes: how long an answer may be reused without asking, and never longer than it is true."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.samples import image, page, private, site
 
 AGE, STALE = "CMSAPI_CACHE_MAX_AGE", "CMSAPI_CACHE_STALE_WHILE_REVALIDATE"
 TAGS = "CMSAPI_CACHE_TAG_HEADER"
-#: Moments at which time changes the content, in seconds from now on.
+#: When the content changes by itself, in seconds from now.
 BEGINS, ENDS = 100, 200
 CONTENT = {
     "sites": [site(1)],
@@ -33,7 +33,7 @@ PATHS = ["pages/", "pages/1/", "pages/3/", "images/", "images/1/"]
 
 
 class Timed:
-    """A site, and the clock that it goes by."""
+    """A site and its clock."""
 
     def __init__(
         self, make_api: MakeAPI, content: Any = CONTENT, can_view: Any = None, **config: Any
@@ -42,7 +42,7 @@ class Timed:
         self.api: API = make_api(content, config=config, clock=self.clock, can_view=can_view)
 
     def said(self, path: str, seconds: float = 0) -> str:
-        """What an answer says of its lifetime, some seconds from now."""
+        """The ``Cache-Control`` of an answer, some seconds from now."""
         self.clock.now = NOW + timedelta(seconds=seconds)
         response = self.api.get(path)
         return response.headers["Cache-Control"]
@@ -50,7 +50,7 @@ class Timed:
 
 @pytest.fixture(scope="module")
 def kept(make_api: MakeAPI) -> Timed:
-    """A site whose answers are kept for half a minute."""
+    """A site whose answers may be reused for half a minute."""
     return Timed(make_api, **{AGE: 30, STALE: 20})
 
 
@@ -198,14 +198,14 @@ def test_what_only_leads_elsewhere_is_kept_as_long_and_has_no_tag(kept: Timed) -
 
 
 class Coast(Entry):
-    """A place with something that its content does not tell."""
+    """A place with a volatile field."""
 
     app_label, endpoint = "w", "coasts"
     api_fields = [APIField("feels", fields.Function(lambda coast: "cold"), volatile=True)]
 
 
 class Trip(Page):
-    """A page that may show it."""
+    """A page that links to a place."""
 
     app_label = "w"
     to = Related("coasts")
@@ -214,12 +214,12 @@ class Trip(Page):
 
 @pytest.fixture(scope="module")
 def trips(make_api: MakeAPI) -> API:
-    """A site with such pages."""
+    """A site with trips to coasts."""
     content = {"sites": [site(2)], "coasts": [{"id": 1}], "pages": [page(2, type="w.Trip", to=1)]}
     return make_api(content, types=[Coast, Trip])
 
 
-#: For each address whether the answer shows something volatile.
+#: For each address, whether the answer shows something volatile.
 VOLATILE = {
     "coasts/1/": True,
     "coasts/?fields=feels": True,

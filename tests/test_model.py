@@ -1,4 +1,4 @@
-"""Every backend finds what a slow, obvious model finds, in random content."""
+"""Every backend finds what a slow, obvious model finds in random content."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tests.model import RELATIONS, TYPES, Found, Model, Request, kinds_of
 from tests.sites import make_site
 from tests.stores import BACKENDS
 
-#: How many requests are made to each content.
+#: How many requests are sent for each content.
 PER_CONTENT = 10
 
 Content = dict[str, list[Any]]
-#: A site without internationalisation, and one with it; each example loads content of its own.
+#: A site with internationalisation off, and one with it on. Each example loads its own content.
 Pair = tuple[API, API]
 
 
 def make_pair(backend: str) -> Pair:
-    """The two sites on a backend."""
+    """The two sites with a backend."""
     off, on = (
         make_site(
             backend,
@@ -55,7 +55,7 @@ def pair(backend: str) -> Pair:
 
 
 def ask(api: API, wanted: Request, path: str = "", **query: Any) -> TestResponse:
-    """The answer to a request for a list, or to one for something else by the same visitor."""
+    """The answer to a request for a list, or to another path for the same viewer."""
     return api.get(
         f"{wanted.section}/{path}",
         query_string=query if path else wanted.parameters(),
@@ -76,7 +76,7 @@ def test_lists_find_what_the_model_finds(
 
 
 def check(response: TestResponse, wanted: Request, expected: Found | int) -> None:
-    """Compares an answer with the model's."""
+    """Compares an answer with that of the model."""
     note(response.text[:2000])
     if isinstance(expected, int):
         assert response.status_code == expected
@@ -110,7 +110,7 @@ def test_single_objects_are_there_for_whom_the_model_says(
 
 
 def check_relations(item: dict[str, Any], model: Model, wanted: Request, id: int) -> None:
-    """Compares what an object shows of others."""
+    """Compares the related objects that an object shows with the model."""
     record = model.records[wanted.section][id]
     kinds = {**kinds_of(wanted.section, None), **TYPES.get(record.get("type", ""), {})}
     for name, kind in kinds.items():
@@ -146,12 +146,12 @@ def test_paths_lead_where_the_model_says(
             assert f"/pages/{found}/" in response.headers.get("Location", "/pages/None/")
 
 
-#: One who may see nearly everything.
+#: A request by a viewer who may pass all restrictions.
 ALLOWED = Request("pages", "a.example", frozenset(RULES), NOW)
 
 
 def everything(api: API) -> list[bytes]:
-    """All answers that show the whole content."""
+    """All answers that together show the whole content."""
     return [
         ask(api, replace(ALLOWED, section=section), path, fields="*").data
         for section in RELATIONS
@@ -173,7 +173,7 @@ def test_content_is_the_same_after_a_dump_and_a_load(pair: Pair, content: Conten
 
 @pytest.fixture(scope="module", params=BACKENDS[1:])
 def pairs(request: pytest.FixtureRequest) -> tuple[Pair, Pair]:
-    """The two sites on one backend and on another."""
+    """The two sites with one backend, and with another."""
     return make_pair(BACKENDS[0]), make_pair(request.param)
 
 

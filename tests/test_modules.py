@@ -1,4 +1,4 @@
-"""What a module of the product offers to others is what it says it does."""
+"""Modules of the product use only names that other modules export."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from tests.pages import ROOT
 
-#: The packages of the product, by the folders they lie in.
+#: The packages of the product, and the folders that contain them.
 PACKAGES = {
     "flask_contentapi": ROOT,
     **{path.name: path.parent for path in (ROOT / "backends").glob("flask_contentapi_*")},
 }
-#: All modules by their names.
+#: All modules by name.
 FILES = {
     ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
     for package, root in PACKAGES.items()
@@ -38,7 +38,7 @@ def offered_by(module: str) -> set[str]:
 
 
 def taken_by(module: str) -> Iterator[tuple[str, str]]:
-    """The names that a module takes from others, each with the other."""
+    """The names that a module imports or uses from others, each with the other module."""
     modules: dict[str, str] = {}
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.ImportFrom) and node.module in FILES:

@@ -1,4 +1,4 @@
-"""Content that is not as it should be is served all the same (contract, Content records)."""
+"""Content with faults is served nevertheless (contract, Content records)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_undeclared_type_is_logged_once(
 
 
 def problems(api: API) -> set[tuple[str, str]]:
-    """What a check finds, each with its record and field."""
+    """The problems that a check finds, as record and field."""
     with api.app.app_context():
         found = api.backend.check()
         return {(problem.where.partition(",")[0], problem.field) for problem in found}
@@ -77,7 +77,7 @@ def test_a_check_reports_undeclared_types_always(changed: API) -> None:
     assert problems(changed) == problems(changed) == found
 
 
-# Files that are gone.
+# Missing files.
 
 
 def test_files_need_not_be_there(make_api: MakeAPI) -> None:
@@ -106,7 +106,7 @@ def test_a_relation_to_what_is_not_there_is_null(make_api: MakeAPI) -> None:
     }
 
 
-# JSON that is none.
+# Invalid JSON.
 
 
 class Reading(Page):
@@ -151,7 +151,7 @@ def test_minus_zero_is_zero(make_api: MakeAPI) -> None:
     assert '"value":0.0' in api.get("pages/1/").text
 
 
-# Odd shapes that are all right.
+# Odd but valid content.
 
 
 def test_content_may_be_empty(make_api: MakeAPI) -> None:

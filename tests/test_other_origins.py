@@ -1,4 +1,4 @@
-"""Answers to scripts of other origins, as Flask-Cors marks them."""
+"""Answers to scripts from other origins, with the headers of Flask-Cors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.api import API
 from tests.conftest import MakeAPI
 
 ORIGIN = "https://front.example"
-#: A request for each status that there is.
+#: A request for each status.
 REQUESTS: Mapping[int, tuple[str, Mapping[str, Any]]] = {
     200: ("pages/", {}),
     302: ("pages/find/?id=2", {}),
@@ -26,14 +26,14 @@ REQUESTS: Mapping[int, tuple[str, Mapping[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def open_api(make_api: MakeAPI, reference_content: Mapping[str, Any]) -> API:
-    """A site that lets scripts of one origin read its API."""
+    """A site that allows scripts of one origin to read its API."""
     made = make_api(reference_content)
     CORS(made.app, resources={"/api/v2/.*": {"origins": ORIGIN}})
     return made
 
 
 def ask(api: API, path: str, **options: Any) -> Any:
-    """The answer to a script of the origin."""
+    """The answer to a script of that origin."""
     headers = {"Origin": ORIGIN, **options.pop("headers", {})}
     return api.get(path, headers=headers, **options)
 

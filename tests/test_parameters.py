@@ -1,4 +1,4 @@
-"""Query parameters: what is understood, what is refused, and that nothing is dropped."""
+"""Query parameters: what is accepted, what is refused, and that nothing is ignored."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_spaces_around_integers_are_ignored(reference: API, text: str) -> None:
     assert len(reference.items(f"pages/?limit={text}")) == 3
 
 
-# Values that cannot be read.
+# Invalid values.
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_what_is_missing_goes_before_a_query_that_is_too_long(reference: API) ->
     assert "16384" in reference.refusal(f"pages/?{long}site=nowhere.example")
 
 
-# Combinations that make no sense.
+# Invalid combinations.
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_other_methods_are_refused_with_those_that_are_there(
 def test_head_is_as_get_without_a_body(reference: API, path: str) -> None:
     got, head = reference.get(path), reference.get(path, method="HEAD")
     assert (head.status_code, head.data) == (got.status_code, b"")
-    # The length of a body that is not made is not known.
+    # The length of a body that is not made is unknown.
     assert {*head.headers} <= {*got.headers}
     assert {name for name, _ in got.headers} - {name for name, _ in head.headers} <= {
         "Content-Length"
@@ -466,7 +466,7 @@ def test_pages_limit_and_offset_cut_the_same_list(make_api: MakeAPI) -> None:
     assert api.total("pages/?limit=0") == 29
 
 
-#: For each request that is refused the sentence that says what would be right.
+#: For each refused request, the sentence with a hint.
 HINTS = {
     "pages/?reading_minutes=2": "It is a field of blog.BlogPage; ask for type=blog.BlogPage.",
     "pages/?order=reading_minutes": "It is a field of blog.BlogPage; ask for type=blog.BlogPage.",

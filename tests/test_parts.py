@@ -1,4 +1,4 @@
-"""Lists in parts: the parts are those of the whole, in whatever way a storage finds them."""
+"""Limit and offset return parts of the whole list, in whatever way a storage finds them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES = range(10, 60)
 
 
 def numbered(number: int) -> Record:
-    """A page that shares each of its values with some others; every fifth one is hidden."""
+    """A page that shares each value with some others; every fifth one is hidden."""
     return blog(
         number,
         1 + number % 2,
@@ -63,13 +63,13 @@ LISTS = [
 
 @pytest.fixture(scope="module")
 def whole(make_api: MakeAPI) -> API:
-    """The site, of which whole lists are asked."""
+    """The site, for requests for whole lists."""
     return make_api(content(), config={"CMSAPI_LIMIT_MAX": None, "CMSAPI_CACHE_SIZE": 0})
 
 
 @pytest.fixture(scope="module", params=[0, selection.MANY], ids=["walked", "sorted"])
 def parts(make_api: MakeAPI, request: pytest.FixtureRequest) -> Iterator[API]:
-    """The site, of which parts are asked; in memory there are two ways to find the first ones."""
+    """The site, for requests for parts. The memory backend has two ways to find the first rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selection, "MANY", request.param)
         yield make_api(content(), config={"CMSAPI_CACHE_SIZE": 0})

@@ -1,4 +1,4 @@
-"""What may not be seen is seen nowhere (contract, Who sees what)."""
+"""What is hidden does not show anywhere (contract, Who sees what)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, blog, document, image, page, private, site
 
-#: All that is hidden has this in its title, slug and file.
+#: The mark in the title, slug or file of everything that is hidden.
 HIDDEN = "hidden"
 
 
 def hidden(make: Callable[..., Record], id: int, *parent: int, **values: Any) -> Record:
-    """A record with the mark, from one of the functions that make records."""
+    """A record with the mark, from one of the functions for records."""
     address = {"slug": f"{HIDDEN}-{id}"} if parent else {"file": f"{HIDDEN}-{id}.x"}
     return make(id, *parent, **{"title": f"{HIDDEN} {id}", **address, **values})
 
@@ -56,7 +56,7 @@ CONTENT = {
         ),
         blog(3, 1, feed_image=1, alias_of=2, related_links=[{"id": 4, "link_page": 2}]),
         page(4, 1, banner=2, body=[{"type": "text", "value": "storm"}]),
-        # Its slug is in the address of the page below it, which is shown.
+        # Its slug has no mark, because it is in the address of the page below it, which is visible.
         hidden(page, 20, 1, slug="draft", live=False, translation_key="two"),
         page(21, 20, alias_of=31),
         hidden(page, 30, 1, restriction=private()),
@@ -197,7 +197,7 @@ def test_filters_do_not_know_hidden_targets(api: API, query: str) -> None:
 
 
 def test_order_takes_a_hidden_target_for_a_missing_one(api: API) -> None:
-    # Page 2 points to image 2, which is hidden, page 3 to image 1.
+    # Page 2 points to image 2, which is hidden; page 3 points to image 1.
     assert api.ids("pages/?type=blog.BlogPage&order=feed_image") == [2, 3]
     assert api.ids("pages/?type=blog.BlogPage&order=-feed_image") == [3, 2]
 
@@ -243,7 +243,7 @@ def test_hidden_columns_of_images_cannot_be_guessed(api: API, query: str) -> Non
 
 
 class Clock:
-    """A clock that tests put forward."""
+    """A clock that tests move forward."""
 
     def __init__(self) -> None:
         self.now = NOW

@@ -1,4 +1,4 @@
-"""Content records: what is refused, what is left out, and that nothing is lost or halved."""
+"""Content records: what is refused, what may be omitted, and that nothing is lost or half done."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_content_without_sections_is_refused(make_app: MakeApp, content: Any) ->
         ContentAPI(Flask("site"), backend=MemoryBackend(content))
 
 
-#: For each kind of broken record what is changed in good content, and the problem it makes.
+#: For each kind of broken record, what to change in good content, and the resulting problem.
 BROKEN: dict[str, tuple[Content, tuple[str, str]]] = {
     "a page without an id": ({"pages": [{"id": None}]}, ("pages[3]", "id")),
     "an id that is text": ({"pages": [{"id": "4"}]}, ("pages 4", "id")),
@@ -173,18 +173,18 @@ def broken(kind: str) -> Content:
 
 @pytest.fixture(scope="module")
 def good(make_api: MakeAPI) -> API:
-    """A site that serves good content, whatever it is asked to load."""
+    """A site with good content, which loads that fail must not change."""
     return make_api(GOOD)
 
 
 @pytest.fixture(scope="module")
 def served(good: API) -> list[bytes]:
-    """What it serves."""
+    """The answers of the good site."""
     return everything(good)
 
 
 def everything(api: API) -> list[bytes]:
-    """All that a site shows in lists."""
+    """All lists of a site, with all fields."""
     return [api.get(f"{endpoint}/?fields=*").data for endpoint in ("pages", "images", "documents")]
 
 
@@ -206,7 +206,7 @@ def test_a_broken_record_is_refused_and_nothing_is_loaded_by_halves(
     assert str(raised.value).startswith(f"{where}, {field}: " if field else f"{where}: ")
 
 
-#: The same for what is inside a page.
+#: The same for values inside a page.
 INSIDE: dict[str, tuple[Record, tuple[str, str]]] = {
     "children that are no list": ({"authors": {}}, ("pages 4", "authors")),
     "a child that is no object": ({"authors": [5]}, ("pages 4, authors[0]", "")),
@@ -360,7 +360,7 @@ def test_sections_may_be_any_iterables_of_mappings(make_api: MakeAPI) -> None:
     assert api.ids("pages/") == [1, 2]
 
 
-# What is left out.
+# Missing values.
 
 
 class Left(Page):
@@ -490,11 +490,11 @@ def test_broken_instances_are_refused(make_app: MakeApp) -> None:
         make_app({"pages": [Thing(id=1, title="T", slug="s", day=7)]}, types=[Thing])
 
 
-# To records and back.
+# From content to records and back.
 
 
 def without_defaults(record: Record) -> Record:
-    """What a record says that is not said by leaving it out."""
+    """A record without the values that it has by default."""
     kept: Record = {}
     for key, value in record.items():
         if key in ("authors", "related_links", "gallery"):
@@ -547,7 +547,7 @@ def test_sites_have_any_port_there_is(make_api: MakeAPI) -> None:
     assert [api.at(f"a:{port}").ids("pages/") for port in (1, 65535)] == [[1], [1]]
 
 
-# One by one, in memory.
+# Changing single records in memory.
 
 
 def test_a_storage_that_is_not_open_has_nothing() -> None:
@@ -660,7 +660,7 @@ def test_every_change_has_a_stamp_of_its_own(memory: tuple[API, MemoryBackend]) 
     assert stamp() == stamps[0]
 
 
-#: Few ids and words, so that changes meet.
+#: Few ids and words, so that changes affect each other.
 _CHANGES = st.lists(
     st.one_of(
         st.tuples(
@@ -695,7 +695,7 @@ def test_changes_one_by_one_are_as_a_load(changes: list[tuple[str, Any]]) -> Non
 
 
 def memory_site(backend: MemoryBackend, types: Iterable[type[Entry]] = ()) -> Flask:
-    """An application that serves from memory."""
+    """An application with a memory backend."""
     app = Flask("site")
     ContentAPI(app, types=types, backend=backend)
     return app

@@ -33,7 +33,7 @@ TITLES = {
 }
 
 
-#: The words "attribute" stand in attributes, all others in the text.
+#: The words "attribute" are in attributes, all others are in the text.
 QUOTED = (
     """<a title="1 > attribute" rel = '> attribute <b> "attribute'>gold</a>en"""
     """<p title=it's>pond</p> 3 < attributes > 2"""

@@ -1,4 +1,4 @@
-"""Compiled plans write what marshmallow would: the same bytes, for every type and selection."""
+"""Compiled plans produce the same bytes as marshmallow, for every type and selection."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from tests.conftest import MakeApp
 from tests.samples import image, page, private
 from tests.test_types import BODY, FIELDS, PEOPLE, STORY, Every, Gallery, Person, Story, Teaser
 
-# What may be selected.
+# Selections.
 
 
 @dataclass
 class Chosen:
-    """One level of ``fields``: its text, and the keys that it stands for.
+    """One level of ``fields``: its text, and the keys that it selects.
 
-    :param text: as a client would write it.
-    :param keys: the keys, each with what is chosen of the object in it.
+    :param text: the text as a client would write it.
+    :param keys: the keys, each with what is selected of the object in it.
     """
 
     text: str
@@ -41,13 +41,13 @@ class Chosen:
 
 
 def shown(declared: ObjectType, view: View) -> dict[str, Export]:
-    """The keys that a view has."""
+    """The keys that are available in a view."""
     hidden = declared.detail_only if view != "detail" else ()
     return {name: export for name, export in declared.exports.items() if name not in hidden}
 
 
 def defaults(declared: ObjectType, view: View) -> set[str]:
-    """The keys that are there without ``fields``."""
+    """The keys that are shown without ``fields``."""
     content_class = declared.content_class
     if not issubclass(content_class, Entry):
         return set(declared.exports)
@@ -60,7 +60,7 @@ def defaults(declared: ObjectType, view: View) -> set[str]:
 
 @st.composite
 def selections(draw: st.DrawFn, declared: ObjectType, view: View, depth: int = 2) -> Chosen:
-    """Selections that follow the grammar."""
+    """Valid selections."""
     available = shown(declared, view)
     base = draw(st.sampled_from(["", "*", "_"]))
     mentioned = draw(st.lists(st.sampled_from(list(available)), unique=True, max_size=6))
@@ -79,13 +79,13 @@ def selections(draw: st.DrawFn, declared: ObjectType, view: View, depth: int = 2
             parts.append(name)
             names.add(name)
     keys = {name: inner.get(name) or plain(available[name]) for name in available if name in names}
-    # "*" brings what stands in brackets as well; without brackets nothing may be added to it.
+    # "*" includes keys with brackets; next to it, keys without brackets are not allowed.
     text = ",".join(part for part in parts if base != "*" or part[0] in "*-" or "(" in part)
     return Chosen(text, keys)
 
 
 def plain(export: Export) -> Chosen | None:
-    """What is chosen of an embedded object without brackets."""
+    """The selection of a key without brackets."""
     if export.nested is None:
         return None
     names = defaults(export.nested, "nested")
@@ -93,11 +93,11 @@ def plain(export: Export) -> Chosen | None:
     return Chosen("", keys)
 
 
-# What marshmallow makes of it.
+# The same with marshmallow.
 
 
 def options(declared: ObjectType, chosen: Chosen, before: str = "") -> tuple[list[str], list[str]]:
-    """The ``only`` and ``exclude`` of a schema that stand for what is chosen."""
+    """The arguments ``only`` and ``exclude`` of a schema, for a selection."""
     only, exclude = [], []
     for name, inner in in_order(declared, chosen):
         export = declared.exports[name]
@@ -110,14 +110,14 @@ def options(declared: ObjectType, chosen: Chosen, before: str = "") -> tuple[lis
             only += below[0]
             exclude += below[1]
         else:
-            # "only" cannot say that nothing is wanted of an object that is.
+            # "only" cannot express that an object is shown without any keys.
             only.append(path)
             exclude += [f"{path}.{key}" for key in Schemas().of(nested)._declared_fields]
     return only, exclude
 
 
 def in_order(declared: ObjectType, chosen: Chosen) -> list[tuple[str, Chosen | None]]:
-    """The keys with ``meta`` where an answer has it."""
+    """The selected keys in the order of answers, with those in ``meta`` after the id."""
     order = {name: place for place, name in enumerate(declared.exports)}
     at = {
         name: (1 if declared.exports[name].in_meta else 0 if name == "id" else 2) for name in order
@@ -125,7 +125,7 @@ def in_order(declared: ObjectType, chosen: Chosen) -> list[tuple[str, Chosen | N
     return sorted(chosen.keys.items(), key=lambda key: (at[key[0]], order[key[0]]))
 
 
-# The sites whose types are tried.
+# The sites.
 
 
 class Shown(Page):
@@ -167,13 +167,13 @@ def site(
 
 
 def types_of(state: State) -> list[ObjectType]:
-    """All types that are served, the bases of the endpoints among them."""
+    """All served types, including the base types of the endpoints."""
     endpoints = state.registry.endpoints.values()
     return [t for end in endpoints for t in dict.fromkeys((end.base, *end.types.values()))]
 
 
 def both(state: State, declared: ObjectType, view: View, chosen: Chosen) -> tuple[bytes, bytes]:
-    """All objects of a type, as the plan and as the schema write them."""
+    """All objects of a type, as written by the plan and by the schema."""
     plan = Planner(state.registry, i18n=False).plan(declared, view, parse_fields(chosen.text))
     endpoint = declared.served_at
     only, exclude = options(declared, chosen)

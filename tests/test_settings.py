@@ -1,4 +1,4 @@
-"""What each setting does, and that a wrong one is refused at start-up."""
+"""What each setting does, and that wrong values are refused at start-up."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_every_part_of_an_instance_is_explained(part: Any) -> None:
 
 
 def configured(make_api: MakeAPI, **settings: Any) -> API:
-    """The API with some settings, asked at the site's own host."""
+    """The API with some settings, at the site's own host."""
     return make_api(CONTENT, config=settings).at("a.example")
 
 
 def refused(**settings: Any) -> str:
-    """The message of the error that settings are refused with."""
+    """The message of the error that refuses some settings."""
     app = Flask("site")
     app.config.update(settings)
     with pytest.raises(ConfigurationError) as raised:
@@ -138,7 +138,7 @@ def test_addresses_of_no_backend_are_refused(address: str) -> None:
     assert "secret" not in refused(CMSAPI_BACKEND="nowhere:secret")
 
 
-# What each does.
+# The effect of each setting.
 
 
 @pytest.mark.parametrize("prefix", ["/content", "/content/", "/v2/a.b/c-d/", "/@x"])
