@@ -59,7 +59,7 @@ def database(backend: str) -> Iterator[peewee.Database]:
 
 @pytest.fixture(scope="module")
 def pair(database: peewee.Database) -> Pair:
-    """The site that serves its rows, without internationalisation and with it."""
+    """The site that serves its rows, with internationalisation off, and on."""
     off, on = (serve(database, mapped(), {"CMS_I18N_ENABLED": i18n}) for i18n in (False, True))
     return off, on
 
@@ -99,7 +99,7 @@ def whole(api: API) -> list[bytes]:
 
 
 def compare(first: API, second: API, wanted: Any) -> None:
-    """Asks two sites the same."""
+    """Compares the answers of two sites to the same request."""
     answers = [ask(api, wanted) for api in (first, second)]
     note(f"{answers[0].text}\n{answers[1].text}")
     if wanted.shuffled:
@@ -108,21 +108,21 @@ def compare(first: API, second: API, wanted: Any) -> None:
         assert answers[0].data == answers[1].data
 
 
-# One site: a home page, and below another page of the backend's own the stories.
+# One site: a home page, and the stories below another of the backend's own pages.
 
 HEADERS = {"X-Now": "2026-06-01T00:00:00+00:00", "X-Open": ""}
-#: What the ids of stories have more than those of their rows.
+#: The difference between the ids of stories and those of their rows.
 SHIFT = 1000
 
 
 def story(id: int, up: int | None = None, **values: Any) -> Record:
-    """A story as the record that its row stands for."""
+    """A story, as the record that corresponds to its row."""
     plain = {"title": f"Story {id}", "slug": f"s{id}", "live": True}
     return {"id": id, "type": "w.Note", "parent": up, **plain, **values}
 
 
 def own_content() -> Content:
-    """What is not in the site's tables."""
+    """The content that is not in the site's tables."""
     return {
         "locales": ["en", "fr"],
         "sites": [site_record(1)],
@@ -137,7 +137,7 @@ def own_content() -> Content:
 
 
 def rows() -> Content:
-    """What is in the site's tables."""
+    """The content of the site's tables, as records."""
     parts = [{"id": 7, "name": "second", "picture": 1}, {"id": 8, "name": "first", "picture": 2}]
     values: Record = {"picture": 1, "owner": 2, "paper": 1, "other": 3, "tags": ["a", "ä b"]}
     written: Record = {"moment": "2026-01-15T08:00:00Z", "day": "2026-01-15", "clock": "18:30"}
@@ -171,7 +171,7 @@ MakeSite = Callable[..., API]
 
 @pytest.fixture
 def make(database: peewee.Database) -> MakeSite:
-    """Makes the site anew; options are as of :func:`mapped`."""
+    """Makes the site with fresh content; options are as for :func:`mapped`."""
 
     def made(models: list[MappedModel] | None = None, **options: Any) -> API:
         fill(database, rows())
@@ -188,13 +188,13 @@ def site(make: MakeSite) -> API:
 
 
 def ask_all(api: API, path: str) -> tuple[int, bytes, str | None]:
-    """What is answered, but for what only one of two sites can have."""
+    """The parts of an answer that must be the same from two sites."""
     answer = api.get(path, headers=HEADERS)
     return answer.status_code, answer.data, answer.headers.get("Location")
 
 
 def below(*slugs: str) -> str:
-    """A request for the page at an address."""
+    """A request for the page at some slugs below the parent of all stories."""
     return f"pages/find/?html_path={quote('/'.join(['über', *slugs]))}"
 
 
@@ -288,7 +288,7 @@ def test_a_row_can_be_a_translation_of_the_home_page(database: peewee.Database) 
 
 # Statements.
 
-#: Of a note: alias_of, tags, picture, paper, other, owner, parts and the picture of each part.
+#: Statements for a note: alias_of, tags, picture, paper, other, owner, parts, pictures of parts.
 NOTE = 8
 WITHIN = [
     ("pages/", 2),
@@ -307,7 +307,7 @@ WITHIN = [
 
 @pytest.fixture(scope="module")
 def told(database: peewee.Database) -> API:
-    """The site, with a column that tells of changes; tests leave it as it is."""
+    """The site, with a column that tells of changes; tests must not change it."""
     fill(database, rows())
     api = serve(database, mapped(ids_from=SHIFT, version=Story.changed))
     api.load(own_content())
@@ -328,7 +328,7 @@ def test_rows_take_no_more_statements_than_records(told: API, path: str, most: i
 
 
 def change(database: peewee.Database, row: int, **values: Any) -> None:
-    """Changes a story as the site's own code does, with the column that tells of it."""
+    """Changes a story as the site's own code does, including the column that tells of changes."""
     with database:
         last = Story.select(peewee.fn.MAX(Story.changed)).scalar()
         Story.update(changed=last + 1, **values).where(Story.id == row).execute()
@@ -412,7 +412,7 @@ def test_all_words_can_be_found_anew(site: API, database: Any) -> None:
     assert found == [1001, 1002, 1003, 1005]
 
 
-# Rows whose changes nobody tells of.
+# Rows without a version.
 
 
 @pytest.fixture
@@ -456,7 +456,7 @@ def test_rows_without_a_version_take_few_statements(untold: API, database: Any) 
 
 @pytest.fixture
 def fresh(backend: str, database: peewee.Database) -> Iterator[peewee.Database]:
-    """Another database of such a site, with nothing in it."""
+    """Another database of such a site, with empty tables."""
     with open_database(backend) as other:
         yield other
     database.bind(MODELS)
@@ -514,7 +514,7 @@ def test_an_open_connection_is_used_and_left_open(site: API, database: Any) -> N
     assert database.is_closed()
 
 
-# What is refused.
+# Refused changes.
 
 
 def test_records_of_rows_are_not_loaded(site: API) -> None:
@@ -556,7 +556,7 @@ def test_rows_are_not_written(told: API, change: Callable[[Writer], Any]) -> Non
 
 
 def new_page(writer: Writer, parent: int, slug: str) -> int:
-    """A page of the backend's own."""
+    """Adds one of the backend's own pages and returns its id."""
     return writer.add("pages", page(9, parent, type="w.Plain", slug=slug))
 
 
@@ -658,7 +658,7 @@ def test_columns_can_be_left_out(make: MakeSite) -> None:
     assert found == {"text": "", "number": None}
 
 
-#: What is no date, as far as a database takes such.
+#: An invalid date that the database accepts.
 NO_DATE = {"sqlite": "'soon'", "postgresql": "'infinity'", "mariadb": "'0000-00-00'"}
 
 
@@ -685,8 +685,8 @@ def test_what_cannot_be_read_is_null(make: MakeSite, database: Any, backend: str
 RAW = peewee.SQL("x'ff61'")
 NO_TEXT = peewee.SQL("CAST(x'ff61' AS TEXT)")
 HUGE = peewee.SQL("9e999")
-#: Values that are none of a kind, as far as a database takes such: the column of a story, what
-#: stands there, and what is shown of it. SQLite takes all.
+#: Invalid values that the database accepts: the column of a story, the value, and how it is shown.
+#: SQLite accepts any value.
 ODD: dict[str, list[tuple[str, Any, Any]]] = {
     "sqlite": [
         *(("headline", value, "") for value in (RAW, NO_TEXT)),
@@ -716,7 +716,7 @@ ODD: dict[str, list[tuple[str, Any, Any]]] = {
     ],
 }
 JSON = [("data", f'{{"\\"9": [-{"9" * 30}]}}', None), ("body", f"[{2**63}]", None)]
-#: How check says what is shown.
+#: The name of the shown value in problems.
 SAID: dict[Any, str] = {"": "an empty text", None: "null", False: "false"}
 
 
@@ -739,7 +739,7 @@ def test_what_is_none_of_a_kind_is_shown_as_nothing_and_said(
         assert record.get(name, shown) == shown, (column, value)
 
 
-#: What no address can have, and what no parent, tag or child object is.
+#: Invalid slugs that the database accepts, then parents, then texts of tags and child objects.
 ILLEGIBLE: dict[str, list[Any]] = {
     "sqlite": [RAW, NO_TEXT],
     "postgresql": ["a/b"],
@@ -790,7 +790,7 @@ def test_tags_and_child_objects_without_a_text_harm_nothing(
         assert [part["name"] for part in found["parts"]] == ["", "first"]
 
 
-#: What is no date or number, and what is less than all others then.
+#: Invalid dates and numbers, which sort as missing values do.
 LAST = {
     "sqlite": [
         *(("moment", value) for value in ("soon", "2020-02-30 10:00:00", "0000-01-01 10:00:00")),
@@ -814,7 +814,7 @@ def test_what_cannot_be_read_is_in_the_order_what_is_not_there_is_in(
         assert (rising, falling) == ([*others, 1001], [1001, *others]), (column, value)
 
 
-#: Moments as a database takes them, and what is shown of them.
+#: Forms of date and time that the database accepts, and how they are shown.
 MOMENTS = {
     "sqlite": [
         ("2026-01-15 08:00:00", "2026-01-15T08:00:00Z"),
@@ -858,7 +858,7 @@ def test_child_objects_without_a_place_come_first(make: MakeSite, database: Any)
     assert [part["name"] for part in found] == ["nowhere", "neither", "second", "same", "first"]
 
 
-#: Long numbers that are no integers of more than 64 bits.
+#: Long numbers in JSON that are not integers of more than 64 bits.
 @pytest.mark.parametrize(
     "value", [{"a": "9" * 30}, [-(2**63)], [2**63 - 1], {"9" * 25: ['"', 1e30]}]
 )
@@ -868,8 +868,7 @@ def test_long_numbers_of_json_are_what_they_are(make: MakeSite, database: Any, v
     assert api.json("pages/1001/?fields=_,data", headers=HEADERS)["data"] == value
 
 
-#: Times of a page that are none or have no end, by database: the column, the value, and whether
-#: the page is shown.
+#: Invalid and infinite times of a page: the column, the value, and whether the page is shown.
 TIMES = {
     "sqlite": [
         ("go_live_at", "soon", False),
@@ -904,9 +903,9 @@ TIMES = {
 
 
 def set_raw(database: Any, row: int, column: str, value: Any) -> None:
-    """Gives a column of a story what no well-kept database has.
+    """Stores an unusual value in a column of a story.
 
-    :param value: a text, or what makes it in SQL.
+    :param value: a text, or an SQL expression.
     """
     with database:
         if isinstance(database, peewee.MySQLDatabase):
@@ -971,11 +970,11 @@ def test_a_view_can_be_mapped(make: MakeSite, fresh: peewee.Database) -> None:
     assert api.total("pages/?type=w.Note", headers=HEADERS) == 7
 
 
-# What check says of rows, and what is served then.
+# Problems of rows, and what is still served.
 
 
 def problems(api: API) -> list[str]:
-    """What check says."""
+    """The problems that a check finds."""
     with api.app.app_context():
         return sorted(map(str, api.backend.check()))
 
@@ -984,7 +983,7 @@ def test_a_sound_site_has_no_problems(site: API) -> None:
     assert problems(site) == []
 
 
-#: What is wrong: new values of the row 2, what is said, and the pages that are not served then.
+#: Faults: new values of row 2, the problems, and the pages that are not served.
 BROKEN: dict[str, tuple[dict[str, Any], list[str], set[int]]] = {
     "a slug with a slash": (
         {"slug": "a/b"},

@@ -1,4 +1,4 @@
-"""A mapping that does not fit stops the start of the site, and says what is wrong."""
+"""A mapping that does not fit stops the start of the site with a message."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ class Lent(Entry):
 
 
 TYPES = (ShelfPage, BookPage, Cover, Lent)
-#: What is mapped for a book at the least.
+#: The minimal mapping of a book.
 BOOK = {"title": Book.name, "parent": 1}
 SHELF = {"parent": Shelf.up}
 
 
 def book(columns: Any = None, **options: Any) -> MappedModel:
-    """Books as pages, mapped as is right but for what is given."""
+    """Books as pages, mapped correctly except for the arguments."""
     return MappedModel(BookPage, Book, {**BOOK, **(columns or {})}, **options)
 
 

@@ -1,4 +1,4 @@
-"""Content records: what is refused, what may be omitted, and that nothing is lost or half done."""
+"""Content records: what is refused or may be omitted, and that nothing is lost or half loaded."""
 
 from __future__ import annotations
 

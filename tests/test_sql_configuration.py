@@ -1,4 +1,4 @@
-"""Databases that cannot be used: said in a sentence at the start, by commands and in the log."""
+"""Unusable databases are reported in a sentence: at the start, by commands and in the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
 
 
 def run(api: API, command: str) -> tuple[int, str]:
-    """The status of a command, and all that it shows; its input is content without anything."""
+    """The exit status and the output of a command, whose input is content without objects."""
     done = api.app.test_cli_runner().invoke(
         args=["contentapi", *command.split()], input='{"locales": ["en"]}'
     )
@@ -35,7 +35,7 @@ def run(api: API, command: str) -> tuple[int, str]:
 
 
 def assert_said(address: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The site starts, and says what is wrong in the log, to commands, and to requests in part."""
+    """The site starts. The log and commands report the problem, and answers a part of it."""
     api = api_at(address)
     assert caplog.messages == [said]
     assert run(api, "check") == (1, f"database: {said}\n1 problem found.\n")
@@ -232,7 +232,7 @@ def test_a_wrong_password_is_named(
 
 @pytest.fixture
 def locked_door(backend: str, guarded: Daemon | None) -> str:
-    """The address of a server, without the account, that asks somebody for a password."""
+    """The address of a server that requires a password from ``somebody``, without an account."""
     if backend == "postgresql":
         assert guarded is not None
         return f"127.0.0.1:{guarded.port}/postgres"
@@ -241,7 +241,7 @@ def locked_door(backend: str, guarded: Daemon | None) -> str:
 
 @pytest.fixture
 def guarded(backend: str) -> Iterator[Daemon | None]:
-    """A server of PostgreSQL that asks for passwords."""
+    """A PostgreSQL server that requires passwords."""
     if backend != "postgresql":
         yield None
         return
@@ -335,7 +335,7 @@ def test_tables_of_other_types_are_named(backend: str, caplog: pytest.LogCapture
 
 
 def notes_at(address: str, *types: type[Page]) -> API:
-    """The API of a site with types of notes."""
+    """The API of a site with some types, at a database."""
     app = Flask("site")
     app.config.update({"TESTING": True, "CMSAPI_BACKEND": address})
     ContentAPI(app, types=types)

@@ -1,4 +1,4 @@
-"""Connections: lent for a request each and given back; those of the site's own are left alone."""
+"""Connections: taken for each request and returned; those of the site itself are left alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REQUESTS = [
 
 @pytest.fixture
 def address(backend: str) -> str:
-    """The address of a database with some content."""
+    """The address of a database with content."""
     address = fresh_address(backend)
     api_at(address, CONTENT).backend.close()
     return address
@@ -67,7 +67,7 @@ def test_two_connections_are_enough_for_eight_threads(address: str) -> None:
 
 
 class Mistake(Exception):
-    """Something in a site's own code."""
+    """An error in a site's own code."""
 
 
 def fail(restriction: Mapping[str, Any]) -> bool:
@@ -145,7 +145,7 @@ def test_who_has_the_answer_is_lent_a_connection_where_nothing_can_be_watched(
 
 @contextmanager
 def held(database: peewee.Database) -> Iterator[None]:
-    """Another thread has a connection and keeps it."""
+    """Lets another thread hold a connection meanwhile."""
     has, may_go = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -220,12 +220,12 @@ def test_what_a_lent_connection_has_not_ended_is_taken_back(address: str) -> Non
     assert api.json("pages/2/")["title"] == "Page 2"
 
 
-# The site's own.
+# The site's own connections.
 
 
 @pytest.fixture
 def own(address: str, backend: str) -> Iterator[peewee.Database]:
-    """A database with content as a site opens it itself."""
+    """A database with content, as a site itself opens it."""
     pooled: Any = storage(api_at(address)).engine.database
     if backend == "sqlite":
         database: peewee.Database = peewee.SqliteDatabase(pooled.database, uri=True)

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
 ]
 
-#: About how many of the steps of a change are tried.
+#: How many of the steps of a change are tried, approximately.
 MOST = 15
 PATHS = (
     *("pages/?fields=*", "pages/?search=storm", "pages/?descendant_of=2", "pages/?ancestor_of=5"),
@@ -61,10 +61,10 @@ def content(prefix: str = "Page") -> dict[str, list[Any]]:
 
 
 class Steps:
-    """Counts the statements that a process makes, and the moments around a commit.
+    """Counts the steps of a process: its statements, and the moments before and after a commit.
 
-    :param database: where it makes them.
-    :param last: the one before which the process is killed.
+    :param database: the database in which it makes them.
+    :param last: the index of the step before which the process is killed.
     """
 
     def __init__(self, database: Any, last: int | None = None) -> None:
@@ -97,7 +97,7 @@ class Steps:
 
 
 def killed(api: API, change: Callable[[], object], steps: Iterable[int]) -> Iterator[None]:
-    """Makes a change in a process that is killed at a step, for each of some steps."""
+    """For each step, makes a change in a process that is killed at it, and yields if it was."""
     for step in steps:
         child = os.fork()
         if child == 0:
@@ -116,7 +116,7 @@ def killed(api: API, change: Callable[[], object], steps: Iterable[int]) -> Iter
 
 
 def some_of(steps: int) -> list[int]:
-    """Some of many steps: among them the first ones and the last ones."""
+    """Some of many steps, including the first and the last ones."""
     return sorted(
         {*range(0, steps, 1 + steps // MOST), *range(min(4, steps)), *range(steps - 6, steps)}
     )
@@ -153,7 +153,7 @@ def api(make_api: MakeAPI) -> API:
 
 
 def assert_before_or_after(api: API, change: Callable[[], object]) -> None:
-    """Kills a process at each step of a change, and sees that it is made as a whole or not."""
+    """Kills a process at each step of a change, which has to be made completely or not at all."""
     api.load(content())
     known = [(api.dump(), answers(api))]
     with Steps(storage(api).engine.database) as steps:
@@ -191,7 +191,7 @@ def test_a_killed_load_leaves_the_old_content_or_the_new(api: API) -> None:
 
 
 def types(*, new: bool) -> list[Any]:
-    """The types of a site before and after a release."""
+    """The types of a site before or after a release."""
 
     class Note(Page):
         app_label = "w"
@@ -236,7 +236,7 @@ def site_with(address: str, *, new: bool) -> API:
 
 
 def notes_at(address: str) -> tuple[API, API]:
-    """A site before and after a release, before its tables are migrated."""
+    """The site before and after a release, with tables that are not migrated yet."""
     old, new = (site_with(address, new=number) for number in (False, True))
     old.backend.create()
     old.load(NOTES)
@@ -266,7 +266,7 @@ def test_a_killed_migration_is_made_as_a_whole_or_gone_on_with(backend: str) -> 
     assert [*new.backend.notes()] == [KEPT]
 
 
-#: What is said of the values that were integers before.
+#: The note about the values that were integers before.
 KEPT = "The column contentapi_w_note.number__integer is not declared; it stays as it is."
 
 
@@ -281,7 +281,7 @@ def test_a_field_can_become_what_it_was_before(backend: str) -> None:
     assert [f"number__{kind} " in said for kind in KEPT_TWICE] == [True] * 4
 
 
-#: What the columns are called that were put aside.
+#: The suffixes of columns that were put aside.
 KEPT_TWICE = ("integer", "float", "integer2", "float2")
 
 

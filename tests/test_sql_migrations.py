@@ -1,4 +1,4 @@
-"""Databases whose types change: nothing that is stored is lost, and all backends agree."""
+"""Databases whose types change: nothing stored is lost, and all backends agree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Kid(ChildObject):
 
 
 def typed(base: Any, name: str, *shown: str, **own: Any) -> Any:
-    """A type with some fields, which are shown and, where they are text, searched."""
+    """A type with some fields, which are shown and, if they are text, searched."""
     searched = [n for n, f in own.items() if isinstance(f, fields.String | Tags | Children)]
     listed = {
         "api_fields": [*base.api_fields, *own, *shown],
@@ -110,7 +110,7 @@ def content() -> dict[str, list[Any]]:
     }
 
 
-#: Types before and after a release, both for the same content.
+#: Types before and after a release, for the same content.
 RELEASES: dict[str, tuple[Types, Types]] = {
     "gone": ([A, OTHER], [OTHER]),
     "all gone but one": ([A, OTHER, PICTURE, DRAWING], [OTHER, PICTURE]),
@@ -168,13 +168,13 @@ def wrong(api: API) -> list[str]:
 
 
 def assert_same(api: API, other: API) -> None:
-    """Both give the same answers, and what they dump is the same where it is read again."""
+    """Both give the same answers, and their dumps have the same meaning."""
     assert answers(api) == answers(other)
     assert meaning(api) == meaning(other)
 
 
 def meaning(api: API) -> dict[str, list[Any]]:
-    """What is dumped, without what records may leave out."""
+    """The dumped content, without values that records may leave out."""
     return {section: [without_nothing(r) for r in found] for section, found in api.dump().items()}
 
 
@@ -495,7 +495,7 @@ def test_the_only_column_of_a_type_comes_back_with_what_it_had(backend: str) -> 
 
 
 LESS_KID = type("Kid", (ChildObject,), {"app_label": "x", "name": fields.String()})
-#: Types without a field of their child objects, and types that have it again.
+#: Types whose child objects have lost a field, and types that have it again.
 LESS: dict[str, tuple[Types, Types]] = {
     "in another table": ([typed(Page, "A", kids=Children(LESS_KID))], [BASE, DERIVED]),
     "in rows that are written": (
@@ -557,7 +557,7 @@ class OtherKid(ChildObject):
 OtherKid.__name__ = "Kid"
 LESS_PICTURE = typed(Image, "Picture", rank=fields.Integer(), more=fields.String())
 LESS_KIDS = typed(Page, "A", **{**full(), "kids": Children(OtherKid)})
-#: Types, the same with another field instead of some, and what is declared when they are gone.
+#: Types, the same with other fields, and the types that remain when they are gone.
 LESS_AND_GONE: dict[str, tuple[Types, Types, Types]] = {
     "pages": ([A], [typed(Page, "A", txt=fields.String(), more=fields.String())], [OTHER]),
     "the only images": ([PICTURE], [LESS_PICTURE], []),
@@ -612,7 +612,7 @@ def test_a_field_is_required_of_a_type_that_comes_back_with_values_for_it(backen
     assert api.json("pages/1/?fields=_,n,more") == {"n": 7, "more": 8}
 
 
-#: What is changed while a type is gone, and what its type has when it is back.
+#: Changes while a type is gone, the fields of the type when it is back, and the error.
 UNFIT: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "no field": ({"n": 8}, {}, "pages 1, n: there is no such field"),
     "no field of child objects": (
@@ -660,7 +660,7 @@ def test_objects_of_undeclared_types_keep_what_their_endpoint_has_no_more(backen
 
 
 def random_types(chance: random.Random) -> Types:
-    """Some types with some fields."""
+    """Random types with random fields."""
     kid_fields = [("name", fields.String()), ("rank", fields.Integer())]
     named = {name: field for name, field in kid_fields if chance.random() < 0.7}
     kid = type("Kid", (ChildObject,), {"app_label": "x", "api_fields": [*named], **named})
@@ -677,7 +677,7 @@ def random_types(chance: random.Random) -> Types:
 
 
 def filled(types: Sequence[Any]) -> dict[str, list[Any]]:
-    """An object of each of the types and of one that is not declared, with all their fields."""
+    """An object of each type, and one of an undeclared type, with all their fields."""
     values = {"txt": "five", "n": 7, "tags": ["a"], "rel": 1}
     found: dict[str, list[Any]] = {"pages": [page(1, type="x.Unknown", txt="six")]}
     for number, declared in enumerate(types, 2):
@@ -711,7 +711,7 @@ def test_any_types_in_between_lose_nothing(backend: str, seed: int) -> None:
     assert before is not first or meaning(site_at(address, first)) == known
 
 
-# What does not fit.
+# Conflicts.
 
 
 FEW_AND_MANY = [page(1, type="x.A", n=40), page(2, 1, type="x.A", n=60)]
@@ -808,7 +808,7 @@ class Kin(ChildObject):
 OWN, ALIKE = (typed(Page, name, kids=Children(Kid)) for name in ("A", "B"))
 UNLIKE = typed(Page, "B", kids=Children(Kin))
 ROOT, OTHER_ROOT = (typed(Page, "Root", kids=Children(kind)) for kind in (Kid, Kin))
-#: Types before and after a release that puts child objects together which were apart.
+#: Types before and after a release that unites child objects from separate tables.
 UNITED: dict[str, tuple[Types, Types]] = {
     "all move": ([UNLIKE, OWN], [ROOT, typed(ROOT, "B"), typed(ROOT, "A")]),
     "some move": ([UNLIKE, OWN], [ALIKE, typed(ALIKE, "A")]),

@@ -1,4 +1,4 @@
-"""Types, endpoints and fields whatever they are called: their tables live beside all others."""
+"""Types, endpoints and fields with any names have tables that do not clash with others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.stores import fresh_address
 
 Types = Sequence[type[Entry]]
 
-#: Far longer than the names that databases take, with and without letters of ASCII.
+#: Far longer than the names that databases accept, in ASCII and in other letters.
 LONG, BROAD = "people_who_" + "really_" * 12 + "write", "Größen_" * 9 + "Maß"
 
 
@@ -85,7 +85,7 @@ def content() -> dict[str, list[Any]]:
     }
 
 
-#: What is asked for, and the ids that are found.
+#: Requests, and the ids in their answers.
 FOUND = {
     "pages/?search=storm": [2],
     "pages/?search=owl": [3],
@@ -255,7 +255,7 @@ def test_fields_of_a_long_endpoint_become_others_and_again_what_they_were(backen
 
 
 def indexes(api: API) -> dict[str, set[str]]:
-    """The indexes of all tables but those of words that have a name of ours, by table."""
+    """The indexes of all tables, except those of words, that are not unique, by table."""
     tables, database = storage(api).tables, storage(api).engine.database
     with database.connection_context():
         return {
@@ -268,7 +268,7 @@ def missing(wanted: dict[str, set[str]], there: dict[str, set[str]]) -> list[str
     return [index for table, indexes in wanted.items() for index in indexes - there[table]]
 
 
-# What cannot be.
+# Refused names.
 
 
 class Lower(Entry):
@@ -297,7 +297,7 @@ REFUSED = {
 
 
 def refusal(*types: Any) -> str:
-    """The message of the error that types are refused with."""
+    """The message of the error that refuses some types."""
     backend = PeeweeBackend.on(peewee.SqliteDatabase(":memory:"))
     with pytest.raises(DeclarationError) as raised:
         ContentAPI(Flask("site"), types=types, backend=backend)

@@ -1,4 +1,4 @@
-"""Databases that go away while a site is running, and come back."""
+"""Databases that go down while a site is running, and come back."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def daemon(request: pytest.FixtureRequest) -> Iterator[Daemon]:
 
 @pytest.fixture
 def server(daemon: Daemon) -> Daemon:
-    """A server that runs."""
+    """A running server."""
     daemon.start()
     until(lambda: served(daemon).status("pages/") == 200)
     return daemon
 
 
 def served(server: Daemon, options: str = "") -> API:
-    """The API of a site at the server."""
+    """The API of a site that uses the server."""
     return api_at(f"{server.server.address}/{NAME}{options}")
 
 
@@ -97,7 +97,7 @@ def test_a_restart_between_two_requests_goes_unnoticed(server: Daemon) -> None:
 
 
 def fill(database: peewee.Database, number: int) -> None:
-    """Opens so many connections at once, and gives them back."""
+    """Opens a number of connections at once, and returns them to the pool."""
     barrier = threading.Barrier(number)
 
     def hold() -> None:
@@ -131,7 +131,7 @@ def test_a_connection_that_the_server_ends_is_replaced(server: Daemon) -> None:
 
 
 def end_connections(database: peewee.Database) -> None:
-    """Makes the server end all connections but the one that asks for it."""
+    """Makes the server end all connections except the one that requests it."""
     is_mariadb = isinstance(database, peewee.MySQLDatabase)
     processes, end = _ENDING["mariadb" if is_mariadb else "postgresql"]
     with database.connection_context():
@@ -141,7 +141,7 @@ def end_connections(database: peewee.Database) -> None:
             database.execute_sql(end, [process])
 
 
-#: For each kind of server what finds the other connections to a database, and what ends one.
+#: Statements for each kind of server: to find the other connections to a database, and to end one.
 _ENDING = {
     "postgresql": (
         "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()",
@@ -205,7 +205,7 @@ def test_a_database_of_the_sites_own_comes_back_as_well(server: Daemon) -> None:
 
 
 def own_database(server: Daemon) -> peewee.Database:
-    """A database as a site opens it itself."""
+    """A database as a site itself opens it."""
     if "mariadb" in server.server.address:
         return peewee.MySQLDatabase(NAME, host="127.0.0.1", port=server.port, user="root")
     return peewee.PostgresqlDatabase(f"{server.server.address}/{NAME}", prefer_psycopg3=True)
@@ -225,7 +225,7 @@ def test_a_connection_of_the_sites_own_that_broke_is_left_to_the_site(server: Da
 
 
 def close(database: peewee.Database) -> None:
-    """Closes a connection, which may be broken."""
+    """Closes a connection that may be broken."""
     with suppress(Exception):
         database.close()
 
@@ -235,19 +235,19 @@ def close(database: peewee.Database) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The file of a site."""
+    """The database file of a site."""
     api = api_at(f"sqlite:///{tmp_path}/site.db", CONTENT)
     api.backend.close()
     return tmp_path / "site.db"
 
 
 def at(file: Path, options: str = "") -> API:
-    """The API of the site in a file."""
+    """The API of the site with the file."""
     return api_at(f"sqlite:///{file}{options}")
 
 
 def asked_again(file: Path) -> tuple[API, dict[str, str]]:
-    """The API of the site in a file, after it was asked for what a client has, and how it was."""
+    """The API of the site with the file, and headers with which it has answered 304 twice."""
     api = at(file)
     known = {"If-None-Match": api.get("pages/").headers["ETag"]}
     assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
@@ -343,7 +343,7 @@ def test_while_a_file_is_locked_the_answer_is_503(file: Path) -> None:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Somebody else keeps all others out of a file."""
+    """Another connection locks a file exclusively meanwhile."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA locking_mode = exclusive")
         connection.execute("BEGIN EXCLUSIVE")

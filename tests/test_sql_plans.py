@@ -1,4 +1,4 @@
-"""Which indexes the databases answer from, over a few thousand pages."""
+"""Which indexes the databases use, with a few thousand pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTES = range(1000, 4000)
 
 
 def content() -> dict[str, list[Any]]:
-    """A site with sections of a hundred notes each, and a small French one."""
+    """A site with sections of a hundred notes each, and a small French tree."""
     home: Record = {"type": "w.Plain", "translation_key": "home"}
     return {
         "locales": ["en", "fr"],
@@ -41,7 +41,7 @@ def content() -> dict[str, list[Any]]:
 
 
 def note(number: int) -> Record:
-    """A note whose values no other one has, but for one field."""
+    """A note whose values are unique, except for a few fields."""
     day = f"{1000 + number}-0{1 + number % 9}-1{number % 10}"
     return page(
         number,
@@ -64,7 +64,7 @@ def note(number: int) -> Record:
 
 
 def translation(number: int) -> Record:
-    """A page of the French tree that translates a note."""
+    """A page of the French tree that is the translation of a note."""
     return page(number, 2, type="w.Plain", locale="fr", translation_key=f"k{number - 3500}")
 
 
@@ -81,12 +81,12 @@ def api(make_api: MakeAPI) -> API:
 
 
 class Access(NamedTuple):
-    """How one table is read.
+    """How a table is read.
 
-    :param table: its name.
-    :param key: the index that is used, or "".
-    :param whole: whether all of it is read, in the order of the index if there is one.
-    :param covered: whether the index has all that is needed, so that no row is looked at.
+    :param table: the name of the table.
+    :param key: the index used, or "".
+    :param whole: whether all of it is read, in index order if there is an index.
+    :param covered: whether the index has all required columns, so that no row is read.
     """
 
     table: str
@@ -98,8 +98,8 @@ class Access(NamedTuple):
 class Plan(NamedTuple):
     """How a statement is executed.
 
-    :param reads: of each table that is kept in the database.
-    :param sorts: whether all that is found is sorted.
+    :param reads: how each table stored in the database is read.
+    :param sorts: whether the result is sorted.
     """
 
     reads: list[Access]
@@ -107,7 +107,7 @@ class Plan(NamedTuple):
 
 
 def tables_of(sql: str) -> dict[str, str]:
-    """The tables in a statement by alias; where several share one, the largest."""
+    """The tables in a statement, by alias; if several share one, the largest."""
     found = re.findall(r"[\"`](contentapi_\w+)[\"`](?: AS [\"`](\w+)[\"`])?", sql)
     return {alias or table: table for table, alias in sorted(found, key=lambda f: is_small(f[0]))}
 
@@ -118,7 +118,7 @@ def explain_sqlite(database: peewee.Database, sql: str, params: Any, walks: bool
     for *_, text in rows:
         match = re.match(r"(SCAN|SEARCH) (\S+)(?: USING (?:COVERING )?(?:INDEX )?(\S+))?", text)
         if match and match[2] in tables:
-            # Without an index the order is that of the ids.
+            # Without an index, SQLite reads in order of ids.
             is_words = "VIRTUAL TABLE" in text
             key = "words" if is_words else match[3] or "INTEGER"
             whole = match[1] == "SCAN" and not is_words
@@ -127,7 +127,7 @@ def explain_sqlite(database: peewee.Database, sql: str, params: Any, walks: bool
 
 
 def explain_postgresql(database: peewee.Database, sql: str, params: Any, walks: bool) -> Plan:
-    # The tables are so small that to read and to sort all is as good as to use an index.
+    # The tables are so small that reading and sorting all rows costs no more than using an index.
     avoided = ("enable_sort", "enable_bitmapscan") if walks else ("enable_seqscan",)
     with database.atomic():
         for method in avoided:
@@ -164,12 +164,12 @@ def explain_mariadb(database: peewee.Database, sql: str, params: Any, walks: boo
 
 
 def is_small(table: str) -> bool:
-    """Whether a table holds little: the state, child objects, types that few objects are of."""
+    """Whether a table is small: the state, child objects, types with few objects."""
     return bool(re.search("_state|_parts|_longnote|_plain", table))
 
 
-#: For each database what explains a statement; "walks" says that the first rows in some order are
-#: wanted, and not those that meet some condition.
+#: The function that explains a statement, by database. Its argument ``walks`` tells that the first
+#: rows in some order are wanted, not those that meet a condition.
 EXPLAIN: dict[str, Callable[[peewee.Database, str, Any, bool], Plan]] = {
     "sqlite": explain_sqlite,
     "postgresql": explain_postgresql,
@@ -179,7 +179,7 @@ EXPLAIN: dict[str, Callable[[peewee.Database, str, Any, bool], Plan]] = {
 
 @pytest.fixture
 def plans_of(api: API, backend: str) -> Callable[..., list[Plan]]:
-    """Gives the plans of all statements that a request makes."""
+    """Returns the plans of all statements that a request makes."""
     database = storage(api).engine.database
 
     def plans(path: str, walks: bool = False, anew: bool = False) -> list[Plan]:
@@ -204,7 +204,7 @@ PAGES, NOTE, IMAGES, PEOPLE = (
     f"contentapi_{name}" for name in ("pages", "w_note", "images", "people")
 )
 KEY = "PRIMARY|INTEGER|contentapi_[a-z]+_pkey"
-#: Requests that match few objects, and the index that finds them.
+#: Requests that match few objects, and the index that has to find them.
 FOUND = [
     ("pages/?slug=p2500", f"{PAGES}_slug"),
     ("pages/?title=Page 2500", f"{PAGES}_title"),
@@ -266,7 +266,7 @@ def test_what_is_kept_between_requests_is_found_by_indexes(
     assert [read for read in reads if read.whole] == []
 
 
-#: Requests that all pages meet, of which the first ones in some order are wanted.
+#: Requests that most objects match, and the index that has to give the first rows in order.
 WALKED = [
     ("pages/", f"{PAGES}_path"),
     ("pages/?show_in_menus=false", f"{PAGES}_(path|show_in_menus)"),
@@ -297,7 +297,7 @@ def test_the_first_ones_of_all_are_met_in_the_order_of_an_index(
 
 
 def is_filling(plan: Plan) -> bool:
-    """Whether a statement gets the tags or the relations of what was found."""
+    """Whether a statement reads the tags of objects that were found before."""
     return any(read.table.endswith("_tags") for read in plan.reads)
 
 

@@ -1,4 +1,4 @@
-"""Several processes and threads at one database: some serve while others write."""
+"""Several processes and threads with one database: some serve while others write."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CONTENT = {
     ],
     "images": [image(1), image(2)],
 }
-#: How often content is changed while others serve it, and by how many threads or processes.
+#: The number of changes while others serve, and the number of threads or processes that make them.
 CHANGES = 60
 WRITERS = 4
 
@@ -47,7 +47,7 @@ WRITERS = 4
 class Remote(API):
     """An application in a process of its own.
 
-    :param port: the port that it answers at.
+    :param port: the port that it listens on.
     """
 
     def __init__(self, port: int) -> None:
@@ -68,7 +68,7 @@ class Remote(API):
 
 @pytest.fixture
 def address(backend: str) -> str:
-    """The address of a database with some content."""
+    """The address of a database with content."""
     address = fresh_address(backend)
     api_at(address, CONTENT).backend.close()
     return address
@@ -85,7 +85,7 @@ def processes(address: str) -> Iterator[list[Remote]]:
 
 
 def gunicorn(address: str, port: int) -> list[str]:
-    """The command that serves a database at a port."""
+    """The command that serves a database on a port."""
     app = f"tests.databases:app_at('{address}')"
     bind = ["--bind", f"127.0.0.1:{port}", "--threads", "4"]
     return [sys.executable, "-m", "gunicorn", "--pythonpath", "backends", *bind, app]
@@ -156,12 +156,12 @@ def test_what_is_missing_is_there_when_somebody_else_has_added_it(
 
 
 def conditional(api: API, tag: str) -> int:
-    """What somebody is told who has a page already."""
+    """The status for a client that has a page already."""
     return api.get("pages/2/", headers={"If-None-Match": tag}).status_code
 
 
 def change(writer: Writer, number: int) -> None:
-    """Changes a page that is looked at, and others besides."""
+    """Changes a page that is watched, and others."""
     writer.update("pages", 2, title=f"Change {number}")
     writer.add("pages", page(100 + number, 3))
     writer.move(10 + number % 50, 3 - number % 2)
@@ -173,13 +173,13 @@ def change(writer: Writer, number: int) -> None:
 
 
 def together(change: Callable[[int], None]) -> None:
-    """Makes many changes in several threads at once."""
+    """Makes many changes in several threads at the same time."""
     with ThreadPoolExecutor(WRITERS) as threads:
         assert [*threads.map(change, range(CHANGES))] == [None] * CHANGES
 
 
 def in_processes(api: API, change: Callable[[int], None]) -> None:
-    """Makes many changes in several processes at once."""
+    """Makes many changes in several processes at the same time."""
     children = []
     for first in range(WRITERS):
         child = os.fork()
@@ -200,7 +200,7 @@ def api(make_api: MakeAPI) -> API:
 
 
 def add_to(api: API) -> Callable[[int], None]:
-    """Adds a page below another one, of which nobody else knows the id or the slug."""
+    """Returns a function that adds a page without a given id or slug below page 3."""
 
     def add(number: int) -> None:
         with writing(api) as writer:
@@ -211,14 +211,14 @@ def add_to(api: API) -> Callable[[int], None]:
 
 
 def first_child(writer: Writer) -> int | None:
-    """A page that is below page 3 by now."""
+    """The first of the current children of page 3."""
     pages: Any = writer._pages
     query = pages.model.select(pages.fields["id"]).where(pages.fields["parent"] == 3)
     return next((id for (id,) in query.order_by(pages.fields["path_"]).tuples()), None)
 
 
 def assert_complete(api: API) -> None:
-    """All that was added is there, each with a place, an id and a slug of its own."""
+    """All added pages exist, each with its own place, id and slug."""
     items = api.items("pages/?child_of=3&limit=500")
     assert len({item["id"] for item in items}) == CHANGES
     slugs = {item["meta"]["slug"] for item in items}
@@ -335,7 +335,7 @@ def test_tables_that_several_migrate_at_once_are_changed_once(backend: str) -> N
 
 
 def make_site(address: str, types: list[type[Page]]) -> API:
-    """A site with some types at a database, whose tables are made if they are not there."""
+    """A site with some types at a database, whose tables are made if they are missing."""
     app = Flask("site")
     app.config.update(TESTING=True, CMSAPI_BACKEND=address)
     ContentAPI(app, types=types)
@@ -345,7 +345,7 @@ def make_site(address: str, types: list[type[Page]]) -> API:
 
 
 def at_once(apis: list[API], do: Callable[[API], Any]) -> list[Any]:
-    """What each of some applications gives when all of them do something at the same time."""
+    """The results of several applications that do something at the same time."""
     ready = threading.Barrier(len(apis))
 
     def wait_and_do(api: API) -> Any:

@@ -1,4 +1,4 @@
-"""Several hosts in one address: replicas that are read from, and what happens when hosts die."""
+"""Several hosts in one address: reading from replicas, and what happens when hosts fail."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ NAME = "contentapi_replicated"
 class Pair:
     """A server and another one with the same content.
 
-    :param scheme: what its addresses start with.
+    :param primary: the server that is written to.
+    :param replica: the server that is read from.
     """
 
     def __init__(self, primary: Daemon, replica: Daemon) -> None:
         self.primary, self.replica = primary, replica
 
     def api(self, options: str = "") -> API:
-        """The API of a site with both; what it reads first is from the replica."""
+        """The API of a site with both. Its first request is read from the replica."""
         first, second = (d.server.address for d in (self.primary, self.replica))
         _, _, port = second.rpartition(":")
         api = api_at(f"{first},127.0.0.1:{port}/{NAME}{options}")
@@ -37,7 +38,7 @@ class Pair:
         return api
 
     def begin(self) -> None:
-        """Makes both run."""
+        """Starts both."""
         self.primary.start()
         self.replica.start()
 
@@ -54,7 +55,7 @@ def servers(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 
 def replicated_postgresql() -> Pair:
-    """A primary with a standby that follows it."""
+    """A primary and its standby."""
     primary = new_postgresql()
     assert primary is not None
     primary.start()
@@ -64,7 +65,7 @@ def replicated_postgresql() -> Pair:
 
 
 def doubled_mariadb() -> Pair:
-    """Two servers that were loaded with the same."""
+    """Two servers with the same content, loaded separately."""
     daemons = [new_mariadb(), new_mariadb()]
     for daemon in daemons:
         assert daemon is not None
@@ -86,22 +87,22 @@ def pair(servers: Pair) -> Pair:
 
 
 def answers_at(daemon: Daemon) -> bool:
-    """Whether the site is served from one server alone."""
+    """Whether the site can be served from one server alone."""
     return api_at(f"{daemon.server.address}/{NAME}").status("pages/") == 200
 
 
 def read_from(api: API) -> int:
-    """The port of the server that is read from."""
+    """The port of the server used for reading."""
     return port_of(storage(api).engine.reading)
 
 
 def written_to(api: API) -> int:
-    """The port of the server that is written to."""
+    """The port of the server used for writing."""
     return port_of(storage(api).engine.database)
 
 
 def port_of(database: peewee.Database) -> int:
-    """The port of the server that a database is connected to."""
+    """The port of the server behind a connection."""
     is_mariadb = isinstance(database, peewee.MySQLDatabase)
     with database.connection_context():
         sql = "SELECT @@port" if is_mariadb else "SELECT inet_server_port()"
@@ -178,12 +179,12 @@ def test_all_hosts_gone_is_said_with_503_until_one_is_back(pair: Pair) -> None:
     until(lambda: api.status("pages/") == 200)
 
 
-# Streaming.
+# Streaming replication.
 
 
 @pytest.fixture
 def streaming(servers: Pair) -> Iterator[Pair]:
-    """A primary of PostgreSQL with one more standby, of the test's own."""
+    """A PostgreSQL primary with one more standby, for a single test."""
     servers.begin()
     until(lambda: answers_at(servers.primary))
     standby = standby_of(servers.primary)

@@ -1,4 +1,4 @@
-"""How many statements a request takes, whatever the size of what it shows."""
+"""How many statements a request takes, whatever the size of the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW, MANY = 2, 200
 
 
 def content(count: int) -> dict[str, list[Any]]:
-    """A site with so many pages of a type that has all kinds of relations."""
+    """A site with a number of pages of a type that has all kinds of relations."""
     numbers = range(10, 10 + count)
     return {
         "locales": ["en", "fr"],
@@ -40,12 +40,12 @@ def content(count: int) -> dict[str, list[Any]]:
 
 
 def follower(number: int, count: int) -> int:
-    """The id after another one; the first comes after the last."""
+    """The id after another; the first follows the last."""
     return 10 + (number - 9) % count
 
 
 def note(number: int, count: int) -> Record:
-    """A page with all kinds of relations to others, most of them to the next one."""
+    """A page with all kinds of relations, most of them to the next page."""
     other = follower(number, count)
     near = {"picture": other, "paper": other, "other": other, "owner": other, "alias_of": other}
     parts = [{"id": 10 * number + n, "name": f"part {n}", "picture": other} for n in range(3)]
@@ -60,7 +60,7 @@ def sites(make_api: MakeAPI) -> list[API]:
     return [make_api(content(count), types=DECLARED, config=config) for count in (FEW, MANY)]
 
 
-#: Of a note: alias_of, tags, picture, paper, other, owner, parts and the picture of each part.
+#: Statements for a note: alias_of, tags, picture, paper, other, owner, parts, pictures of parts.
 NOTE = 8
 DEEP = "boss(boss(boss(boss(boss(boss(boss(name)))))))"
 LISTS = [
@@ -161,8 +161,8 @@ def test_a_path_is_looked_for_in_all_languages_at_once(make_api: MakeAPI) -> Non
 
 
 def forget_totals(api: API) -> None:
-    """Makes the next count a new one."""
-    structure: Any = getattr(api.backend, "_structure")  # noqa: B009 - it is nobody else's
+    """Clears the cached totals, so that they are counted again."""
+    structure: Any = getattr(api.backend, "_structure")  # noqa: B009 - private to the backend
     structure._totals.clear()
 
 

@@ -1,4 +1,4 @@
-"""What a site's own code changes in a database."""
+"""Changes that a site's own code makes in a database."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ pytestmark = on_databases
 
 
 class Wanted:
-    """The content that changes should lead to, kept by a backend that only loads.
+    """The expected content after changes, from a backend that only loads.
 
-    :param api: asks that backend.
-    :param content: what is there at first.
+    :param api: the API of that backend.
+    :param content: the initial content.
     """
 
     def __init__(self, api: API, content: Content) -> None:
@@ -42,7 +42,7 @@ class Wanted:
         self.content = api.dump()
 
     def allows(self, change: Change) -> bool:
-        """Whether a change can be made."""
+        """Whether a change is possible."""
         try:
             self.api.load(self._after(change, 10**6, lambda endpoint, id: {**_NEW}))
         except (Refused, ContentError) as error:
@@ -52,7 +52,7 @@ class Wanted:
         return True
 
     def follow(self, change: Change, made: Any, writer: Writer) -> None:
-        """Makes the same change as a database."""
+        """Makes a change that the database has made."""
         self.api.load(self._after(change, made, writer.record))
         self.content = self.api.dump()
 
@@ -62,7 +62,7 @@ class Wanted:
         return after
 
 
-#: What a database would give to a new page.
+#: Stands for the values that a database would generate for a new page.
 _NEW: dict[str, Any] = {
     "slug": "one-of-its-own",
     "translation_key": "new",
@@ -71,7 +71,7 @@ _NEW: dict[str, Any] = {
 
 
 class Undo(Exception):
-    """Takes back what was changed."""
+    """Rolls the changes back."""
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_changes_lead_to_what_the_records_say(
 
 
 def complete(content: Content) -> Content:
-    """Content with all sections, whose pages all say what they are below."""
+    """Content with all sections, and with the parent of every page."""
     sections = ("locales", "sites", "pages", "images", "documents", "people")
     pages = [{"parent": None, **page} for page in content.get("pages", ())]
     return {**{section: [] for section in sections}, **content, "pages": pages}
@@ -151,7 +151,7 @@ def test_a_change_gives_the_content_another_version(api: API) -> None:
 
 
 def unnamed(**values: Any) -> Record:
-    """A page below the home page that has no id."""
+    """A page without an id, below the home page."""
     return {**page(9, 1, **values), "id": None}
 
 
@@ -347,7 +347,7 @@ def order_of(api: API, parent: int) -> list[int]:
 
 @pytest.fixture
 def wide(make_api: MakeAPI) -> API:
-    """A site without a highest limit."""
+    """A site without a maximum limit."""
     pages = [page(1, slug="home"), page(2, 1), page(3, 2), page(4, 3), page(5, 2)]
     content = {"sites": [site(1)], "pages": pages}
     return make_api(content, config={"CMSAPI_LIMIT_MAX": None})
@@ -391,7 +391,7 @@ def test_a_page_moves_among_its_siblings(wide: API) -> None:
 
 
 def order_in(writer: Writer, parent: int) -> list[int]:
-    """The ids of the children of a page while they are being changed, without a page 3."""
+    """The ids of the children of a page in the writer's transaction, without page 3."""
     pages: Any = writer._pages
     below = (pages.fields["parent"] == parent) & (pages.fields["id"] != 3)
     query = pages.model.select(pages.fields["id"]).where(below)
@@ -399,7 +399,7 @@ def order_in(writer: Writer, parent: int) -> list[int]:
 
 
 def grown(api: API, count: int) -> None:
-    """Puts a branch with many pages below page 2: ten children with as many children each."""
+    """Loads a branch at page 2: ten children, with a number of pages below them."""
     children = [page(100 + n, 2, title=f"Storm {n}") for n in range(10)]
     below = [page(1000 + n, 100 + n % 10) for n in range(count)]
     content = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1), page(3, 1)]}
@@ -454,7 +454,7 @@ def test_a_restriction_hides_all_below_until_it_is_lifted(wide: API) -> None:
     assert wide.total("pages/") == 3 + 10 + 50
 
 
-# What is refused.
+# Refused changes.
 
 
 def test_an_error_takes_back_all_of_a_block(api: API) -> None:

@@ -1,4 +1,4 @@
-"""What types can be declared, and what then works over HTTP."""
+"""The types that can be declared, and how they work over HTTP."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.samples import Record, document, image, page, private
 
 
 def one(make_api: MakeAPI, content_class: type[Page], **values: Any) -> API:
-    """The API over one page of a type, with the id 1."""
+    """The API of a site with one page of a type, with the id 1."""
     record = page(1, type=content_class.type_label(), **values)
     return make_api({"pages": [record]}, types=[content_class])
 
@@ -54,7 +54,7 @@ class Size(Schema):
     parts = fields.List(fields.Nested(lambda: Size(exclude=("width", "parts"))))
 
 
-#: For each a field, a record's value, and what it is answered with.
+#: A field of each kind, a value in a record, and its form in answers.
 FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
     "string": (fields.String(), "ä <b>", "ä <b>"),
     "rich": (RichText(), "<p>x</p>", "<p>x</p>"),
@@ -154,7 +154,7 @@ FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
         [{"type": "t", "value": 1, "id": "x"}],
     ),
 }
-#: What is answered where a record has nothing.
+#: The answers if a record has no value; null for others.
 EMPTY: Mapping[str, Any] = {"string": "", "rich": "", "email": "", "url": "", "boolean": False}
 EMPTY = {**EMPTY, "tags": [], "blocks": []}
 
@@ -281,7 +281,7 @@ def test_json_is_neither_filtered_nor_ordered_by(every: API, name: str) -> None:
     assert not as_json or filtered == 400
 
 
-#: For each field what a record cannot hold.
+#: Values that records cannot hold, by field.
 WRONG: list[tuple[str, Any]] = [
     ("string", 5),
     ("string", "a\0"),
@@ -410,7 +410,7 @@ def test_required_fields_and_validators_hold(
 
 
 class Own(fields.Field[tuple[int, int]]):
-    """A field of the site's own: a point, stored as JSON."""
+    """A site's own field: a point, stored as JSON."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> tuple[int, int]:
         x, y = value
@@ -421,7 +421,7 @@ class Own(fields.Field[tuple[int, int]]):
 
 
 class Shouting(fields.String):
-    """A field of the site's own that writes what its base stores."""
+    """A site's own field that stores texts as its base class does, but writes capitals."""
 
     def _serialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         return None if value is None else value.upper()
@@ -645,7 +645,7 @@ def test_without_types_the_packages_own_are_served(make_api: MakeAPI) -> None:
     assert api.json("documents/1/")["meta"]["type"] == "flask_contentapi.Document"
 
 
-# A further endpoint.
+# An additional endpoint.
 
 
 class Team(ChildObject):
@@ -760,7 +760,7 @@ READINGS = [
         hour="23:59:59.999999",
     ),
 ]
-#: Values that cannot be stored, each with how many of the three stored ones are below it.
+#: Values that cannot be stored, each with how many of the three stored values are less.
 BETWEEN = {
     "level": {"-9223372036854775809": 0, "9223372036854775808": 3, "9" * 4000: 3},
     "depth": {
@@ -1188,7 +1188,7 @@ def test_blocks_are_given_back_whole(gallery: API, query: str) -> None:
     assert gallery.refusal(f"pages/?type=lab.Gallery&{query}")
 
 
-# Relations that are shown in one form, or in one site only.
+# Relations with one form, or within one site.
 
 
 class Teaser(Page):

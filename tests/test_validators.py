@@ -1,4 +1,4 @@
-"""Validators: an answer has its ``ETag``, and who has the answer already is told so."""
+"""Validators: an answer has an ``ETag``, and a client that has the answer gets a 304."""
 
 from __future__ import annotations
 
@@ -52,34 +52,34 @@ from tests.samples import image, page, private
 from tests.sites import make_site
 
 CONFIG = {"CMS_I18N_ENABLED": True}
-#: An address of each view that has validators.
+#: An address for each view that has validators.
 PATHS = ["pages/", "pages/?fields=*", "pages/3/", "images/", "images/1/", "people/?fields=page(*)"]
 
 
 @pytest.fixture(scope="module")
 def api(make_api: MakeAPI) -> API:
-    """A site whose content tests change; it lets people in."""
+    """A site whose content tests change, with restrictions that viewers can pass."""
     return make_api(types=TYPES, config=CONFIG, can_view=can_view, clock=lambda: NOW)
 
 
 @pytest.fixture(scope="module")
 def open_api(make_api: MakeAPI) -> API:
-    """A site that nothing changes, and that is the same for all."""
+    """A site whose content never changes, and is the same for all viewers."""
     return make_api(CONTENT, types=TYPES, config=CONFIG, clock=lambda: NOW)
 
 
 def etag(api: API, path: str, **options: Any) -> str:
-    """The tag of an answer."""
+    """The ETag of an answer."""
     return api.get(path, **options).headers["ETag"]
 
 
 def ask(api: API, path: str, tags: str, **options: Any) -> TestResponse:
-    """The answer to who has some answers already."""
+    """The answer to a client that has answers with some ETags."""
     headers = {"If-None-Match": tags, **options.pop("headers", {})}
     return api.get(path, headers=headers, **options)
 
 
-# What changes tags.
+# What changes ETags.
 
 
 @settings(max_examples=8)
@@ -111,7 +111,7 @@ def test_hosts_and_places_have_tags_of_their_own(open_api: API) -> None:
     assert len({response.data for response in found}) == len(places)
 
 
-# What does not.
+# What does not change ETags.
 
 
 def test_a_tag_stays_while_nothing_changes(open_api: API) -> None:
@@ -138,7 +138,7 @@ def test_headers_that_shape_nothing_change_no_tag(open_api: API, headers: dict[s
 
 
 def again(api: API, types: Any = TYPES, /, **options: Any) -> API:
-    """Another application that serves the same content from the same place."""
+    """Another application that serves the same content, from the same place if it is persistent."""
     app = Flask("site")
     app.config.update(CONFIG, CMSAPI_BACKEND=api.app.config["CMSAPI_BACKEND"])
     app.config.update(options.pop("config", {}))
@@ -220,7 +220,7 @@ def test_settings_that_shape_answers_change_tags(open_api: API, key: str, value:
 
 
 class Abroad(PageURLs):
-    """A site with the language in front of its addresses."""
+    """Addresses that start with a text."""
 
     def __init__(self, start: str = "") -> None:
         self.start = start
@@ -247,7 +247,7 @@ class LongPart(Part):
 
 
 def loud(mark: str) -> fields.String:
-    """A field that writes in its own way."""
+    """A field with its own way of writing."""
 
     class Loud(fields.String):
         def _serialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -261,7 +261,7 @@ def adder(number: int) -> Callable[[Any], Any]:
 
 
 def text_page(**own: Any) -> type[Page]:
-    """A page type that is another one in what is given."""
+    """A page type with some attributes replaced."""
     declared = {
         "app_label": "site",
         "text": fields.String(),
@@ -289,7 +289,7 @@ def shown(*entries: str | APIField) -> dict[str, Any]:
 
 
 def numbered(number: Any) -> dict[str, Any]:
-    """A key that is made by what has the name ``number`` in the class."""
+    """A key that shows the attribute ``number`` of the class."""
     return {**shown(APIField("number", fields.Integer())), "number": number}
 
 
@@ -297,7 +297,7 @@ LOUD, LOUDER = loud("!"), loud("?")
 
 
 def voices(*written: fields.String) -> dict[str, Any]:
-    """Keys that show the same text, each in its own way."""
+    """Keys that show the same text, each written by another field."""
     return shown(*(APIField(f"v{n}", f, source="text") for n, f in enumerate(written)))
 
 
@@ -347,7 +347,7 @@ _TEXTS = {"pages": [page(1, type="site.TextPage")]}
 
 
 def declared_etag(**own: Any) -> str:
-    """The tag of a list where a type is declared in some way."""
+    """The ETag of a list whose type is declared in some way."""
     return etag(API(make_site("memory", _TEXTS, [text_page(**own)])), "pages/?fields=*")
 
 
@@ -374,7 +374,7 @@ def test_in_development_each_start_has_tags_of_its_own() -> None:
     assert len({etag(api, "pages/") for api in found}) == 2
 
 
-# Who has the answer already.
+# Clients that have the answer.
 
 
 @pytest.mark.parametrize("given", ['"{}"', 'W/"{}"', '"x", "{}"', 'W/"x",W/"{}"', ' "{}" ', "*"])
@@ -417,13 +417,13 @@ def test_who_has_the_answer_of_before_gets_the_new_one(api: API) -> None:
 
 @contextmanager
 def counted(api: API) -> Iterator[list[str]]:
-    """The statements that a database runs meanwhile."""
+    """Collects the statements that a database runs meanwhile."""
     statements: list[str] = []
     backend = api.backend
     databases = set()
     if isinstance(backend, PeeweeBackend):
         databases = {backend.engine.database, backend.engine.reading}
-    hook = lambda event: statements.append(event.sql)  # noqa: E731 - it is taken off again
+    hook = lambda event: statements.append(event.sql)  # noqa: E731 - removed again below
     for database in databases:
         database.query_hooks.append(hook)
     yield statements
@@ -432,7 +432,7 @@ def counted(api: API) -> Iterator[list[str]]:
 
 
 def forbid_reading(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets reading content fail."""
+    """Makes reading content fail."""
 
     def refuse(*args: Any) -> None:
         raise AssertionError("content was read")
@@ -454,7 +454,7 @@ def test_who_has_the_answer_costs_no_content(
     assert len(statements) <= 1
 
 
-# Who may not see it.
+# Restricted answers.
 
 
 @pytest.mark.parametrize(
