@@ -159,7 +159,7 @@ class Author(ChildObject):
 
 
 def reading_minutes(article: Any) -> int:
-    """How many minutes it takes to read an article; computed for each request."""
+    """How many minutes it takes to read an article; computed when it is requested."""
     return max(1, round(len(article.body.split()) / WORDS_A_MINUTE))
 
 

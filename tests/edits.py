@@ -390,7 +390,7 @@ PRIVATE = [
 
 
 def can_view(rule: Any) -> bool:
-    """Lets in viewers named in the request; a restriction for nobody lets in everybody."""
+    """Passes the type of restriction named in the request, and the type ``nobody``."""
     return rule["type"] in ("nobody", request.headers.get("X-Open"))
 
 

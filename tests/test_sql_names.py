@@ -255,7 +255,7 @@ def test_fields_of_a_long_endpoint_become_others_and_again_what_they_were(backen
 
 
 def indexes(api: API) -> dict[str, set[str]]:
-    """The indexes of all tables, except those of words, that are not unique, by table."""
+    """The indexes that are not unique, by table, except those of tables of words."""
     tables, database = storage(api).tables, storage(api).engine.database
     with database.connection_context():
         return {
