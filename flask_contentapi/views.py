@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC
 from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -89,6 +90,9 @@ def _decimal(value: Any) -> str:
 def look(state: State, reader: Reader) -> Viewer:
     """The viewer: who sends the request, and when."""
     moment = state.clock()
+    if moment.tzinfo is None:
+        # As everywhere: without an offset it is UTC.
+        moment = moment.replace(tzinfo=UTC)
     if state.can_view is None:
         return Viewer(moment)
     known = reader.restrictions

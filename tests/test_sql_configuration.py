@@ -302,9 +302,12 @@ def test_a_database_without_all_characters_is_refused(
 ) -> None:
     address = fresh_address(backend)
     server, _, name = address.rpartition("/")
-    storage(api_at(address)).engine.database.execute_sql(
-        f"CREATE DATABASE {name}_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
-    )
+    api = api_at(address)
+    database = storage(api).engine.database
+    with database.connection_context():
+        database.execute_sql(
+            f"CREATE DATABASE {name}_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+        )
     caplog.clear()
     said = (
         "The database has the encoding LATIN1, which lacks characters; make another one, as with: "

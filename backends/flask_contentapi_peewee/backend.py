@@ -71,10 +71,8 @@ class PeeweeBackend(Backend):
         self._statements: Statements | None = None
         self._structure: Structure | None = None
         self._ready = False
-        #: The stored layout when the tables were last found to fit, and the last stamp under which
-        #: it was still the same.
+        #: The stored layout when the tables were last found to fit.
         self._layout: str | None = None
-        self._fit_at = ""
         self._here = threading.local()
 
     @classmethod
@@ -337,23 +335,23 @@ class PeeweeBackend(Backend):
         versioned = self.statements.tables.versioned and not within
         structure = self._structure if versioned else None
         if structure is None:
-            structure = self._read_structure(database)
-            self._verify_layout(structure.stamp, database)
+            structure = self._read_fitting(database)
         if versioned:
             self._structure = structure
         return DatabaseReader(database, self.statements, structure, versioned)
 
-    def _verify_layout(self, stamp: str, database: peewee.Database) -> None:
-        """Makes sure that the tables have not been migrated since they were found to fit.
+    def _read_fitting(self, database: peewee.Database) -> Structure:
+        """Reads the structure, if the tables are still those that were found to fit.
 
-        :param stamp: the current stamp, which every migration changes.
-        :raises ContentChanged: if they have been, so that they may no longer fit.
+        :raises ContentChanged: if they have been migrated since.
         """
-        if stamp != self._fit_at:
-            if self.tables.read_state("layout", database) != self._layout:
-                self._ready = False
-                raise ContentChanged
-            self._fit_at = stamp
+        tables = self.statements.tables
+        query = peewee.Select(columns=[tables.version(), tables.state_of("layout")])
+        ((stamp, layout),) = tables.all(query, database)
+        if layout != self._layout:
+            self._ready = False
+            raise ContentChanged
+        return Structure(tables, database, str(stamp))
 
     def _read_structure(self, database: peewee.Database) -> Structure:
         tables = self.statements.tables

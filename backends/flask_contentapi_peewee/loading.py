@@ -176,8 +176,10 @@ def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[di
             ids = [record["id"] for record in batch if record["type"] == label]
             stored |= reader.stored(endpoint.name, ids, label)
         for record in batch:
-            *row, extras = stored[record["id"]]
-            yield write_record(endpoint, tuple(row), extras)
+            # An object of ours with the type of a site's own rows is not served.
+            if record["id"] in stored:
+                *row, extras = stored[record["id"]]
+                yield write_record(endpoint, tuple(row), extras)
 
 
 def ids_of(reader: DatabaseReader, label: str) -> tuple[str, list[int]]:

@@ -266,9 +266,13 @@ class Tables:
 
     def version(self) -> Clause:
         """The version of the content."""
+        return self.state_of("stamp")
+
+    def state_of(self, key: str) -> Clause:
+        """The value of a key of the state, which stands in the text of the statement."""
         state = self.state
         return state.model.select(state.fields["value"]).where(
-            state.fields["key"] == SQL("'stamp'")
+            state.fields["key"] == SQL(f"'{key}'")
         )
 
     def read_state(self, key: str, database: peewee.Database) -> str | None:
