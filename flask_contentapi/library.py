@@ -16,7 +16,7 @@ from flask_contentapi.hints import suggest
 from flask_contentapi.homes import find_sites
 from flask_contentapi.records import Place, RecordReader, check_name, write_record
 from flask_contentapi.registry import SECTIONS, Registry
-from flask_contentapi.relations import values_of
+from flask_contentapi.relations import pointed, values_of
 from flask_contentapi.shelving import read_collections, restrictions_of, shelve
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restriction, Restrictions, Table, place_of
@@ -73,11 +73,11 @@ class Library:
                     yield place.problem("type", undeclared(row[1], table.endpoint))
                 declared = table.endpoint.type_of(row[1])
                 for column, stored, children in values_of(declared, row):
-                    target = column.target and column.target.served_at.name
-                    if target and stored is not None and stored not in ids[target]:
-                        inner = place.child(*children) if children else place
-                        message = f"there is no object {stored} in {target}"
-                        yield inner.problem(column.name, message)
+                    for target, identity in pointed(column, stored):
+                        if identity not in ids[target]:
+                            inner = place.child(*children) if children else place
+                            message = f"there is no object {identity} in {target}"
+                            yield inner.problem(column.name, message)
 
 
 def undeclared(label: str, endpoint: Endpoint) -> str:

@@ -1141,6 +1141,12 @@ def gallery(make_api: MakeAPI) -> API:
     return make_api({**PEOPLE, "pages": pages}, types=[Gallery, Person])
 
 
+def test_check_names_what_blocks_point_to_in_vain(make_api: MakeAPI) -> None:
+    body = [{"type": "other", "value": {"type": "image", "value": 7}}, {"type": "page", "value": 1}]
+    api = make_api({"pages": [page(1, type="lab.Gallery", body=body)]}, types=[Gallery, Person])
+    assert [*map(str, api.backend.check())] == ["pages 1, body: there is no object 7 in images"]
+
+
 def test_blocks_are_answered_by_their_representation(gallery: API) -> None:
     body = gallery.json("pages/1/")["body"]
     shown = {

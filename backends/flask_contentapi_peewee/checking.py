@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import peewee
 
 from flask_contentapi.errors import Problem
 from flask_contentapi.library import undeclared
-from flask_contentapi.records import RecordReader
+from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
+from flask_contentapi.relations import pointed, values_of
 from flask_contentapi_peewee.loading import dump
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -44,12 +45,37 @@ def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
 
 
 def _refused(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
-    """The problems of stored objects as records, for example because of new validators."""
+    """The problems of stored objects as records: values that fields no longer take, for example
+    because of new validators, and blocks whose objects are missing."""
     records = RecordReader(registry, logs=False)
+    pointing: list[tuple[Place, str, str, int]] = []
     for section, record in dump(reader):
         if section in registry.endpoints and record["type"] not in reader.tables.foreign:
-            records.entry(section, -1, record)
+            entry = records.entry(section, -1, record)
+            place = Place(section, -1, f"{section} {record['id']}")
+            declared = registry.endpoints[section].type_of(record["type"])
+            for value in values_of(declared, entry[0]) if entry else ():
+                if value.column.target is None:
+                    found = pointed(value.column, value.stored)
+                    pointing.extend((place, value.column.name, *one) for one in found)
     yield from records.problems
+    yield from _missing(reader, pointing)
+
+
+def _missing(
+    reader: DatabaseReader, pointing: Sequence[tuple[Place, str, str, int]]
+) -> Iterator[Problem]:
+    """The problems of relations without an object.
+
+    :param pointing: for each relation the place and the field, and the object's endpoint and id.
+    """
+    ids = {}
+    for target in {target for _, _, target, _ in pointing}:
+        base = reader.tables.endpoints[target].base
+        ids[target] = {found for (found,) in reader.all(base.model.select(base.fields["id"]))}
+    for place, name, target, identity in pointing:
+        if identity not in ids[target]:
+            yield place.problem(name, f"there is no object {identity} in {target}")
 
 
 def _dangling(
