@@ -105,7 +105,7 @@ def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
     following = text[start : start + 1]
     why, place = error.msg, error.pos
     if before.endswith(",") and following and following in "}]":
-        why, place = f"there is a comma too many before {following}", end - 1
+        why, place = f"there is an extra comma before {following}", end - 1
     elif error.msg == "Expecting ',' delimiter" and _VALUE.match(following):
         why, place = "a comma is missing", end
         if "\n" in text[end:start]:

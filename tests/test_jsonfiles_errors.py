@@ -154,8 +154,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "pages/c.json": "[1, 2}",
         },
         [
-            "images.json, line 2: is not JSON: there is a comma too many before ] (column 24)",
-            "pages.json, line 1: is not JSON: there is a comma too many before } (column 24)",
+            "images.json, line 2: is not JSON: there is an extra comma before ] (column 24)",
+            "pages.json, line 1: is not JSON: there is an extra comma before } (column 24)",
             "pages/a.json, line 1: is not JSON: a comma is missing (column 9)",
             "pages/b.json, line 1: is not JSON: Expecting ',' delimiter (column 15)",
             "pages/c.json, line 1: is not JSON: Expecting ',' delimiter (column 6)",

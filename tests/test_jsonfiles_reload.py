@@ -20,7 +20,7 @@ from tests.folders import Folder
 from tests.samples import image, page
 
 BROKEN = '[\n{"id": 1,\n}]'
-PROBLEM = "images.json, line 2: is not JSON: there is a comma too many before } (column 9)"
+PROBLEM = "images.json, line 2: is not JSON: there is an extra comma before } (column 9)"
 
 
 @pytest.fixture
@@ -284,7 +284,9 @@ def test_a_broken_state_is_logged_once(content: Folder, caplog: pytest.LogCaptur
     api = content.api(debug=True)
     content.put("images.json", BROKEN)
     assert titles(api) == titles(api) == ["Old"]
-    assert logged(caplog) == [f"{content.path}: {PROBLEM}; what was served is served on."]
+    assert logged(caplog) == [
+        f"{content.path}: {PROBLEM}; the content read before is still served."
+    ]
 
 
 def test_every_problem_is_logged(content: Folder, caplog: pytest.LogCaptureFixture) -> None:
@@ -312,7 +314,7 @@ def test_a_folder_that_goes_away_is_served_on(
     assert titles(api) == ["Old"]
     assert logged(caplog) == [
         f"{content.path}: {content.path}: cannot be read: No such file or directory;"
-        " what was served is served on."
+        " the content read before is still served."
     ]
 
 

@@ -134,7 +134,9 @@ on_sqlite = pytest.mark.skipif("sqlite" not in NAMES, reason="only other backend
 def test_a_file_that_is_not_there_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    way = "Put it there, or make an empty one with the command: flask contentapi init-db."
+    way = (
+        "Put it there. An empty one for the site is made by the command: flask contentapi init-db."
+    )
     said = f"There is no database file '{tmp_path}/x.db'. {way}"
     assert_said(f"sqlite:///{tmp_path}/x.db", said, caplog)
     assert [*tmp_path.iterdir()] == []

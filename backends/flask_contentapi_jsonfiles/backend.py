@@ -181,7 +181,7 @@ class JSONFilesBackend(SnapshotBackend):
             return
         self._complained = error.problems
         for problem in error.problems:
-            _log.error("%s: %s; what was served is served on.", self.folder, problem)
+            _log.error("%s: %s; the content read before is still served.", self.folder, problem)
 
     # Reading.
 

@@ -590,7 +590,7 @@ def _by_module_alone(before: Collection[str], now: Collection[str]) -> Iterator[
             yield f"If only the module of {name} is another, set app_label = {app_label!r} instead."
 
 
-_PUT = "Put it there, or make an empty one with the command: flask contentapi init-db."
+_PUT = "Put it there. An empty one for the site is made by the command: flask contentapi init-db."
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
 _UNFIT = "The tables are not those of the declared types."
 _CHANGE = "Change the tables with the command: flask contentapi migrate."

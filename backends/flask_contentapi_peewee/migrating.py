@@ -134,7 +134,7 @@ class Migration:
         for table in self._created:
             yield f"The table {name_of(table)} is new."
         for name, kept in self._turned.items():
-            yield f"The table {name} is put aside as {kept}, because it is filled otherwise now."
+            yield f"The table {name} is kept as {kept}; another one gets its name."
         for table, column in self._added:
             yield f"{name_of(table)} gets the column {column} ({kind_of_column(table, column)})."
         for change in self._changed:
