@@ -36,7 +36,7 @@ MAX_VALUE = 4_096
 MAX_WORDS = 50
 #: How many parsed query strings and how many plans are cached, and how many brackets these have
 #: at most. Plans with many brackets take much memory.
-KEPT, KEPT_BRACKETS = 512, 4
+CACHE_SIZE, MAX_CACHED_BRACKETS = 512, 4
 
 #: Parameters that count as absent if they are empty.
 _EMPTY_IS_ABSENT = ("type", "site", "order", "fields", "search_operator")
@@ -139,8 +139,8 @@ class Arguments:
             for declared in {endpoint.base, *endpoint.types.values()}
         }
         self._stop_words = settings.stop_words
-        self._kept_list = lru_cache(KEPT)(self._list)
-        self._kept_plan = lru_cache(KEPT)(self._plan)
+        self._cached_list = lru_cache(CACHE_SIZE)(self._list)
+        self._cached_plan = lru_cache(CACHE_SIZE)(self._plan)
 
     def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
         """The plan for one object.
@@ -149,8 +149,8 @@ class Arguments:
         :param selected: the ``fields`` parameter.
         :raises BadRequest: saying what is wrong with ``fields``.
         """
-        is_small = selected.count("(") <= KEPT_BRACKETS
-        return (self._kept_plan if is_small else self._plan)(endpoint, label, selected)
+        is_small = selected.count("(") <= MAX_CACHED_BRACKETS
+        return (self._cached_plan if is_small else self._plan)(endpoint, label, selected)
 
     def _plan(self, endpoint: str, label: str, selected: str) -> Plan:
         declared = self._registry.endpoints[endpoint].type_of(label)
@@ -161,8 +161,8 @@ class Arguments:
 
         :raises BadRequest: naming what is wrong.
         """
-        is_small = query_string.count(b"(") + query_string.count(b"%28") <= KEPT_BRACKETS
-        return (self._kept_list if is_small else self._list)(name, query_string)
+        is_small = query_string.count(b"(") + query_string.count(b"%28") <= MAX_CACHED_BRACKETS
+        return (self._cached_list if is_small else self._list)(name, query_string)
 
     def _list(self, name: str, query_string: bytes) -> ListArguments:
         check_length(query_string)

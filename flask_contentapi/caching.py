@@ -31,7 +31,7 @@ __all__ = ["Freshness", "tag_header"]
 #: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
 #: How many ETags are cached.
-KEPT = 512
+DIGEST_CACHE_SIZE = 512
 #: The request headers that decide what a viewer may see, if the site has a hook for that.
 _VARY = "Cookie, Authorization"
 #: One of our ETags in ``If-None-Match``. Software that compresses responses appends the name of
@@ -51,7 +51,7 @@ def tag_header(header: str, tags: Iterable[str]) -> str:
     return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
 
 
-@lru_cache(KEPT)
+@lru_cache(DIGEST_CACHE_SIZE)
 def _digest(*parts: Any) -> str:
     """A short digest of everything that shapes a response."""
     words = (sorted(part) if isinstance(part, frozenset) else part for part in parts)

@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.routing import RequestRedirect, Rule
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.answers import Answers
+from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cli import COMMANDS, is_command
@@ -133,7 +133,7 @@ class ContentAPI:
             can_view=self._can_view,
             page_urls=self._page_urls,
             origins=Origins(settings, self._page_urls),
-            answers=Answers(settings.cache_size),
+            answer_cache=AnswerCache(settings.cache_size),
             clock=self._clock,
             fingerprint=fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
             config_prefix=self.config_prefix,

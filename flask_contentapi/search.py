@@ -46,13 +46,13 @@ class _Apart(dict[int, str | None]):
     is neither letter nor digit into a space. Entries are computed on first use."""
 
     #: More characters than any language needs, as clients can send a million.
-    KEPT = 8192
+    CACHE_SIZE = 8192
 
     def __missing__(self, code: int) -> str | None:
         char = chr(code)
         is_mark = unicodedata.category(char)[0] == "M"
         found = char if char.isalnum() else None if is_mark else " "
-        if len(self) < self.KEPT:
+        if len(self) < self.CACHE_SIZE:
             self[code] = found
         return found
 

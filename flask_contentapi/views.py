@@ -216,7 +216,7 @@ class EndpointView:
 
     def _settled(self, asked: Request, **parts: str) -> Response:
         """The response, made from a single state of the content."""
-        answers = self.state.answers
+        cache = self.state.answer_cache
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged):
                 with self.state.backend.reader() as reader:
@@ -224,12 +224,12 @@ class EndpointView:
                     freshness = Freshness(self.state, reader, viewer, asked)
                     if freshness.is_known():
                         return freshness.not_modified()
-                    kept = answers.find(freshness.key)
-                    answer = self.get(asked, reader, viewer, **parts) if kept is None else kept
+                    cached = cache.get(freshness.key)
+                    answer = self.get(asked, reader, viewer, **parts) if cached is None else cached
                     answer = freshness.marked(answer)
-                if kept is None:
+                if cached is None:
                     # Only now is it certain that the answer is from a single state.
-                    answers.keep(freshness.key, answer)
+                    cache.put(freshness.key, answer)
                 return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 

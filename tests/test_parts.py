@@ -124,15 +124,15 @@ def test_what_was_found_in_random_order_has_another_order_else(make_api: MakeAPI
 def test_what_is_kept_of_lists_is_bounded(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(views, "KEPT_PLACES", most)
+    monkeypatch.setattr(views, "MATCH_CACHE_SIZE", most)
     api = make_api(content())
     for number in range(50):
         api.total(f"pages/?title=Title {number}")
         api.total(f"pages/?search=storm title {number}")
     with api.backend.reader() as reader:
-        kept: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC))).found
-    assert 0 < kept._things.currsize <= most
-    assert len(kept) <= most / matches.ROOM
+        cache: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC))).match_cache
+    assert 0 < cache._entries.currsize <= most
+    assert len(cache) <= most / matches.ENTRY_OVERHEAD
 
 
 ALONE = [
@@ -153,9 +153,9 @@ def test_lists_that_are_kept_by_nothing_else_count(make_api: MakeAPI, query: str
         api.total(f"pages/?{query.format(above)}")
     with api.backend.reader() as reader:
         view: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC)))
-    for found in [*view.found._things.values()]:
+    for found in [*view.match_cache._entries.values()]:
         is_shared = sys.getrefcount(found._places) > 2
-        assert is_shared or found.room == matches.ROOM + len(found._places)
+        assert is_shared or found.cache_size == matches.ENTRY_OVERHEAD + len(found._places)
 
 
 @pytest.mark.parametrize("backend", ["memory", "jsonfiles"], indirect=True, scope="session")

@@ -23,7 +23,7 @@ from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
-from flask_contentapi_jsonfiles.files import FileReader, Kept
+from flask_contentapi_jsonfiles.files import CachedFile, FileReader
 from flask_contentapi_jsonfiles.folder import Listing, list_folder, printable
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
@@ -57,8 +57,8 @@ class JSONFilesBackend(SnapshotBackend):
         self._interval = interval
         self._clock = clock
         self._debug, self._logs = False, True
-        self._kept: Mapping[str, Kept] = {}
-        #: Whether the content in ``_kept`` is what is served.
+        self._cached_files: Mapping[str, CachedFile] = {}
+        #: Whether the content in ``_cached_files`` is what is served.
         self._is_served = False
         self._complained: tuple[Problem, ...] = ()
         # The state of the folder when it was last read or checked.
@@ -147,7 +147,7 @@ class JSONFilesBackend(SnapshotBackend):
 
     def _check_files(self) -> Iterable[Problem]:
         try:
-            _, reading = self._read(FileReader(self._kept))
+            _, reading = self._read(FileReader(self._cached_files))
             return [*reading.locate(reading.library(self.registry, logs=False).check())]
         except ContentError as error:
             return error.problems
@@ -197,11 +197,11 @@ class JSONFilesBackend(SnapshotBackend):
 
         :raises ContentError: if they are broken; then nothing is changed.
         """
-        files = FileReader(self._kept)
+        files = FileReader(self._cached_files)
         is_served, self._is_served = self._is_served, False
         self._stamp = self._store.stamp()
         self._fingerprint, reading = self._read(files)
-        self._kept = files.kept
+        self._cached_files = files.cached
         if reading.problems or not (is_served and files.is_unchanged):
             self.serve(reading.library(self.registry, logs=self._logs))
         self._is_served = True

@@ -11,7 +11,7 @@ from flask_contentapi_memory.shelves import Range
 __all__ = ["Condition", "Matches"]
 
 #: The size of a cache entry besides its places, counted in places.
-ROOM = 100
+ENTRY_OVERHEAD = 100
 
 
 class Condition(NamedTuple):
@@ -50,7 +50,7 @@ class Matches:
         self._windows = [(0, len(places))] if windows is None else windows
         self._size = sum(high - low for low, high in self._windows)
         #: Its size in a cache, counted in places.
-        self.room = ROOM + (0 if shared else len(places))
+        self.cache_size = ENTRY_OVERHEAD + (0 if shared else len(places))
 
     def __len__(self) -> int:
         return self._size

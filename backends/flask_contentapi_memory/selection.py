@@ -165,13 +165,13 @@ class Selection:
         """The places on the requested page, and how many match in total."""
         query, view = self._query, self._view
         key = (*query.conditions, query.scope, query.order, query.random)
-        found = view.found.find(key)
+        found = view.match_cache.get(key)
         if found is None:
             matches = self._matches()
             if self._is_walk(matches):
                 return self._walked(matches), len(matches)
             found = self._in_order(matches)
-            view.found.keep(key, found)
+            view.match_cache.put(key, found)
         total = len(found)
         size = total if query.limit is None else min(query.limit, total)
         places = random.sample([*found], size) if query.random else found.slice(query.offset, size)

@@ -20,7 +20,7 @@ from flask_contentapi_memory.words import WordIndex
 __all__ = ["Labels", "Range", "Shelf", "is_within"]
 
 #: How many functions that read columns are cached.
-KEPT_GETTERS = 256
+GETTER_CACHE_SIZE = 256
 
 #: The types that have a column; None if all have it.
 Labels = frozenset[str] | None
@@ -85,17 +85,19 @@ class Shelf:
 
     def getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
         """The function that reads a column of objects of some types."""
-        return self._kept((column, labels), self._getter)
+        return self._cached_getter((column, labels), self._getter)
 
     def project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
         """The function that reads several columns of objects of some types, in order."""
-        return self._kept((columns, labels), self._project)
+        return self._cached_getter((columns, labels), self._project)
 
-    def _kept(self, key: Any, make: Callable[..., Callable[[Row], Any]]) -> Callable[[Row], Any]:
+    def _cached_getter(
+        self, key: Any, make: Callable[..., Callable[[Row], Any]]
+    ) -> Callable[[Row], Any]:
         """A cached function that reads columns."""
         found = self._getters.get(key)
         if found is None:
-            if len(self._getters) >= KEPT_GETTERS:
+            if len(self._getters) >= GETTER_CACHE_SIZE:
                 self._getters.clear()
             found = self._getters[key] = make(*key)
         return found

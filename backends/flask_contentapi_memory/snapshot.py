@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.kept import Kept
+from flask_contentapi.bounded_cache import BoundedCache
 from flask_contentapi.library import Library
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
@@ -20,7 +20,7 @@ from flask_contentapi_memory.words import WordIndex
 __all__ = ["Snapshot"]
 
 #: How many views are cached: one for each set of rights.
-KEPT_VIEWS = 16
+VIEW_CACHE_SIZE = 16
 
 
 class Snapshot(Reader):
@@ -41,7 +41,7 @@ class Snapshot(Reader):
             name: Shelf(table, known.get(name)) for name, table in library.tables.items()
         }
         self._turns = self._find_turns()
-        self._views: Kept[View] = Kept(KEPT_VIEWS)
+        self._views: BoundedCache[View] = BoundedCache(VIEW_CACHE_SIZE)
 
     @property
     def version(self) -> str:
@@ -75,7 +75,7 @@ class Snapshot(Reader):
         """What a viewer may see."""
         turn = bisect_right(self._turns, viewer.moment)
         key = (turn, viewer.pages, viewer.collections)
-        return self._views.find(key) or self._views.keep(key, self._make_view(*key))
+        return self._views.get(key) or self._views.put(key, self._make_view(*key))
 
     def _make_view(self, turn: int, pages: frozenset[int], collections: frozenset[int]) -> View:
         moment = self._turns[turn - 1] if turn else datetime.min.replace(tzinfo=UTC)

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask_contentapi.kept import Kept
+from flask_contentapi.bounded_cache import BoundedCache
 from flask_contentapi.query import Order, Row, Viewer
 from flask_contentapi_memory.matches import Matches
 from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
@@ -23,7 +23,7 @@ from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
 __all__ = ["Ranking", "View", "Visible"]
 
 #: The size of each view's cache of matches, counted in places.
-KEPT_PLACES = 500_000
+MATCH_CACHE_SIZE = 500_000
 
 
 class Ranking(NamedTuple):
@@ -143,7 +143,9 @@ class View:
         self._viewer = viewer
         self._visible: dict[str, Visible] = {}
         #: The cached matches of lists.
-        self.found: Kept[Matches] = Kept(KEPT_PLACES, lambda found: found.room)
+        self.match_cache: BoundedCache[Matches] = BoundedCache(
+            MATCH_CACHE_SIZE, lambda found: found.cache_size
+        )
 
     def of(self, endpoint: str) -> Visible:
         """The visible objects of an endpoint."""

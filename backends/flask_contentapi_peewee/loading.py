@@ -39,13 +39,13 @@ def load(
     :raises ContentError: with every problem in the records.
     """
     require_mapping(content)
-    again = _Again(content)
-    outline = read_library(again, registry, outline=True)
+    rereadable = _Rereadable(content)
+    outline = read_library(rereadable, registry, outline=True)
     _refuse_foreign(outline, foreign)
     clear(tables)
     _load_structure(outline, tables)
     for name, table in outline.tables.items():
-        _load_objects(again.get(name, ()), table, registry, tables, outline.locales)
+        _load_objects(rereadable.get(name, ()), table, registry, tables, outline.locales)
 
 
 def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
@@ -76,12 +76,12 @@ def clear(tables: Tables) -> None:
         tables.engine.clear_words(endpoint.words)
 
 
-class _Again(Mapping[str, Iterable[Any]]):
+class _Rereadable(Mapping[str, Iterable[Any]]):
     """Content whose sections can be read more than once."""
 
     def __init__(self, content: Mapping[str, Iterable[Any]]) -> None:
         self._content = content
-        self._kept: dict[str, list[Any]] = {}
+        self._lists: dict[str, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self._content)
@@ -90,13 +90,13 @@ class _Again(Mapping[str, Iterable[Any]]):
         return iter(self._content)
 
     def __getitem__(self, section: str) -> Iterable[Any]:
-        if section in self._kept:
-            return self._kept[section]
+        if section in self._lists:
+            return self._lists[section]
         records = self._content[section]
         if isinstance(records, Iterator) and records is self._content[section]:
             # An iterator can be read only once.
-            self._kept[section] = list(records)
-            return self._kept[section]
+            self._lists[section] = list(records)
+            return self._lists[section]
         return records
 
 

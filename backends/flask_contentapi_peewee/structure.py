@@ -27,7 +27,7 @@ __all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Structure", "Turn"]
 SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
 COLLECTION_COLUMNS = ("id", "name", "parent", "restriction")
 #: How many totals are cached.
-KEPT_TOTALS = 4096
+TOTALS_CACHE_SIZE = 4096
 
 
 class Turn(NamedTuple):
@@ -216,7 +216,7 @@ class Structure:
         found = self._totals.get(key)
         if found is None:
             found = count()
-            if len(self._totals) >= KEPT_TOTALS:
+            if len(self._totals) >= TOTALS_CACHE_SIZE:
                 self._totals.clear()
             self._totals[key] = found
         return found
