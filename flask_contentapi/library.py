@@ -247,9 +247,9 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
     column = pages.endpoint.base.places["locale"]
     used = dict.fromkeys(row[column] for row in pages.rows if row[column] is not None)
     locales = tuple(dict.fromkeys(given or used))
-    for place, row in enumerate(pages.rows):
+    for index, row in enumerate(pages.rows):
         if row[column] is None and locales:
-            pages.rows[place] = (*row[:column], locales[0], *row[column + 1 :])
+            pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
         elif row[column] is not None and (why := _unfit_locale(row[column], locales)):
             reader.note(place_of(pages, row), "locale", why)
     return locales

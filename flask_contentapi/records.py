@@ -68,7 +68,7 @@ def check_name(name: str) -> str:
 
 
 class Place(NamedTuple):
-    """The position of a record, or of a child object in a record.
+    """The place of a record in the content, or of a child object in a record.
 
     :param section: the list it is in, as ``pages``.
     :param number: its index in the list, or -1.

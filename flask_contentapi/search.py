@@ -114,8 +114,8 @@ def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
 
 def title_words(declared: ObjectType, row: Row) -> list[str]:
     """The words of an object's title, in order."""
-    place = declared.places.get("title")
-    return [] if place is None else words(row[place] or "")
+    index = declared.places.get("title")
+    return [] if index is None else words(row[index] or "")
 
 
 def rest_words(declared: ObjectType, row: Row) -> list[str]:

@@ -257,8 +257,8 @@ class ObjectType:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each column in its rows."""
-        return {name: place for place, name in enumerate(self.column_names)}
+        """The index of each column in its rows."""
+        return {name: index for index, name in enumerate(self.column_names)}
 
 
 @dataclass(eq=False)
