@@ -14,13 +14,17 @@ from typing import Any
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.hints import suggest
 from flask_contentapi.homes import find_sites
+from flask_contentapi.media_collections import (
+    nearest_restrictions,
+    read_collections,
+    restrictions_of,
+)
 from flask_contentapi.records import Place, RecordReader, check_name, write_record
 from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.relations import values_of
-from flask_contentapi.shelving import read_collections, restrictions_of, shelve
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restriction, Restrictions, Table, place_of
-from flask_contentapi.trees import grow
+from flask_contentapi.trees import build_tree
 from flask_contentapi.types import Endpoint
 
 __all__ = [
@@ -171,10 +175,10 @@ def _assemble(
     page_restrictions: dict[int, Restriction] = {}
     for table in tables.values():
         if table.endpoint.tree:
-            page_restrictions = grow(table, reader)
+            page_restrictions = build_tree(table, reader)
         else:
             table.rows.sort(key=lambda row: row[0])
-            table.access = shelve(table, collections, reader)
+            table.access = nearest_restrictions(table, collections, reader)
     found = find_sites(sites, tables["pages"], reader)
     if reader.problems:
         raise ContentError(reader.problems)

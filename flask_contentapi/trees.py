@@ -9,10 +9,10 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
 from flask_contentapi.tables import Restriction, Table, place_of, rows_of
 
-__all__ = ["grow"]
+__all__ = ["build_tree"]
 
 
-def grow(table: Table, reader: RecordReader) -> dict[int, Restriction]:
+def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
     columns = table.endpoint.base.places
     slug, restriction = columns["slug"], columns["restriction"]
