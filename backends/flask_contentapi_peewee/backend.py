@@ -166,8 +166,8 @@ class PeeweeBackend(Backend):
             steps = list(self._migration(database).steps())
             if steps:
                 before, now = (
-                    stored_layout(self.tables, database).places,
-                    layout_of(self.tables).places,
+                    stored_layout(self.tables, database).locations,
+                    layout_of(self.tables).locations,
                 )
                 return " ".join([_UNFIT, *steps, _CHANGE, *_by_module_alone(before, now)])
             return self.statements.tables.missing(database)

@@ -19,9 +19,9 @@ from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import Branch, Inserter, batches, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
-from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, OwnTable, Tables
 
-__all__ = ["dump", "forget_gone", "ids_of", "load", "of_site", "reindex"]
+__all__ = ["delete_stale_words", "dump", "foreign_message", "ids_of", "load", "reindex"]
 
 
 def load(
@@ -51,7 +51,9 @@ def load(
 def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
     """Refuses records of types whose objects are rows of the site's own tables."""
     problems = [
-        Place(name, -1, f"{name} {row[0]}").problem("type", of_site(row[1], foreign[row[1]]))
+        Place(name, -1, f"{name} {row[0]}").problem(
+            "type", foreign_message(row[1], foreign[row[1]])
+        )
         for name, table in outline.tables.items()
         for row in table.rows
         if row[1] in foreign
@@ -60,7 +62,7 @@ def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
         raise ContentError(problems)
 
 
-def of_site(label: str, table: str) -> str:
+def foreign_message(label: str, table: str) -> str:
     """The message that only the site itself may change objects of a type."""
     return f"{label} are the rows of {table}, which the site itself changes"
 
@@ -71,7 +73,7 @@ def clear(tables: Tables) -> None:
     for model in tables.models:
         if model is not state.model:
             model.delete().execute()
-    state.model.delete().where(state.fields["key"].startswith(GONE)).execute()
+    state.model.delete().where(state.fields["key"].startswith(USED_ID_PREFIX)).execute()
     for endpoint in tables.endpoints.values():
         tables.engine.clear_words(endpoint.words)
 
@@ -203,7 +205,7 @@ def reindex(reader: DatabaseReader, endpoint: str, ids: Sequence[int]) -> None:
             engine.put_words(tables.words, [words_of_row(declared, row[:-1]) for row in rows])
 
 
-def forget_gone(reader: DatabaseReader, endpoint: str) -> None:
+def delete_stale_words(reader: DatabaseReader, endpoint: str) -> None:
     """Deletes the words of objects that no longer exist."""
     tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
     words = peewee.Table(tables.words).bind(engine.database)

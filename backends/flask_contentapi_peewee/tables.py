@@ -26,7 +26,7 @@ from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.names import LONGEST_NAME, index_name, table_name, words_name
 
 __all__ = [
-    "GONE",
+    "USED_ID_PREFIX",
     "EndpointTables",
     "Maker",
     "Model",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 #: The prefix of keys in the state table for ids that must not be used again.
-GONE = "gone "
+USED_ID_PREFIX = "gone "
 #: How many indexes a table has at most, as some databases allow no more. Queries by further
 #: columns scan all rows.
 MOST_INDEXES = 60

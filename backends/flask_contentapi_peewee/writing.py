@@ -15,7 +15,7 @@ from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.branches import Branches
 from flask_contentapi_peewee.changes import Changes
-from flask_contentapi_peewee.loading import forget_gone, ids_of, reindex
+from flask_contentapi_peewee.loading import delete_stale_words, ids_of, reindex
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
@@ -166,7 +166,7 @@ class Writer:
             self._check_doomed(_place(endpoint, id), doomed, descendants)
         self._changes.turned(endpoint, *(identity for identity, _ in doomed))
         self._objects.remove(endpoint, doomed)
-        self._objects.keep_id(self._objects.endpoint(endpoint).base, max(doomed)[0])
+        self._objects.reserve_id(self._objects.endpoint(endpoint).base, max(doomed)[0])
 
     def _check_doomed(self, place: Place, doomed: list[tuple[int, str]], descendants: bool) -> None:
         if len(doomed) > 1 and not descendants:
@@ -301,7 +301,7 @@ class Writer:
             served_at, known = ids_of(self._reader, label)
             if endpoint in (None, served_at):
                 reindex(self._reader, served_at, known)
-                forget_gone(self._reader, served_at)
+                delete_stale_words(self._reader, served_at)
         self._changes.everything()
 
     def _note_rows(self, endpoint: str, ids: Sequence[int]) -> None:
