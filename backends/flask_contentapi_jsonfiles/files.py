@@ -20,14 +20,14 @@ class File(NamedTuple):
     :param path: its path.
     :param name: its path inside the folder, with slashes, for messages.
     :param signature: differs after a change: its times, its size and its inode.
-    :param settled: whether its last change is long enough ago for the next one to show in the
-        signature. Some file systems have a clock resolution of two seconds.
+    :param has_reliable_signature: whether its last change is long enough ago for the next one to
+        show in the signature. Some file systems have a clock resolution of two seconds.
     """
 
     path: str
     name: str
     signature: tuple[int, ...]
-    settled: bool
+    has_reliable_signature: bool
 
 
 def signature_of(status: os.stat_result) -> tuple[int, ...]:
@@ -84,7 +84,7 @@ class FileReader:
 
     def _read(self, file: File, parse: Callable[[str], Any]) -> Any:
         known = self._before.get(file.path)
-        if known is not None and known.file == file and file.settled:
+        if known is not None and known.file == file and file.has_reliable_signature:
             self.cached[file.path] = known
             return known.value
         text = read_text(file)

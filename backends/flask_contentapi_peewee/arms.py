@@ -17,8 +17,8 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = ["ABOVE", "KEY", "Arm"]
 
-#: The columns with the place of a page in the tree.
-_PLACE = ("id", "path_", "url_path", "access_")
+#: The columns with the position of a page in the tree.
+_POSITION = ("id", "path_", "url_path", "access_")
 #: Columns in addition to those of our tables: the model's own key, and the parent's path.
 KEY, ABOVE = "key_", "above_"
 #: The sort value of child objects that have none, so that they come first in every database.
@@ -43,8 +43,8 @@ class Arm:
         self.lineage = self._tables.lineage(self.label)
         #: Whether the rows of the first query are all children of the same page.
         self.begins_flat = bound.mapped.under is not None or bound.above is None
-        #: The name of the query for the places of the rows, if they are pages.
-        self.places_name = _places_name(bound.mapped)
+        #: The name of the query for the positions of the rows, if they are pages.
+        self.positions_name = _positions_name(bound.mapped)
 
     @property
     def is_recursive(self) -> bool:
@@ -78,10 +78,10 @@ class Arm:
                     return [self._many(table, self._bound.mapped.columns[field], columns)]
         return []
 
-    def places(self) -> list[Any]:
-        """Queries for the places of pages in the tree. If rows can be below each other, the later
-        queries refer to the union of all, which is recursive."""
-        return [*self._pages(self.base, _PLACE)] if self._tables.endpoint.tree else []
+    def positions(self) -> list[Any]:
+        """Queries for the positions of pages in the tree. If rows can be below each other, the
+        later queries refer to the union of all, which is recursive."""
+        return [*self._pages(self.base, _POSITION)] if self._tables.endpoint.tree else []
 
     # Values.
 
@@ -140,22 +140,22 @@ class Arm:
         under = bound.mapped.under if is_key else parent
         if under is not None:
             above = self.base.model.alias()
-            place = {name: getattr(above, self.base.fields[name].name) for name in _PLACE}
-            on = place["id"] == under
+            position = {name: getattr(above, self.base.fields[name].name) for name in _POSITION}
+            on = position["id"] == under
             on = on & parent.is_null() if is_key else on
             # Our part of an address is quoted already. An empty slug marks its end.
-            place["url_path"] = place["url_path"].concat("/")
-            yield self._below(place, table, columns).join(above, on=on)
+            position["url_path"] = position["url_path"].concat("/")
+            yield self._below(position, table, columns).join(above, on=on)
         if bound.above is not None:
-            places = peewee.Table(_places_name(bound.above))
-            place = {name: getattr(places.c, name) for name in _PLACE}
-            on = place["id"] == self._convert.number(bound.shifted(parent, bound.above))
-            yield self._below(place, table, columns).join(places, on=on)
+            positions = peewee.Table(_positions_name(bound.above))
+            position = {name: getattr(positions.c, name) for name in _POSITION}
+            on = position["id"] == self._convert.number(bound.shifted(parent, bound.above))
+            yield self._below(position, table, columns).join(positions, on=on)
 
     def _below(self, above: Mapping[str, Clause], table: OwnTable, columns: Sequence[str]) -> Any:
         """The pages below others.
 
-        :param above: the places of the others.
+        :param above: the positions of the others.
         :param table: the table with the columns of the result.
         :param columns: the requested columns.
         """
@@ -247,7 +247,7 @@ def _empty(column: Column) -> Any:
     return column.kind.empty() if column.field.required else column.default()
 
 
-def _places_name(mapped: MappedModel) -> str:
+def _positions_name(mapped: MappedModel) -> str:
     label = mapped.content_class.type_label()
     return table_name(f"{label.replace('.', '_').lower()}_places")
 

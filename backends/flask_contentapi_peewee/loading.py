@@ -17,7 +17,7 @@ from flask_contentapi.tables import Table
 from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import Branch, Inserter, batches, words_of_row
+from flask_contentapi_peewee.rows import Inserter, TreePosition, batches, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, OwnTable, Tables
 
@@ -122,7 +122,7 @@ def _load_objects(
     locales: Sequence[str],
 ) -> None:
     endpoint = table.endpoint
-    branches = _find_branches(table) if endpoint.tree else {}
+    positions = _find_positions(table) if endpoint.tree else {}
     inserter = Inserter(tables, tables.endpoints[endpoint.name])
     reader = RecordReader(registry, logs=False)
     locale = endpoint.base.places.get("locale")
@@ -132,26 +132,26 @@ def _load_objects(
         row, extras = entry
         if locale is not None and row[locale] is None and locales:
             row = (*row[:locale], locales[0], *row[locale + 1 :])
-        inserter.add(row, extras, branches.get(row[0]))
+        inserter.add(row, extras, positions.get(row[0]))
     inserter.flush()
 
 
-def _find_branches(pages: Table) -> dict[int, Branch]:
-    """The place of each page in the tree, by id.
+def _find_positions(pages: Table) -> dict[int, TreePosition]:
+    """The position of each page in the tree, by id.
 
     :param pages: the pages in tree order; only their structural columns are used.
     """
     parent = pages.endpoint.base.places["parent"]
-    branches: dict[int, Branch] = {}
+    positions: dict[int, TreePosition] = {}
     children: dict[int | None, int] = {}
     for row, url_path, access in zip(pages.rows, pages.url_paths, pages.access, strict=True):
         number = children.get(row[parent], 0) + GAP
         children[row[parent]] = number
-        above = branches[row[parent]].path if row[parent] is not None else ""
-        branches[row[0]] = Branch(
+        above = positions[row[parent]].path if row[parent] is not None else ""
+        positions[row[0]] = TreePosition(
             above + step(number), url_path, OPEN if access is None else access
         )
-    return branches
+    return positions
 
 
 def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:

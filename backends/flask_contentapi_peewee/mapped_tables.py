@@ -188,8 +188,8 @@ class MappedTables(Tables):
     def complete(self, query: Any) -> Any:
         text, _ = query.bind(self.engine.database).sql()
         named = [self._named(name, text) for name in self._queries.keys() & {*_NAME.findall(text)}]
-        places = [place for place in map(self._places, self._arms) if place]
-        needed = [*places, *named] if named else []
+        positions = [query for query in map(self._positions, self._arms) if query]
+        needed = [*positions, *named] if named else []
         return query.with_cte(*needed, *(query._cte_list or ())) if needed else query
 
     def _named(self, name: str, text: str) -> peewee.CTE:
@@ -200,12 +200,12 @@ class MappedTables(Tables):
         materialized = self.engine.conversion.materialized
         return peewee.CTE(name, reduce(add, queries), materialized=materialized)
 
-    def _places(self, arm: Arm) -> peewee.CTE | None:
-        """The places in the tree of pages that are rows of a model."""
-        places = arm.places()
-        if not places:
+    def _positions(self, arm: Arm) -> peewee.CTE | None:
+        """The positions in the tree of pages that are rows of a model."""
+        positions = arm.positions()
+        if not positions:
             return None
-        return peewee.CTE(arm.places_name, reduce(add, places), recursive=arm.is_recursive)
+        return peewee.CTE(arm.positions_name, reduce(add, positions), recursive=arm.is_recursive)
 
     def missing(self, database: peewee.Database) -> str:
         for bound in self._bound:
@@ -249,7 +249,7 @@ class MappedTables(Tables):
         return all(bound.mapped.version is not False for bound in self._bound)
 
     def version(self) -> Clause:
-        return reduce(_joined, [super().version(), *self._versions()])
+        return reduce(_joined_by_dot, [super().version(), *self._versions()])
 
     def _versions(self) -> Iterator[Clause]:
         """The versions of the models: the number of rows, and the last change."""
@@ -258,7 +258,7 @@ class MappedTables(Tables):
             if isinstance(column, peewee.ColumnBase):
                 parts = (fn.COUNT(SQL("*")), fn.MAX(column))
                 count, last = (part.cast("CHAR(40)") for part in parts)
-                seen = _joined(count, fn.COALESCE(last, ""))
+                seen = _joined_by_dot(count, fn.COALESCE(last, ""))
                 yield bound.model.select(self.engine.conversion.typed("key", seen))
 
 
@@ -270,7 +270,7 @@ def _columns(database: peewee.Database, table: str, schema: str | None) -> set[s
         return set()
 
 
-def _joined(left: Clause, right: Clause) -> Clause:
+def _joined_by_dot(left: Clause, right: Clause) -> Clause:
     """Two texts joined by a dot."""
     start = peewee.StringExpression(left, peewee.OP.CONCAT, ".")
     return peewee.StringExpression(start, peewee.OP.CONCAT, right)

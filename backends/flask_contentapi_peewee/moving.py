@@ -27,8 +27,8 @@ from flask_contentapi_peewee.layouts import (
 )
 from flask_contentapi_peewee.rows import (
     BATCH,
-    Branch,
     Replacer,
+    TreePosition,
     batches,
     stored_values,
     words_of_row,
@@ -329,9 +329,9 @@ class Mover:
         self, tables: EndpointTables, label: str, ids: Sequence[int], entries: Iterable[Entry]
     ) -> None:
         declared = tables.endpoint.type_of(label)
-        branches = self._branches(tables, ids)
+        positions = self._tree_positions(tables, ids)
         rows = [
-            stored_values(declared, row, extras, branches.get(row[0])) | {"id": row[0]}
+            stored_values(declared, row, extras, positions.get(row[0])) | {"id": row[0]}
             for row, extras in entries
         ]
         for table in (tables.base, *tables.lineage(label)):
@@ -343,13 +343,15 @@ class Mover:
         ]
         self._engine.put_words(tables.words, words)
 
-    def _branches(self, tables: EndpointTables, ids: Sequence[int]) -> dict[int, Branch]:
+    def _tree_positions(
+        self, tables: EndpointTables, ids: Sequence[int]
+    ) -> dict[int, TreePosition]:
         if not tables.endpoint.tree:
             return {}
         raw = self._raw(name_of(tables.base))
         columns = (raw.c.id, raw.c.path_, raw.c.url_path, raw.c.access_)
         found = raw.select(*columns).where(raw.c.id.in_(ids)).tuples()
-        return {identity: Branch(*where) for identity, *where in found}
+        return {identity: TreePosition(*where) for identity, *where in found}
 
     def _delete_stale_rows(
         self, tables: EndpointTables, own: OwnTable, former: Mapping[str, Locations]

@@ -21,9 +21,9 @@ from flask_contentapi_peewee.layouts import name_of, stored_layout
 from flask_contentapi_peewee.loading import foreign_message
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import (
-    Branch,
     Inserter,
     Replacer,
+    TreePosition,
     batches,
     stored_values,
     words_of_row,
@@ -212,7 +212,7 @@ class Objects:
         table.model.insert({table.fields[name]: v for name, v in values.items()}).execute()
 
     def insert(
-        self, endpoint: str, row: Row, extras: Mapping[str, Any], branch: Branch | None
+        self, endpoint: str, row: Row, extras: Mapping[str, Any], position: TreePosition | None
     ) -> None:
         """Inserts a new object; :meth:`write_words` writes its words.
 
@@ -220,7 +220,7 @@ class Objects:
         """
         self._check_children(endpoint, row)
         inserter = Inserter(self._tables, self._tables.endpoints[endpoint])
-        inserter.add(row, extras, branch)
+        inserter.add(row, extras, position)
         inserter.flush_rows()
         self._words_to_write[endpoint] |= {words[0]: words for words in inserter.words}
 
@@ -230,7 +230,7 @@ class Objects:
         label: str,
         row: Row,
         extras: Mapping[str, Any],
-        branch: Branch | None,
+        position: TreePosition | None,
     ) -> None:
         """Replaces the object with the same id; :meth:`write_words` writes its words.
 
@@ -248,7 +248,7 @@ class Objects:
             self._clear(others, ids)
             self._clear_left([label], ids, [*own, *others])
         declared, replacer = self.declared(endpoint, row[1]), Replacer(self._tables.engine)
-        values = stored_values(declared, row, extras, branch)
+        values = stored_values(declared, row, extras, position)
         for table in own:
             replacer.put(table, ids, [values])
         self._words_to_delete[endpoint].update(ids)

@@ -85,7 +85,7 @@ class DatabaseReader(Reader):
             self._database.connect()
 
     def next_change(self, moment: datetime) -> datetime | None:
-        until = self._structure.turn(moment).until
+        until = self._structure.period(moment).until
         return None if until == NEVER else EPOCH + timedelta(microseconds=until)
 
     def select(self, query: Query) -> Selected:
@@ -132,7 +132,7 @@ class DatabaseReader(Reader):
             values.scope,
             query.viewer.pages,
             query.viewer.collections,
-            self._structure.turn(query.viewer.moment),
+            self._structure.period(query.viewer.moment),
         )
         return self._structure.counted(key, lambda: self._count(shape, values))
 
@@ -230,7 +230,7 @@ class DatabaseReader(Reader):
         self._connect()
         paths = None if scope is None else self._paths(scope)
         closed = self._structure.closed(viewer.collections)
-        since = self._structure.turn(viewer.moment).since
+        since = self._structure.period(viewer.moment).since
         return Values(viewer, closed, paths, since, query, ids)
 
     def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:

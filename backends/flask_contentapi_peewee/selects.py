@@ -159,7 +159,7 @@ class Select:
 
     def query(self, *columns: Clause) -> Any:
         """A query for columns of all objects that match."""
-        source: Any = self._joined(self._first(), self._engine.ordered_join)
+        source: Any = self._join_tables(self._first(), self._engine.ordered_join)
         if self._shape.searched:
             on = self.part.key == self._shifted(self._engine.words_id(self._words))
             source = peewee.Join(source, self._words, on=on)
@@ -182,7 +182,7 @@ class Select:
     def named_by(self, ids: Any, *columns: Clause) -> Any:
         """A query for columns of the objects that another query returns, in the same order."""
         wanted = ids.alias("wanted")
-        source = peewee.Join(self._joined(), wanted, on=wanted.c.id == self.identity)
+        source = peewee.Join(self._join_tables(), wanted, on=wanted.c.id == self.identity)
         return peewee.Select([source], columns).order_by(*self.order())
 
     def _first(self) -> OwnTable:
@@ -190,7 +190,7 @@ class Select:
         index."""
         return self._ordered() if self._shape.walk else self.part.base
 
-    def _joined(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
+    def _join_tables(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
         """Joins the tables whose columns are needed.
 
         :param first: the first table; None: the base.
@@ -282,10 +282,10 @@ class Select:
             wanted = self._of_page("translation_key", page)
             same = self._engine.equals(self._objects.field("translation_key"), wanted)
             return same & (self.identity != page)
-        start, stop = self._branch(number)
+        start, stop = self._branch_range(number)
         return self._objects.below(start, stop, self._shape, self._engine)
 
-    def _branch(self, number: int) -> tuple[Clause, Clause]:
+    def _branch_range(self, number: int) -> tuple[Clause, Clause]:
         """The path of a page that the query names, and the end of its branch."""
         if self._shape.counted:
             path = self.slot(lambda values: values.named[number])
@@ -325,21 +325,21 @@ class Select:
         """A parameter made from the requested address."""
         return self.slot(lambda values: make(values.query.filters[number].value))
 
-    def _wanted(self, number: int, field: StoredField, place: int | None = None) -> SQL:
+    def _wanted(self, number: int, field: StoredField, index: int | None = None) -> SQL:
         """A requested value, as stored in a column."""
 
         def get(values: Any) -> Any:
             wanted = values.query.filters[number].value
-            return field.db_value(wanted if place is None else wanted[place])
+            return field.db_value(wanted if index is None else wanted[index])
 
         return self.slot(get)
 
-    def _one_of(self, number: int, field: StoredField, places: Sequence[int]) -> Clause:
+    def _one_of(self, number: int, field: StoredField, indexes: Sequence[int]) -> Clause:
         """The condition that a column has one of the requested values.
 
-        :param places: the indexes of these values.
+        :param indexes: the indexes of these values.
         """
-        values = [self._wanted(number, field, place) for place in places]
+        values = [self._wanted(number, field, index) for index in indexes]
         return self._engine.one_of(field, values)
 
     def _tagged(self, number: int, column: str, arity: int) -> Iterator[Clause]:
@@ -353,10 +353,10 @@ class Select:
         before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
         few = min(arity, max(FEW_TAGS - before, 0))
         singly, together = range(few), range(few, arity)
-        for places in [*([place] for place in singly), *filter(None, [together])]:
-            found = table.model.select(identity).where(self._one_of(number, tag, places))
-            if len(places) > 1:
-                all_there = fn.COUNT(tag.distinct()) == literal(len(places))
+        for indexes in [*([index] for index in singly), *filter(None, [together])]:
+            found = table.model.select(identity).where(self._one_of(number, tag, indexes))
+            if len(indexes) > 1:
+                all_there = fn.COUNT(tag.distinct()) == literal(len(indexes))
                 found = found.group_by(identity).having(all_there)
             yield self.identity.in_(found)
 

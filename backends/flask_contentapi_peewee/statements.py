@@ -45,8 +45,8 @@ class Statement:
     def fill(self, values: Values) -> list[Any]:
         """The parameters for some values."""
         filled = self._given.copy()
-        for place, get in self._slots:
-            filled[place] = get(values)
+        for index, get in self._slots:
+            filled[index] = get(values)
         return filled
 
 

@@ -13,10 +13,10 @@ from flask_contentapi.library import read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.branches import Branches
 from flask_contentapi_peewee.changes import Changes
 from flask_contentapi_peewee.loading import delete_stale_words, ids_of, reindex
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
+from flask_contentapi_peewee.page_tree import PageTree
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
 
@@ -74,7 +74,7 @@ class Writer:
         self.is_changing = False
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
-        self._branches = Branches(tables, reader)
+        self._page_tree = PageTree(tables, reader)
         self._changes = Changes(reader)
 
     # Objects.
@@ -104,16 +104,16 @@ class Writer:
         if tables.endpoint.tree and not given.get("slug"):
             title, parent = str(given.get("title", "")), given.get("parent")
             known = parent if self._objects.is_there(endpoint, parent) else None
-            given["slug"] = self._branches.free_slug(known, title)
+            given["slug"] = self._page_tree.free_slug(known, title)
         row, extras = self._read(endpoint, given)
         place = _place(endpoint, row[0])
         if self._objects.is_there(endpoint, row[0]):
             refuse(place, "id", "another record has this id already")
-        branch = None
+        position = None
         if tables.endpoint.tree:
-            branch = self._branches.place(place, self._values(row), before)
-        self._objects.insert(endpoint, row, extras, branch)
-        self._changes.turned(endpoint, row[0])
+            position = self._page_tree.new_position(place, self._values(row), before)
+        self._objects.insert(endpoint, row, extras, position)
+        self._changes.note_visibility(endpoint, row[0])
         return int(row[0])
 
     @_whole
@@ -132,8 +132,8 @@ class Writer:
                 refuse(place, name, "is not changed by an update; pages move")
         row, extras = self._read(endpoint, {**known, **changes})
         tree = self._tables.endpoints[endpoint].endpoint.tree
-        branch = self._branches.revise(place, self._values(row)) if tree else None
-        self._objects.replace(endpoint, known["type"], row, extras, branch)
+        position = self._page_tree.revise(place, self._values(row)) if tree else None
+        self._objects.replace(endpoint, known["type"], row, extras, position)
         self._note(endpoint, id, changes.keys())
 
     def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
@@ -145,10 +145,10 @@ class Writer:
 
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
         """Notes which answers a change of some fields of an object affects."""
-        note = self._changes.turned if changed & _SHOWING else self._changes.changed
+        note = self._changes.note_visibility if changed & _SHOWING else self._changes.note_change
         note(endpoint, identity)
         if endpoint == "pages" and changed & {"slug", "restriction"}:
-            note(endpoint, *(page for page, _ in self._branches.below(identity)))
+            note(endpoint, *(page for page, _ in self._page_tree.below(identity)))
 
     @_whole
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
@@ -162,9 +162,9 @@ class Writer:
         doomed = [(id, self._objects.label(endpoint, id))]
         self._objects.refuse_foreign(_place(endpoint, id), doomed[0][1])
         if self._tables.endpoints[endpoint].endpoint.tree:
-            doomed = [*self._branches.below(id), *doomed]
+            doomed = [*self._page_tree.below(id), *doomed]
             self._check_doomed(_place(endpoint, id), doomed, descendants)
-        self._changes.turned(endpoint, *(identity for identity, _ in doomed))
+        self._changes.note_visibility(endpoint, *(identity for identity, _ in doomed))
         self._objects.remove(endpoint, doomed)
         self._objects.reserve_id(self._objects.endpoint(endpoint).base, max(doomed)[0])
 
@@ -195,8 +195,9 @@ class Writer:
         """
         known = self.record("pages", page)
         row, _ = self._objects.read("pages", {**known, "parent": parent})
-        self._branches.move(_place("pages", page), self._values(row), before)
-        self._changes.turned("pages", page, *(below for below, _ in self._branches.below(page)))
+        self._page_tree.move(_place("pages", page), self._values(row), before)
+        moved = (page, *(below for below, _ in self._page_tree.below(page)))
+        self._changes.note_visibility("pages", *moved)
 
     @_whole
     def publish(self, page: int) -> None:
@@ -302,17 +303,17 @@ class Writer:
             if endpoint in (None, served_at):
                 reindex(self._reader, served_at, known)
                 delete_stale_words(self._reader, served_at)
-        self._changes.everything()
+        self._changes.note_everything()
 
     def _note_rows(self, endpoint: str, ids: Sequence[int]) -> None:
         """Notes that objects may have changed, and the addresses of pages below them."""
-        self._changes.turned(endpoint, *ids)
+        self._changes.note_visibility(endpoint, *ids)
         if endpoint != "pages" or not self._reader.tables.nested:
             return
         if {*ids} - self._reader.labels(endpoint, ids).keys():
             # The pages below a deleted one can no longer be found.
-            self._changes.everything()
-        self._changes.turned(endpoint, *self._branches.all_below(ids))
+            self._changes.note_everything()
+        self._changes.note_visibility(endpoint, *self._page_tree.all_below(ids))
 
     def tags(self) -> frozenset[str]:
         """The cache tags of the answers that may have changed."""
@@ -329,7 +330,7 @@ class Writer:
         :param code: its code.
         :raises ContentError: if the code is not valid.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         locales = self._objects.locales()
         read_library({"locales": [*locales, code]}, self._registry)
         if not locales:
@@ -367,7 +368,7 @@ class Writer:
         :param port: its port.
         :returns: its number among the sites, or None if there was no such site.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         table = self._tables.sites
         known = self._reader.records(table, ["id", "hostname", "port"], "id")
         for site in known:
@@ -384,7 +385,7 @@ class Writer:
         :returns: its id.
         :raises ContentError: if a value does not fit.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         table = self._tables.collections
         if collection.get("id") is None:
             collection["id"] = self._objects.next_id(table)
@@ -420,7 +421,7 @@ class Writer:
         :param id: its id.
         :raises ContentError: if there is no such collection, or it is not empty.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         table = self._tables.collections
         if not self._objects.exists(table, id):
             refuse(_place("collections", id), "", "there is no such collection")
