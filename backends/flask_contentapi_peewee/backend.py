@@ -22,12 +22,12 @@ from flask_contentapi.sites import Site
 from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
+    BorrowedConnection,
     ConnectionLost,
-    Lent,
-    complaint,
     connected,
+    error_sentence,
     file_of,
-    is_gone,
+    is_outage,
 )
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.layouts import layout_of, stored_layout
@@ -132,7 +132,7 @@ class PeeweeBackend(Backend):
         try:
             return self._not_ready(self.engine.reading)
         except DATABASE_ERRORS as error:
-            return complaint(error, self._name)
+            return error_sentence(error, self._name)
 
     def _not_ready(self, database: peewee.Database) -> str:
         """The same, through connections for reading or for writing; the database must answer."""
@@ -187,7 +187,7 @@ class PeeweeBackend(Backend):
                 if schema is None:
                     self._create_tables()
         except DATABASE_ERRORS as error:
-            raise ConfigurationError(complaint(error, self._name)) from error
+            raise ConfigurationError(error_sentence(error, self._name)) from error
         if schema is not None and _unknown(schema):
             raise ConfigurationError(_unknown(schema))
 
@@ -277,7 +277,7 @@ class PeeweeBackend(Backend):
         database = self.engine.reading
         self._require_ready()
         try:
-            with Lent(database):
+            with BorrowedConnection(database):
                 reader = self._present(database)
                 try:
                     yield reader
@@ -295,7 +295,7 @@ class PeeweeBackend(Backend):
             raise ContentChanged from error
         except DATABASE_ERRORS as error:
             self._ready = False
-            why = complaint(error, self._name) if is_gone(error) else self.not_ready()
+            why = error_sentence(error, self._name) if is_outage(error) else self.not_ready()
             if not why:
                 raise
             raise BackendUnavailable(why) from error
@@ -308,9 +308,9 @@ class PeeweeBackend(Backend):
         except ConnectionLost as error:
             raise BackendUnavailable(f"The database is gone: {error}.") from error
         except DATABASE_ERRORS as error:
-            if not is_gone(error):
+            if not is_outage(error):
                 raise
-            raise BackendUnavailable(complaint(error, self._name)) from error
+            raise BackendUnavailable(error_sentence(error, self._name)) from error
 
     def _require_ready(self) -> None:
         if not self._ready:

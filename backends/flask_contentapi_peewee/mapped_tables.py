@@ -20,11 +20,11 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi.records import Place
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.arms import ABOVE, KEY, Arm
-from flask_contentapi_peewee.binding import Bound, bind
+from flask_contentapi_peewee.binding import BoundModel, bind
 from flask_contentapi_peewee.columns import Clause, StoredField, md5
 from flask_contentapi_peewee.decoding import decoder
 from flask_contentapi_peewee.engines import Engine
+from flask_contentapi_peewee.mapped_rows import ABOVE, KEY, MappedRows
 from flask_contentapi_peewee.mapping import MappedModel
 from flask_contentapi_peewee.names import PREFIX, query_name
 from flask_contentapi_peewee.tables import EndpointTables, Maker, OwnTable, Tables
@@ -69,19 +69,19 @@ class _Part(EndpointTables):
     """Rows of one model, as a table with all columns of the type.
 
     :param whole: the tables of the endpoint.
-    :param arm: the rows.
+    :param mapped: the rows.
     :param number: the index of the query for them.
     :param make: makes the model.
     """
 
-    def __init__(self, whole: EndpointTables, arm: Arm, number: int, make: Maker) -> None:
-        self.endpoint, self.words, self.shift = whole.endpoint, whole.words, arm.shift
-        self._label = arm.label
+    def __init__(self, whole: EndpointTables, mapped: MappedRows, number: int, make: Maker) -> None:
+        self.endpoint, self.words, self.shift = whole.endpoint, whole.words, mapped.shift
+        self._label = mapped.label
         # Rows below one page are in the order of their keys.
-        self._is_flat = number == 0 and arm.begins_flat
+        self._is_flat = number == 0 and mapped.begins_flat
         self._whole = whole
         self._own = {}
-        tables = (whole.base, *whole.lineage(arm.label))
+        tables = (whole.base, *whole.lineage(mapped.label))
         fields: dict[str, StoredField] = {
             name: copy(field) for table in tables for name, field in table.fields.items()
         }
@@ -89,7 +89,7 @@ class _Part(EndpointTables):
         if self.endpoint.tree:
             self.reach = ABOVE
             fields |= {ABOVE: make.path()}
-        self.base = make.table(f"{arm.label.replace('.', '_').lower()}_rows{number}", fields)
+        self.base = make.table(f"{mapped.label.replace('.', '_').lower()}_rows{number}", fields)
         self.base.columns = {n: c for table in tables for n, c in table.columns.items()}
         self.base.many = {name: many for table in tables for name, many in table.many.items()}
 
@@ -132,18 +132,18 @@ class MappedTables(Tables):
         make = _MappedMaker(own.engine)
         super().__init__(registry, own.engine, make)
         self._bound = bind(mapped, registry)
-        self._arms = [Arm(own, bound) for bound in self._bound]
+        self._mapped_rows = [MappedRows(own, bound) for bound in self._bound]
         #: The functions that make the queries of each common table expression, from its columns.
         self._queries: dict[str, Callable[[Sequence[str]], list[Any]]] = {}
         #: The tables that the expressions replace.
         self._tables: dict[str, OwnTable] = {}
         for name, whole in self.endpoints.items():
-            arms = [arm for arm in self._arms if arm.label in whole.endpoint.types]
-            if arms:
+            mapped_here = [m for m in self._mapped_rows if m.label in whole.endpoint.types]
+            if mapped_here:
                 self._unite(own.endpoints[name], whole)
                 whole.ours = self._ours(whole, make)
-                for arm in arms:
-                    self._add_parts(whole, arm, make)
+                for rows in mapped_here:
+                    self._add_parts(whole, rows, make)
 
     # Common table expressions.
 
@@ -157,7 +157,7 @@ class MappedTables(Tables):
     def _unite_table(self, ours: OwnTable, read: OwnTable) -> None:
         def query(columns: Sequence[str]) -> list[Any]:
             own = ours.model.select(*(ours.fields[column] for column in columns))
-            return [own, *(rows for arm in self._arms for rows in arm.rows(ours, columns))]
+            return [own, *(rows for m in self._mapped_rows for rows in m.rows(ours, columns))]
 
         if len(query(["id"])) > 1:
             name = query_name(ours.model._meta.table_name)
@@ -172,23 +172,25 @@ class MappedTables(Tables):
             table.many = read.many
         return ours
 
-    def _add_parts(self, whole: EndpointTables, arm: Arm, make: Maker) -> None:
-        count = len(arm.objects(whole.base, ["id"]))
-        parts = [_Part(whole, arm, number, make) for number in range(count)]
-        whole.further[arm.label] = parts
+    def _add_parts(self, whole: EndpointTables, mapped: MappedRows, make: Maker) -> None:
+        count = len(mapped.objects(whole.base, ["id"]))
+        parts = [_Part(whole, mapped, number, make) for number in range(count)]
+        whole.further[mapped.label] = parts
         for number, part in enumerate(parts):
             name = str(part.base.model._meta.table_name)
-            self._queries[name] = partial(self._part_query, arm, part.base, number)
+            self._queries[name] = partial(self._part_query, mapped, part.base, number)
             self._tables[name] = part.base
 
     @staticmethod
-    def _part_query(arm: Arm, table: OwnTable, number: int, columns: Sequence[str]) -> list[Any]:
-        return [arm.objects(table, columns)[number]]
+    def _part_query(
+        mapped: MappedRows, table: OwnTable, number: int, columns: Sequence[str]
+    ) -> list[Any]:
+        return [mapped.objects(table, columns)[number]]
 
     def complete(self, query: Any) -> Any:
         text, _ = query.bind(self.engine.database).sql()
         named = [self._named(name, text) for name in self._queries.keys() & {*_NAME.findall(text)}]
-        positions = [query for query in map(self._positions, self._arms) if query]
+        positions = [query for query in map(self._positions, self._mapped_rows) if query]
         needed = [*positions, *named] if named else []
         return query.with_cte(*needed, *(query._cte_list or ())) if needed else query
 
@@ -200,12 +202,14 @@ class MappedTables(Tables):
         materialized = self.engine.conversion.materialized
         return peewee.CTE(name, reduce(add, queries), materialized=materialized)
 
-    def _positions(self, arm: Arm) -> peewee.CTE | None:
+    def _positions(self, mapped: MappedRows) -> peewee.CTE | None:
         """The positions in the tree of pages that are rows of a model."""
-        positions = arm.positions()
+        positions = mapped.positions()
         if not positions:
             return None
-        return peewee.CTE(arm.positions_name, reduce(add, positions), recursive=arm.is_recursive)
+        return peewee.CTE(
+            mapped.positions_name, reduce(add, positions), recursive=mapped.is_recursive
+        )
 
     def missing(self, database: peewee.Database) -> str:
         for bound in self._bound:
@@ -225,7 +229,7 @@ class MappedTables(Tables):
         return any(bound.above is not None for bound in self._bound)
 
     @property
-    def bound(self) -> Sequence[Bound]:
+    def bound(self) -> Sequence[BoundModel]:
         """The models, parents first."""
         return self._bound
 

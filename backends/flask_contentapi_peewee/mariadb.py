@@ -12,7 +12,7 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.conversions import Conversion
+from flask_contentapi_peewee.conversions import Conversion, Converter
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 
 __all__ = ["MariaDB"]
@@ -35,6 +35,15 @@ class MariaDBConversion(Conversion):
             converted = peewee.NodeList((value, SQL(f"USING {charset}")))
             return peewee.NodeList((fn.CONVERT(converted), SQL(f"COLLATE {collation}")))
         return peewee.Cast(value, sql_type) if name in ("decimal", "float") else value
+
+    @property
+    def converters(self) -> dict[str, Converter]:
+        return {
+            **super().converters,
+            "date": self._date,
+            "time": self._time,
+            "datetime": self._datetime,
+        }
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
         return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%d"))

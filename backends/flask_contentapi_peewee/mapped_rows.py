@@ -9,13 +9,13 @@ import peewee
 from peewee import SQL, Value, fn
 
 from flask_contentapi.types import Column, ObjectType
-from flask_contentapi_peewee.binding import Bound
+from flask_contentapi_peewee.binding import BoundModel
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, microseconds
 from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 from flask_contentapi_peewee.names import table_name
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
-__all__ = ["ABOVE", "KEY", "Arm"]
+__all__ = ["ABOVE", "KEY", "MappedRows"]
 
 #: The columns with the position of a page in the tree.
 _POSITION = ("id", "path_", "url_path", "access_")
@@ -25,14 +25,14 @@ KEY, ABOVE = "key_", "above_"
 LOWEST = -(2**63)
 
 
-class Arm:
+class MappedRows:
     """The rows of one mapped model.
 
     :param tables: our tables.
     :param bound: the model, with the type of its rows.
     """
 
-    def __init__(self, tables: Tables, bound: Bound) -> None:
+    def __init__(self, tables: Tables, bound: BoundModel) -> None:
         self._all = tables
         self._tables = tables.endpoints[bound.declared.served_at.name]
         self._convert = tables.engine.conversion
@@ -116,7 +116,7 @@ class Arm:
         table: OwnTable,
     ) -> Clause:
         field = table.fields[column.name]
-        given = self._bound.given(declared, column, model, columns)
+        given = self._bound.mapped_value(declared, column, model, columns)
         if not isinstance(given, peewee.ColumnBase):
             return self._convert.typed(field.kind.name, self._constant(field, given))
         stored = self._convert.stored(field, given)
@@ -149,7 +149,7 @@ class Arm:
         if bound.above is not None:
             positions = peewee.Table(_positions_name(bound.above))
             position = {name: getattr(positions.c, name) for name in _POSITION}
-            on = position["id"] == self._convert.number(bound.shifted(parent, bound.above))
+            on = position["id"] == self._convert.object_id(bound.shifted(parent, bound.above))
             yield self._below(position, table, columns).join(positions, on=on)
 
     def _below(self, above: Mapping[str, Clause], table: OwnTable, columns: Sequence[str]) -> Any:
@@ -175,7 +175,7 @@ class Arm:
             **self._visible(),
         }
         leads_there = slug.not_in(["", ".", ".."]) & ~self._convert.has(slug, Value("/"))
-        leads_there &= self._convert.legible(slug)
+        leads_there &= self._convert.is_legible(slug)
         return self._select(table, values, columns).where(leads_there)
 
     def _visible(self) -> dict[str, Clause]:
@@ -197,7 +197,9 @@ class Arm:
         """
         bound = self._bound
         declared = bound.declared
-        given = bound.given(declared, declared.columns[column], bound.model, bound.mapped.columns)
+        given = bound.mapped_value(
+            declared, declared.columns[column], bound.model, bound.mapped.columns
+        )
         if isinstance(given, peewee.ColumnBase):
             moment = fn.COALESCE(self._convert.moment(given), unread)
             return peewee.Case(None, [(self._convert.is_null(given), none)], moment)
@@ -219,11 +221,11 @@ class Arm:
         query = link.model.select(*_named(table, values, columns))
         if given.tag.model is not link.model:
             query = query.join(given.tag.model)
-        return query.where(self._convert.legible(given.tag)).distinct()
+        return query.where(self._convert.is_legible(given.tag)).distinct()
 
     def _owner(self, key: Any) -> Clause:
         """The id of the object that owns tags or a child object."""
-        return self._convert.number(self._bound.shifted(key, self._bound.mapped))
+        return self._convert.object_id(self._bound.shifted(key, self._bound.mapped))
 
     def _children(self, given: ChildRows, table: OwnTable, columns: Sequence[str]) -> Any:
         child, model = table.child, given.owner.model
