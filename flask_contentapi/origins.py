@@ -25,16 +25,16 @@ _HOST = re.compile(
 _PORTS = {"http": "80", "https": "443"}
 
 
-def host_of(asked: Request) -> str:
+def host_of(request: Request) -> str:
     """The host that a request is sent to, in lower case, with its port unless it is the default;
     "" if the host is unusable."""
-    if asked.host:
-        return asked.host.lower()
-    match = _HOST.fullmatch(asked.environ.get("HTTP_HOST", "").lower())
+    if request.host:
+        return request.host.lower()
+    match = _HOST.fullmatch(request.environ.get("HTTP_HOST", "").lower())
     if not match:
         return ""
     name, port = match.groups()
-    if port is None or port == _PORTS.get(asked.scheme):
+    if port is None or port == _PORTS.get(request.scheme):
         return str(name)
     return f"{name}:{port}" if int(port) < 2**16 else ""
 
