@@ -29,11 +29,11 @@ from flask_contentapi.types import Endpoint
 
 __all__ = [
     "Library",
-    "must_be_list",
+    "not_a_list_message",
     "read_library",
     "require_mapping",
     "revise_library",
-    "undeclared",
+    "undeclared_message",
 ]
 
 Content = Mapping[str, Iterable[Any]]
@@ -74,7 +74,7 @@ class Library:
             for row in table.rows:
                 place = place_of(table, row)
                 if row[1] not in table.endpoint.types:
-                    yield place.problem("type", undeclared(row[1], table.endpoint))
+                    yield place.problem("type", undeclared_message(row[1], table.endpoint))
                 declared = table.endpoint.type_of(row[1])
                 for column, stored, children in values_of(declared, row):
                     target = column.target and column.target.served_at.name
@@ -84,7 +84,7 @@ class Library:
                         yield inner.problem(column.name, message)
 
 
-def undeclared(label: str, endpoint: Endpoint) -> str:
+def undeclared_message(label: str, endpoint: Endpoint) -> str:
     """The message about an object whose type is not declared."""
     hint = suggest(label, endpoint.types)
     return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
@@ -117,7 +117,7 @@ def read_library(
         for name, endpoint in registry.endpoints.items()
     }
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
-    sites = [*map(reader.site, count(), content.get("sites", ()))]
+    sites = [*map(reader.read_site, count(), content.get("sites", ()))]
     return _assemble(tables, locales, sites, collections, reader)
 
 
@@ -131,7 +131,7 @@ def require_mapping(content: Any) -> None:
         raise ContentError([Problem("", "", why)])
 
 
-def must_be_list(section: str) -> str:
+def not_a_list_message(section: str) -> str:
     """The message about a section that is no list."""
     if section == "locales":
         return 'must be a list of the codes of languages, as ["en", "fr"]'
@@ -156,7 +156,7 @@ def revise_library(
     for name, identity in delete:
         tables[name].drop(identity)
     for index, (name, record) in enumerate(put):
-        entry = reader.entry(name, index, record)
+        entry = reader.read_entry(name, index, record)
         if entry is not None:
             tables[name].put(*entry)
     _check_child_ids(tables.values(), reader)
@@ -196,7 +196,7 @@ def _sections(content: Content, registry: Registry, reader: RecordReader) -> Con
             hint = suggest(str(name), known) or f" There are {', '.join(known)}."
             reader.note(place, "", f"there is no such section.{hint}")
         elif isinstance(records, str | Mapping) or not isinstance(records, Iterable):
-            reader.note(place, "", must_be_list(name))
+            reader.note(place, "", not_a_list_message(name))
         else:
             readable[name] = records
     return readable
@@ -210,7 +210,7 @@ def _read_table(
     seen = set()
     kept = [name in STRUCTURAL for name in endpoint.base.column_names]
     for index, record in enumerate(records):
-        entry = reader.entry(endpoint.name, index, record)
+        entry = reader.read_entry(endpoint.name, index, record)
         if entry is None:
             continue
         row, extras = entry
@@ -254,12 +254,12 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
     for index, row in enumerate(pages.rows):
         if row[column] is None and locales:
             pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
-        elif row[column] is not None and (why := _unfit_locale(row[column], locales)):
+        elif row[column] is not None and (why := _locale_problem(row[column], locales)):
             reader.note(place_of(pages, row), "locale", why)
     return locales
 
 
-def _unfit_locale(code: str, locales: Sequence[str]) -> str:
+def _locale_problem(code: str, locales: Sequence[str]) -> str:
     """Why a page cannot have a language; "" if it can."""
     if code not in locales:
         return f"{code!r} is none of {', '.join(locales)}"

@@ -19,7 +19,7 @@ def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, 
     """
     collections: dict[int, dict[str, Any]] = {}
     for index, record in enumerate(records):
-        collection = reader.collection(index, record)
+        collection = reader.read_collection(index, record)
         if collection is None:
             continue
         if collection["id"] in collections:

@@ -132,7 +132,7 @@ class Registry:
         for above in declared.served_at.types.values():
             if issubclass(declared.content_class, above.content_class):
                 for name, column in above.columns.items():
-                    if declared.columns[name].stores != column.stores:
+                    if declared.columns[name].storage_signature != column.storage_signature:
                         raise mistake(declared, name, f"must store what it does in {above.label}")
 
     # Stored fields.

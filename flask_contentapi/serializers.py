@@ -15,7 +15,7 @@ from marshmallow import fields
 
 from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
-from flask_contentapi.blocks import ids_in, is_id, represented
+from flask_contentapi.blocks import convert_blocks, ids_in, is_id
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.fields import Blocks, Instant, Related, RichText, Tags, itself
 from flask_contentapi.query import Row, Viewer
@@ -191,8 +191,8 @@ class Planner:
         ]
 
         def bind(context: Context) -> Getter:
-            makers = {name: get(context) for name, get in compiled}
-            return lambda row: represented(row[index], makers)
+            converters = {name: get(context) for name, get in compiled}
+            return lambda row: convert_blocks(row[index], converters)
 
         return bind
 

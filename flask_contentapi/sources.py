@@ -259,7 +259,7 @@ def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
     names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
     unread = frozenset(layout.type.columns) - frozenset(names)
-    content_class = layout.type.without(unread, _Unread)
+    content_class = layout.type.class_without(unread, _Unread)
 
     def bind(context: Context) -> Getter:
         getters = [(name, get(context)) for name, get in attributes]

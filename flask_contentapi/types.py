@@ -43,7 +43,7 @@ class Column:
         return isinstance(self.field, Related) and self.field.within_site
 
     @property
-    def stores(self) -> object:
+    def storage_signature(self) -> object:
         """What two fields must have in common for their values to share a column."""
         places = getattr(self.kind, "places", None)
         own = (type(self.field), getattr(self.field, "enum", None))
@@ -86,7 +86,7 @@ class Column:
             else:
                 self.field.deserialize(value)
         except ValidationError as error:
-            raise ValueError(_sentence(error.messages)) from None
+            raise ValueError(_message_text(error.messages)) from None
 
     @cached_property
     def _is_checked(self) -> bool:
@@ -108,12 +108,12 @@ class Column:
         return True
 
 
-def _sentence(messages: Any) -> str:
+def _message_text(messages: Any) -> str:
     """Messages of a validator as one text."""
     if isinstance(messages, dict):
-        return "; ".join(f"{name}: {_sentence(text)}" for name, text in messages.items())
+        return "; ".join(f"{name}: {_message_text(text)}" for name, text in messages.items())
     if isinstance(messages, list):
-        return " ".join(map(_sentence, messages))
+        return " ".join(map(_message_text, messages))
     return str(messages)
 
 
@@ -167,7 +167,7 @@ class ObjectType:
     searched: tuple[Column, ...] = ()
     _partial: dict[frozenset[str], type[Content]] = field(default_factory=dict, repr=False)
 
-    def without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
+    def class_without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
         """A variant of its class whose objects lack some of the fields.
 
         Declarations decide which fields these are, so there are few such classes.
@@ -216,10 +216,10 @@ class ObjectType:
             return f" {name} is shown in details only; lists cannot be {use} by it."
         if use and name in self.exports:
             return f" {name} is no single stored value; lists cannot be {use} by it."
-        labels = self.having(name)
+        labels = self.labels_showing(name)
         return f" It is a field of {', '.join(labels)}; ask for type={labels[0]}." if labels else ""
 
-    def having(self, name: str) -> list[str]:
+    def labels_showing(self, name: str) -> list[str]:
         """The labels of its :attr:`types` that show a key in lists, without types derived from
         another one of them, as that one includes them."""
         types = [self.served_at.types[label] for label in sorted(self.types)]

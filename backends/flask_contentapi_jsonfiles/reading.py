@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.jsontext import Lines, Unreadable, in_line
-from flask_contentapi.library import Library, must_be_list, read_library
+from flask_contentapi.library import Library, not_a_list_message, read_library
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text
@@ -132,11 +132,11 @@ def _check_each(content: Mapping[str, Iterable[Any]], registry: Registry) -> lis
     for section, records in content.items():
         for index, record in enumerate(records):
             if section == "sites":
-                reader.site(index, record)
+                reader.read_site(index, record)
             elif section == "collections":
-                reader.collection(index, record)
+                reader.read_collection(index, record)
             elif section in registry.endpoints:
-                reader.entry(section, index, record)
+                reader.read_entry(section, index, record)
     return reader.problems
 
 
@@ -174,7 +174,7 @@ class _Gatherer:
             self._note_unreadable(file, error)
             return
         if not isinstance(records, list):
-            self._refuse(file, must_be_list(section), 1)
+            self._refuse(file, not_a_list_message(section), 1)
             return
         self.reading.content[section] += records
         self.reading.origins[section] += [Origin(file, (n,)) for n in range(len(records))]

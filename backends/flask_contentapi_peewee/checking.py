@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import peewee
 
 from flask_contentapi.errors import Problem
-from flask_contentapi.library import undeclared
+from flask_contentapi.library import undeclared_message
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -29,7 +29,7 @@ def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
         query = base.model.select(identity, label).where(label.not_in(declared)).order_by(identity)
         for page, found in reader.all(query):
             yield tables.place(name, page, found).problem(
-                "type", undeclared(found, endpoint.endpoint)
+                "type", undeclared_message(found, endpoint.endpoint)
             )
         found = [one for table in endpoint.all for one in _dangling(reader, table, tables)]
         labels = reader.labels(name, [page for page, *_ in found])

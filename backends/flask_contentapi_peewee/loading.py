@@ -127,7 +127,7 @@ def _load_objects(
     reader = RecordReader(registry, logs=False)
     locale = endpoint.base.places.get("locale")
     for index, record in enumerate(records):
-        entry = reader.entry(endpoint.name, index, record)
+        entry = reader.read_entry(endpoint.name, index, record)
         assert entry is not None
         row, extras = entry
         if locale is not None and row[locale] is None and locales:

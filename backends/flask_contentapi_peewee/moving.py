@@ -170,7 +170,7 @@ class Mover:
     ) -> list[Entry]:
         name = tables.endpoint.name
         records = self._records(tables, label, ids)
-        entries = (reader.entry(name, -1, record) for record in records)
+        entries = (reader.read_entry(name, -1, record) for record in records)
         return [entry for entry in entries if entry is not None]
 
     def _records(

@@ -145,7 +145,7 @@ class Objects:
         :raises ContentError: with all its problems.
         """
         reader = RecordReader(self._registry)
-        entry = reader.entry(endpoint, 0, self._completed(endpoint, record))
+        entry = reader.read_entry(endpoint, 0, self._completed(endpoint, record))
         if entry is not None:
             self._check(reader, Place(endpoint, 0, f"{endpoint} {entry[0][0]}"), entry[0])
         raise_problems(reader)

@@ -227,7 +227,7 @@ class _RowChecker:
     def _unfit_record(self, row: Row) -> Iterator[Problem]:
         """The problems that a row would have as a record."""
         reader = RecordReader(self._registry, logs=False)
-        reader.entry(self._endpoint.name, -1, write_record(self._endpoint, row))
+        reader.read_entry(self._endpoint.name, -1, write_record(self._endpoint, row))
         place = self._place(row[0])
         for problem in reader.problems:
             where = problem.where.replace(f"{self._endpoint.name} {row[0]}", place.name, 1)

@@ -346,7 +346,7 @@ class Writer:
         :raises ContentError: if a value does not fit.
         """
         reader = RecordReader(self._registry)
-        read = reader.site(0, site)
+        read = reader.read_site(0, site)
         if read is not None and not self._objects.exists(self._pages, read["root_page"]):
             place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
             reader.note(place, "root_page", f"there is no page {read['root_page']}")
@@ -390,7 +390,7 @@ class Writer:
         if collection.get("id") is None:
             collection["id"] = self._objects.next_id(table)
         reader = RecordReader(self._registry)
-        read = reader.collection(0, collection)
+        read = reader.read_collection(0, collection)
         if read is not None:
             self._check_parents(reader, read)
         raise_problems(reader)
