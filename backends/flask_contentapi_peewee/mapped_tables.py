@@ -27,7 +27,7 @@ from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.mapped_rows import ABOVE, KEY, MappedRows
 from flask_contentapi_peewee.mapping import MappedModel
 from flask_contentapi_peewee.names import PREFIX, query_name
-from flask_contentapi_peewee.tables import EndpointTables, Maker, OwnTable, Tables
+from flask_contentapi_peewee.tables import EndpointTables, OwnTable, TableMaker, Tables
 
 __all__ = ["MappedTables"]
 
@@ -49,7 +49,7 @@ def _forms(address: str) -> Iterator[str]:
         yield f"/{'/'.join(slugs[:count])}//{unquote('/'.join(slugs[count:]))}/"
 
 
-class _MappedMaker(Maker):
+class _MappedTableMaker(TableMaker):
     """Makes the tables for reading, which may have values that records cannot have."""
 
     def address(self) -> StoredField:
@@ -74,7 +74,9 @@ class _Part(EndpointTables):
     :param make: makes the model.
     """
 
-    def __init__(self, whole: EndpointTables, mapped: MappedRows, number: int, make: Maker) -> None:
+    def __init__(
+        self, whole: EndpointTables, mapped: MappedRows, number: int, make: TableMaker
+    ) -> None:
         self.endpoint, self.words, self.shift = whole.endpoint, whole.words, mapped.shift
         self._label = mapped.label
         # Rows below one page are in the order of their keys.
@@ -102,7 +104,7 @@ class _Part(EndpointTables):
         order: StoredField = self.key if self._is_flat else super().default_order
         return order
 
-    def at(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
+    def has_address(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
         # The slug is nearly unique, and may have an index.
         slug = address(lambda path: unquote(path.rstrip("/").rpartition("/")[2]))
         digests = address(lambda path: ",".join(map(md5, _forms(path))))
@@ -129,7 +131,7 @@ class MappedTables(Tables):
     """
 
     def __init__(self, own: Tables, registry: Registry, mapped: Sequence[MappedModel]) -> None:
-        make = _MappedMaker(own.engine)
+        make = _MappedTableMaker(own.engine)
         super().__init__(registry, own.engine, make)
         self._bound = bind(mapped, registry)
         self._mapped_rows = [MappedRows(own, bound) for bound in self._bound]
@@ -165,14 +167,14 @@ class MappedTables(Tables):
             self._queries[name], self._tables[name] = query, read
 
     @staticmethod
-    def _ours(whole: EndpointTables, make: Maker) -> EndpointTables:
+    def _ours(whole: EndpointTables, make: TableMaker) -> EndpointTables:
         """Our tables alone. Tags and child objects are read from the tables of all objects."""
         ours = EndpointTables(whole.endpoint, make)
         for table, read in zip(ours.all, whole.all, strict=True):
             table.many = read.many
         return ours
 
-    def _add_parts(self, whole: EndpointTables, mapped: MappedRows, make: Maker) -> None:
+    def _add_parts(self, whole: EndpointTables, mapped: MappedRows, make: TableMaker) -> None:
         count = len(mapped.objects(whole.base, ["id"]))
         parts = [_Part(whole, mapped, number, make) for number in range(count)]
         whole.further[mapped.label] = parts
@@ -187,7 +189,7 @@ class MappedTables(Tables):
     ) -> list[Any]:
         return [mapped.objects(table, columns)[number]]
 
-    def complete(self, query: Any) -> Any:
+    def with_ctes(self, query: Any) -> Any:
         text, _ = query.bind(self.engine.database).sql()
         named = [self._named(name, text) for name in self._queries.keys() & {*_NAME.findall(text)}]
         positions = [query for query in map(self._positions, self._mapped_rows) if query]
@@ -211,7 +213,7 @@ class MappedTables(Tables):
             mapped.positions_name, reduce(add, positions), recursive=mapped.is_recursive
         )
 
-    def missing(self, database: peewee.Database) -> str:
+    def missing_message(self, database: peewee.Database) -> str:
         for bound in self._bound:
             for model in bound.models:
                 table, schema = model._meta.table_name, model._meta.schema

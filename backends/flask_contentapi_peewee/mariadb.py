@@ -104,7 +104,7 @@ class MariaDB(Engine):
         return cls(*addresses.mariadb(address))
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def schema_lock(self) -> Iterator[None]:
         # Lock names are global on the server.
         name = "CONCAT(DATABASE(), '.contentapi')"
         taken = self.database.execute_sql(f"SELECT GET_LOCK({name}, {WAIT_FOR_TABLES})")
@@ -127,7 +127,7 @@ class MariaDB(Engine):
     def as_text(self, value: Clause) -> Clause:
         return value.cast("CHAR")
 
-    def begin_again(self) -> None:
+    def begin_after_ddl(self) -> None:
         self.database.execute_sql("START TRANSACTION")
 
     def random(self) -> Clause:

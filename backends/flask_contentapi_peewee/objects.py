@@ -71,7 +71,7 @@ class Objects:
             return False
         return self.count(table, table.fields["id"] == identity) > 0
 
-    def is_there(self, endpoint: str, identity: Any) -> bool:
+    def object_exists(self, endpoint: str, identity: Any) -> bool:
         """Whether there is an object with an id, in our tables or the site's own."""
         return self.exists(self._reader.tables.endpoints[endpoint].base, identity)
 
@@ -145,14 +145,14 @@ class Objects:
         :raises ContentError: with all its problems.
         """
         reader = RecordReader(self._registry)
-        entry = reader.read_entry(endpoint, 0, self._completed(endpoint, record))
+        entry = reader.read_entry(endpoint, 0, self._complete(endpoint, record))
         if entry is not None:
             self._check(reader, Place(endpoint, 0, f"{endpoint} {entry[0][0]}"), entry[0])
         raise_problems(reader)
         assert entry is not None
         return entry
 
-    def _completed(self, endpoint: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    def _complete(self, endpoint: str, record: Mapping[str, Any]) -> dict[str, Any]:
         completed = dict(record)
         if self._registry.endpoints[endpoint].tree and completed.get("locale") is None:
             completed["locale"] = next(iter(self.locales()), None)
@@ -188,7 +188,7 @@ class Objects:
         if endpoint.tree:
             parent, locale = values["parent"], values["locale"]
             if parent is not None and not self.exists(self._pages, parent):
-                foreign = self.is_there("pages", parent)
+                foreign = self.object_exists("pages", parent)
                 why = f"page {parent} is a row of the site's own; pages of ours go below ours only"
                 reader.note(place, "parent", why if foreign else f"there is no page {parent}")
             if locale is not None and locale not in self.locales():
@@ -246,7 +246,7 @@ class Objects:
         if label != row[1]:
             others = [table for table in known.lineage(label) if table not in own]
             self._clear(others, ids)
-            self._clear_left([label], ids, [*own, *others])
+            self._clear_former_fields([label], ids, [*own, *others])
         declared, replacer = self.declared(endpoint, row[1]), Replacer(self._tables.engine)
         values = stored_values(declared, row, extras, position)
         for table in own:
@@ -259,11 +259,11 @@ class Objects:
         for name, column in declared.columns.items():
             if column.child is not None:
                 ids = [child[0] for child in row[declared.places[name]]]
-                for taken in self._taken(column.child, ids, endpoint, row[0]):
+                for taken in self._taken_ids(column.child, ids, endpoint, row[0]):
                     place = Place(endpoint, 0, f"{endpoint} {row[0]}")
                     refuse(place, name, f"the id {taken} stands in another object already")
 
-    def _taken(
+    def _taken_ids(
         self, child: ObjectType, ids: Sequence[int], endpoint: str, owner: int
     ) -> Iterator[int]:
         """Those of some ids that child objects of other objects have.
@@ -299,7 +299,7 @@ class Objects:
         for label in labels:
             tables += [table for table in known.lineage(label) if table not in tables]
         self._clear(tables, ids)
-        self._clear_left(labels, ids, tables)
+        self._clear_former_fields(labels, ids, tables)
         self._words_to_delete[endpoint].update(ids)
 
     @staticmethod
@@ -311,7 +311,7 @@ class Objects:
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
 
-    def _clear_left(
+    def _clear_former_fields(
         self, labels: Iterable[str], ids: Sequence[int], cleared: Iterable[OwnTable]
     ) -> None:
         """Deletes values of fields that the types of objects no longer declare.

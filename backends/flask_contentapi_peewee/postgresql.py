@@ -105,8 +105,8 @@ class PostgreSQL(Engine):
         return cls(*addresses.postgresql(address))
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        with super().alone():
+    def schema_lock(self) -> Iterator[None]:
+        with super().schema_lock():
             self.database.execute_sql("SELECT pg_advisory_xact_lock(hashtext('contentapi'))")
             yield
 

@@ -178,7 +178,7 @@ class Statements:
     def _statement(self, query: Any, *selects: Select) -> Statement:
         named = {name: q for select in selects for name, q in select.named_queries.items()}
         query = query.with_cte(*named.values()) if named else query
-        complete = self.tables.complete(query).bind(self.tables.engine.database)
+        complete = self.tables.with_ctes(query).bind(self.tables.engine.database)
         text, parameters = complete.sql()
         return Statement(text, parameters)
 

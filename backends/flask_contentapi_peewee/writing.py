@@ -24,12 +24,12 @@ __all__ = ["Writer"]
 
 
 #: The fields that determine who sees an object.
-_SHOWING = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
+_VISIBILITY_FIELDS = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _whole(method: Method) -> Method:
+def _atomic(method: Method) -> Method:
     """Makes a method atomic: on an error it changes nothing."""
 
     @wraps(method)
@@ -86,7 +86,7 @@ class Writer:
         """
         return self._objects.record(endpoint, id)
 
-    @_whole
+    @_atomic
     def add(self, endpoint: str, record: Mapping[str, Any], *, before: int | None = None) -> int:
         """Adds an object.
 
@@ -103,11 +103,11 @@ class Writer:
             given["id"] = self._objects.next_id(tables.base)
         if tables.endpoint.tree and not given.get("slug"):
             title, parent = str(given.get("title", "")), given.get("parent")
-            known = parent if self._objects.is_there(endpoint, parent) else None
+            known = parent if self._objects.object_exists(endpoint, parent) else None
             given["slug"] = self._page_tree.free_slug(known, title)
         row, extras = self._read(endpoint, given)
         place = _place(endpoint, row[0])
-        if self._objects.is_there(endpoint, row[0]):
+        if self._objects.object_exists(endpoint, row[0]):
             refuse(place, "id", "another record has this id already")
         position = None
         if tables.endpoint.tree:
@@ -116,7 +116,7 @@ class Writer:
         self._changes.note_visibility(endpoint, row[0])
         return int(row[0])
 
-    @_whole
+    @_atomic
     def update(self, endpoint: str, id: int, /, **changes: Any) -> None:
         """Changes fields of an object.
 
@@ -145,12 +145,13 @@ class Writer:
 
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
         """Notes which answers a change of some fields of an object affects."""
-        note = self._changes.note_visibility if changed & _SHOWING else self._changes.note_change
+        affects_visibility = changed & _VISIBILITY_FIELDS
+        note = self._changes.note_visibility if affects_visibility else self._changes.note_change
         note(endpoint, identity)
         if endpoint == "pages" and changed & {"slug", "restriction"}:
             note(endpoint, *(page for page, _ in self._page_tree.below(identity)))
 
-    @_whole
+    @_atomic
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
         """Deletes an object.
 
@@ -184,7 +185,7 @@ class Writer:
 
     # Pages.
 
-    @_whole
+    @_atomic
     def move(self, page: int, parent: int | None, *, before: int | None = None) -> None:
         """Moves a page and all pages below it.
 
@@ -199,7 +200,7 @@ class Writer:
         moved = (page, *(below for below, _ in self._page_tree.below(page)))
         self._changes.note_visibility("pages", *moved)
 
-    @_whole
+    @_atomic
     def publish(self, page: int) -> None:
         """Makes a page visible at once; the first time sets ``first_published_at``.
 
@@ -222,7 +223,7 @@ class Writer:
         """
         self.update("pages", page, live=False)
 
-    @_whole
+    @_atomic
     def alias(self, page: int, parent: int | None, /, **changes: Any) -> int:
         """Adds an alias: a page with the same content as another one, in another place.
 
@@ -235,7 +236,7 @@ class Writer:
         copy = {**self._copy(page), "parent": parent, "alias_of": page, "translation_key": None}
         return self.add("pages", {**copy, **changes})
 
-    @_whole
+    @_atomic
     def translate(self, page: int, locale: str, /, **changes: Any) -> int:
         """Adds a translation of a page, as a draft.
 
@@ -283,7 +284,7 @@ class Writer:
         pages = self._reader.all(found.order_by(fields["path_"]).limit(1))
         return next((page for (page,) in pages), None)
 
-    @_whole
+    @_atomic
     def refresh(self, endpoint: str | None = None, *ids: int) -> None:
         """Processes changes that the site's own code has made to rows of mapped models.
 
@@ -321,7 +322,7 @@ class Writer:
 
     # Languages, sites and collections.
 
-    @_whole
+    @_atomic
     def put_locale(self, code: str) -> None:
         """Adds a language after the others, if it does not exist.
 
@@ -338,7 +339,7 @@ class Writer:
         if code not in locales:
             self._objects.put(self._tables.locales, {"code": code, "sort": len(locales)})
 
-    @_whole
+    @_atomic
     def put_site(self, **site: Any) -> None:
         """Adds a site, or changes the one with its host name and port.
 
@@ -360,7 +361,7 @@ class Writer:
             number = self._objects.next_id(table)
         self._objects.put(table, {"id": number, **read})
 
-    @_whole
+    @_atomic
     def delete_site(self, hostname: str, port: int = 80) -> int | None:
         """Deletes a site; its pages stay.
 
@@ -377,7 +378,7 @@ class Writer:
                 return int(site["id"])
         return None
 
-    @_whole
+    @_atomic
     def put_collection(self, **collection: Any) -> int:
         """Adds a collection, or changes the one with its id.
 
@@ -414,7 +415,7 @@ class Writer:
         if above is not None:
             reader.note(place, "parent", "the collections above it form a circle")
 
-    @_whole
+    @_atomic
     def delete_collection(self, id: int) -> None:
         """Deletes a collection.
 
