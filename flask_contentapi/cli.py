@@ -15,7 +15,14 @@ from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, ContentChanged, find_backend, installed_backends
-from flask_contentapi.dumps import ENDINGS, Record, read_json, read_lines, write, write_file
+from flask_contentapi.dumps import (
+    ENDINGS,
+    Record,
+    read_json_file,
+    read_json_lines,
+    write,
+    write_file,
+)
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import no_backend, unknown_settings
@@ -165,9 +172,9 @@ def load(state: State, source: str, yes: bool) -> None:
         with closing(_open_backend(state, source)) as other:
             amounts = _replace(state.backend, _Sections(other.dump), yes=yes)
     elif source.endswith(".jsonl"):
-        amounts = _replace(state.backend, _Sections(lambda: read_lines(source)), yes=yes)
+        amounts = _replace(state.backend, _Sections(lambda: read_json_lines(source)), yes=yes)
     else:
-        amounts = _replace(state.backend, read_json(source), yes=yes)
+        amounts = _replace(state.backend, read_json_file(source), yes=yes)
     click.echo(f"{amounts} loaded into {state.backend_name}.")
     problems = sum(1 for _ in state.backend.check())
     if problems:

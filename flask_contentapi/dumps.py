@@ -19,7 +19,7 @@ import orjson
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.jsontext import Fault, Unreadable, decode, in_line, parse_json
 
-__all__ = ["ENDINGS", "Record", "read_json", "read_lines", "write", "write_file"]
+__all__ = ["ENDINGS", "Record", "read_json_file", "read_json_lines", "write", "write_file"]
 
 #: The file name extensions.
 ENDINGS = (".json", ".jsonl")
@@ -67,7 +67,7 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def read_json(source: str) -> dict[str, Any]:
+def read_json_file(source: str) -> dict[str, Any]:
     """The content in a JSON file.
 
     :param source: its name, or ``-`` for the standard input.
@@ -86,7 +86,7 @@ def read_json(source: str) -> dict[str, Any]:
     return content
 
 
-def read_lines(source: str) -> Iterator[Record]:
+def read_json_lines(source: str) -> Iterator[Record]:
     """The records in a JSON Lines file.
 
     :param source: its name.

@@ -22,7 +22,7 @@ from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup, Stored
+from flask_contentapi.sources import Bind, Context, Getter, Lookup, RowLayout, Stored
 from flask_contentapi.types import Column, Export, ObjectType
 
 __all__ = ["Item", "Plan", "Planner"]
@@ -57,7 +57,7 @@ class Plan:
     :param volatile: whether the answers depend on more than the content.
     """
 
-    layout: Layout
+    layout: RowLayout
     keys: tuple[Key, ...]
     assemble: Assembler
     volatile: bool = False
@@ -124,16 +124,16 @@ class Planner:
         :raises BadRequest: if the selection names what the type does not show.
         """
         chosen = choose(declared, view, selection, self._i18n)
-        plan = self._plan(Layout(declared), chosen)
+        plan = self._plan(RowLayout(declared), chosen)
         return replace(plan, volatile=is_volatile(self._registry, chosen))
 
     # Compiling.
 
-    def _plan(self, layout: Layout, chosen: Chosen) -> Plan:
+    def _plan(self, layout: RowLayout, chosen: Chosen) -> Plan:
         keys = tuple(self._key(layout, *choice) for choice in chosen)
         return Plan(layout, keys, _assembler(keys))
 
-    def _key(self, layout: Layout, export: Export, selection: Selection) -> Key:
+    def _key(self, layout: RowLayout, export: Export, selection: Selection) -> Key:
         if (source := export.source) is not None:
             value = source.compile(layout)
             serialized = _serialized(export, value, source.kind(layout))
@@ -150,7 +150,7 @@ class Planner:
         value = self._blocks(layout, column)
         return Key(export, value, value)
 
-    def _nested(self, layout: Layout, export: Export, selection: Selection) -> Plan:
+    def _nested(self, layout: RowLayout, export: Export, selection: Selection) -> Plan:
         chosen = choose(layout.type, "nested", export.shown or selection)
         return self._plan(layout, chosen)
 
@@ -167,7 +167,7 @@ class Planner:
         return Key(export, value, serialized)
 
     def _children(
-        self, export: Export, layout: Layout, column: Column, selection: Selection
+        self, export: Export, layout: RowLayout, column: Column, selection: Selection
     ) -> Key:
         assert column.child is not None
         index = layout.index_of(column.name)
@@ -181,7 +181,7 @@ class Planner:
 
         return Key(export, value, serialized)
 
-    def _blocks(self, layout: Layout, column: Column) -> Bind:
+    def _blocks(self, layout: RowLayout, column: Column) -> Bind:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
         index = layout.index_of(column.name)
@@ -197,7 +197,7 @@ class Planner:
         return bind
 
     def _block_converter(
-        self, layout: Layout, index: int, block: str, representation: Any
+        self, layout: RowLayout, index: int, block: str, representation: Any
     ) -> Callable[[Context], Callable[[Any], Any]]:
         if not isinstance(representation, Related):
             return lambda context: _serializer(representation)

@@ -1,6 +1,6 @@
 """Where the values of an answer come from.
 
-A source is compiled for a :class:`Layout`, the columns that a query has to request. The result,
+A source is compiled for a :class:`RowLayout`, the columns that a query has to request. The result,
 bound to the :class:`Context` of one request, is a function from a row to a value. A marshmallow
 field then serialises the value.
 """
@@ -29,8 +29,8 @@ __all__ = [
     "DetailURL",
     "DownloadURL",
     "Getter",
-    "Layout",
     "Lookup",
+    "RowLayout",
     "Source",
     "Stored",
     "Type",
@@ -72,11 +72,11 @@ class Lookup:
     slot: int
     origin: Callable[[Sequence[Row], Sequence[Mapping[int, Row]]], Iterable[Row]]
     ids: Callable[[Row], Iterable[int | None]]
-    layout: Layout
+    layout: RowLayout
 
 
 @dataclass(slots=True)
-class Layout:
+class RowLayout:
     """The columns that the rows of one type will have, and the lookups that start from them.
 
     :param type: the type.
@@ -111,18 +111,18 @@ class Layout:
     ) -> Lookup:
         """Adds a lookup of objects that the rows of this layout point to."""
         slot = len(self.lookups)
-        found = Layout(
+        found = RowLayout(
             target, lookups=self.lookups, origin=lambda rows, related: related[slot].values()
         )
         lookup = Lookup(target.served_at.name, within_site, slot, self.origin, ids, found)
         self.lookups.append(lookup)
         return lookup
 
-    def children(self, column: str, child: ObjectType) -> Layout:
+    def children(self, column: str, child: ObjectType) -> RowLayout:
         """The layout of the child objects in a column, with all their stored fields."""
         index = self.index_of(column)
         origin = self.origin
-        return Layout(
+        return RowLayout(
             child,
             list(child.columns),
             self.lookups,
@@ -134,10 +134,10 @@ class Source(ABC):
     """Where one value comes from."""
 
     @abstractmethod
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         """Adds what is needed to the layout; returns the function from context to getter."""
 
-    def kind(self, layout: Layout) -> kinds.Kind | None:
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
         """The kind of the values; None if they can be anything."""
         return kinds.Text()
 
@@ -148,13 +148,13 @@ class Stored(Source):
     def __init__(self, column: str) -> None:
         self.column = column
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         column = layout.type.columns[self.column]
         index = layout.index_of(self.column)
         get = itemgetter(index) if column.is_plain else lambda row: column.to_python(row[index])
         return lambda context: get
 
-    def kind(self, layout: Layout) -> kinds.Kind | None:
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
         column = layout.type.columns[self.column]
         return column.kind if column.is_plain else None
 
@@ -162,7 +162,7 @@ class Stored(Source):
 class Type(Source):
     """The label of an object's type; None if the type is not declared (contract, Records)."""
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         if layout.type.endpoint is None:
             label = layout.type.label
             return lambda context: lambda row: label
@@ -174,7 +174,7 @@ class Type(Source):
 class DetailURL(Source):
     """The address of an object's detail view, with the ``site`` parameter if needed."""
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         endpoint = layout.type.served_at
         index = layout.index_of("id")
         if not endpoint.tree:
@@ -198,7 +198,7 @@ def _page_detail_address(start: str, index: int, query: Callable[[str], str], pa
 class HTMLURL(Source):
     """The public address of a page."""
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         index = layout.index_of("url_path")
         return lambda context: _apply(context.addresses.html_url, index)
 
@@ -206,7 +206,7 @@ class HTMLURL(Source):
 class DownloadURL(Source):
     """The address of a file."""
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         index = layout.index_of("file")
         return lambda context: _apply(context.addresses.download_url, index)
 
@@ -230,7 +230,7 @@ class Computed(Source):
         self.compute = compute
         self.needs = needs
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         build = _builder(layout, self.needs)
         compute = self.compute
 
@@ -240,7 +240,7 @@ class Computed(Source):
 
         return bind
 
-    def kind(self, layout: Layout) -> kinds.Kind | None:
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
         return None
 
 
@@ -254,7 +254,7 @@ def attribute(name: str) -> Callable[[Any], Any]:
     return read
 
 
-def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
+def _builder(layout: RowLayout, needs: Sequence[str] | None = None) -> Bind:
     """Makes instances of the layout's class from its rows."""
     names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
@@ -287,7 +287,7 @@ class _Unread:
         raise AttributeError(f"{self._name} is not read for this; name it in needs.")
 
 
-def _attribute(layout: Layout, name: str) -> Bind:
+def _attribute(layout: RowLayout, name: str) -> Bind:
     column = layout.type.columns[name]
     index = layout.index_of(name)
     if column.target is not None:

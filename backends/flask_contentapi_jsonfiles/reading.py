@@ -22,7 +22,7 @@ __all__ = ["Reading", "read_folder"]
 Implied = Mapping[str, Any]
 
 
-class Origin(NamedTuple):
+class RecordOrigin(NamedTuple):
     """The origin of a record.
 
     :param file: its file.
@@ -48,7 +48,7 @@ class Reading:
     """
 
     content: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    origins: dict[str, list[Origin]] = field(default_factory=lambda: defaultdict(list))
+    origins: dict[str, list[RecordOrigin]] = field(default_factory=lambda: defaultdict(list))
     problems: list[Problem] = field(default_factory=list)
     record_problems: list[Problem] = field(default_factory=list)
     is_partial: bool = False
@@ -85,14 +85,14 @@ class Reading:
                 file = _file_and_line(origin.file, _lines(origin.file, lines).of(path))
                 yield replace(problem, where=_where(problem, origin), file=file)
 
-    def _origin(self, problem: Problem) -> Origin | None:
+    def _origin(self, problem: Problem) -> RecordOrigin | None:
         origins = self.origins.get(problem.section, [])
         if 0 <= problem.index < len(origins):
             return origins[problem.index]
         return self._by_name.get(problem.where.partition(",")[0])
 
     @cached_property
-    def _by_name(self) -> dict[str, Origin]:
+    def _by_name(self) -> dict[str, RecordOrigin]:
         """The origins of records by the names that problems have for them."""
         return {
             _name(section, record): origin
@@ -106,7 +106,7 @@ def _name(section: str, record: Mapping[str, Any]) -> str:
     return f"{section} {record['id']}" if "id" in record else ""
 
 
-def _where(problem: Problem, origin: Origin) -> str:
+def _where(problem: Problem, origin: RecordOrigin) -> str:
     """The name of a record in messages; an index is left out if the file has only one record."""
     if origin.path:
         return problem.where
@@ -177,7 +177,7 @@ class _Gatherer:
             self._refuse(file, not_a_list_message(section), 1)
             return
         self.reading.content[section] += records
-        self.reading.origins[section] += [Origin(file, (n,)) for n in range(len(records))]
+        self.reading.origins[section] += [RecordOrigin(file, (n,)) for n in range(len(records))]
 
     def read_records(self, section: str, folder: RecordFolder) -> None:
         """Reads a folder of records whose locations have no meaning."""
@@ -252,7 +252,7 @@ class _Gatherer:
             self._note(place, "parent", f"must be {_id_text(implied)}, which its folder belongs to")
         body = self._body(place, folder, name, record)
         self.reading.content[section].append({**implied, **body, **record})
-        found = Origin(file, (), folder.bodies[name][0] if body else None)
+        found = RecordOrigin(file, (), folder.bodies[name][0] if body else None)
         self.reading.origins[section].append(found)
         return record
 

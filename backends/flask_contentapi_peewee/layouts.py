@@ -20,9 +20,9 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 __all__ = [
     "CHILDREN",
     "TAGS",
-    "Layout",
     "Location",
     "Locations",
+    "TableLayout",
     "all_tables",
     "kind_named",
     "kind_of_column",
@@ -60,7 +60,7 @@ class Location(NamedTuple):
 Locations = dict[str, Location]
 
 
-class Layout:
+class TableLayout:
     """The layout of the tables.
 
     :ivar columns: for each table its columns, each with the kind of its values.
@@ -81,9 +81,9 @@ class Layout:
         self.undeclared: dict[str, Locations] = {}
 
     @staticmethod
-    def read(stored: Mapping[str, Any]) -> Layout:
+    def read(stored: Mapping[str, Any]) -> TableLayout:
         """The layout as stored in the state table."""
-        layout = Layout()
+        layout = TableLayout()
         about = (SEARCHED, PLACES, LEFT, GONE, ROWS)
         layout.columns = {name: dict(c) for name, c in stored.items() if name not in about}
         layout.searched = dict(stored.get(SEARCHED, {}))
@@ -132,14 +132,14 @@ def _read_locations(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Locati
     }
 
 
-def stored_layout(tables: Tables, database: peewee.Database) -> Layout:
+def stored_layout(tables: Tables, database: peewee.Database) -> TableLayout:
     """The layout in the state table."""
-    return Layout.read(orjson.loads(tables.read_state("layout", database) or "{}"))
+    return TableLayout.read(orjson.loads(tables.read_state("layout", database) or "{}"))
 
 
-def layout_of(tables: Tables) -> Layout:
+def layout_of(tables: Tables) -> TableLayout:
     """The layout of the tables of the declared types."""
-    layout = Layout()
+    layout = TableLayout()
     layout.columns = {
         name_of(table): {c: kind_of_column(table, c) for c in table.fields}
         for table in all_tables(tables)

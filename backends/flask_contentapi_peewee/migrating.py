@@ -29,9 +29,9 @@ from flask_contentapi.types import Column
 from flask_contentapi_peewee.layouts import (
     CHILDREN,
     TAGS,
-    Layout,
     Location,
     Locations,
+    TableLayout,
     all_tables,
     kind_of_column,
     layout_of,
@@ -70,7 +70,7 @@ class Migration:
     """
 
     def __init__(
-        self, tables: Tables, registry: Registry, layout: Layout, reading: peewee.Database
+        self, tables: Tables, registry: Registry, layout: TableLayout, reading: peewee.Database
     ) -> None:
         self._reading = reading
         self._tables = tables
@@ -273,9 +273,9 @@ class Migration:
         return sorted(words - self._new.columns.keys())
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TableLayout:
         """The layout after the migration, including what is left over."""
-        after = Layout()
+        after = TableLayout()
         created = {name_of(table) for table in self._created}
         after.columns = {n: dict(c) for n, c in self._old.columns.items() if n not in created}
         for name, aside in self._tables_aside.items():

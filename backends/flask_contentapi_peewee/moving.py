@@ -18,9 +18,9 @@ from flask_contentapi.types import Column, ObjectType
 from flask_contentapi_peewee.columns import stored_field
 from flask_contentapi_peewee.layouts import (
     CHILDREN,
-    Layout,
     Location,
     Locations,
+    TableLayout,
     kind_named,
     name_of,
     tables_in,
@@ -58,7 +58,7 @@ class Mover:
         self,
         tables: Tables,
         registry: Registry,
-        old: Layout,
+        old: TableLayout,
         aside: Mapping[tuple[str, str], str],
     ) -> None:
         self._tables = tables
