@@ -104,8 +104,8 @@ class Addresses:
         """The ``site`` parameter that a later request for a page needs; "" if it needs none."""
         for paths in self._hosts:
             if not url_path.startswith(paths):
-                place = self._locate(url_path)
-                return self._sites.name(place[0]) if place else ""
+                site_and_home = self._locate(url_path)
+                return self._sites.name(site_and_home[0]) if site_and_home else ""
         return ""
 
     def site_query(self, url_path: str) -> str:
@@ -115,10 +115,10 @@ class Addresses:
 
     def html_url(self, url_path: str) -> str | None:
         """The public address of a page; None if it is in no site or the site has no host."""
-        place = self._locate(url_path)
-        if place is None:
+        site_and_home = self._locate(url_path)
+        if site_and_home is None:
             return None
-        site, home = place
+        site, home = site_and_home
         return self._page_urls.build(site, home.locale, url_path[len(home.url_path) - 1 :])
 
     def download_url(self, file: str) -> str | None:

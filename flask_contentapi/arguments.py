@@ -36,13 +36,13 @@ MAX_VALUE = 4_096
 MAX_WORDS = 50
 #: How many parsed query strings and how many plans are cached, and how many brackets these have
 #: at most. Plans with many brackets take much memory.
-KEPT, KEPT_BRACKETS = 512, 4
+CACHE_SIZE, MAX_CACHED_BRACKETS = 512, 4
 
 #: Parameters that count as absent if they are empty.
 _EMPTY_IS_ABSENT = ("type", "site", "order", "fields", "search_operator")
 _TREE: tuple[Relation, ...] = ("child_of", "descendant_of", "ancestor_of", "translation_of")
 #: Hints about parameters that are unknown here but exist elsewhere.
-_ELSEWHERE = {
+_HINTS_ELSEWHERE = {
     **dict.fromkeys((*_TREE, "site"), " Only pages/ has it."),
     **dict.fromkeys(
         ("locale", "translation_of"), " Only pages/ has it, where CMS_I18N_ENABLED is on."
@@ -139,8 +139,8 @@ class Arguments:
             for declared in {endpoint.base, *endpoint.types.values()}
         }
         self._stop_words = settings.stop_words
-        self._kept_list = lru_cache(KEPT)(self._list)
-        self._kept_plan = lru_cache(KEPT)(self._plan)
+        self._cached_list = lru_cache(CACHE_SIZE)(self._list)
+        self._cached_plan = lru_cache(CACHE_SIZE)(self._plan)
 
     def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
         """The plan for one object.
@@ -149,8 +149,8 @@ class Arguments:
         :param selected: the ``fields`` parameter.
         :raises BadRequest: saying what is wrong with ``fields``.
         """
-        is_small = selected.count("(") <= KEPT_BRACKETS
-        return (self._kept_plan if is_small else self._plan)(endpoint, label, selected)
+        is_small = selected.count("(") <= MAX_CACHED_BRACKETS
+        return (self._cached_plan if is_small else self._plan)(endpoint, label, selected)
 
     def _plan(self, endpoint: str, label: str, selected: str) -> Plan:
         declared = self._registry.endpoints[endpoint].type_of(label)
@@ -161,8 +161,8 @@ class Arguments:
 
         :raises BadRequest: naming what is wrong.
         """
-        is_small = query_string.count(b"(") + query_string.count(b"%28") <= KEPT_BRACKETS
-        return (self._kept_list if is_small else self._list)(name, query_string)
+        is_small = query_string.count(b"(") + query_string.count(b"%28") <= MAX_CACHED_BRACKETS
+        return (self._cached_list if is_small else self._list)(name, query_string)
 
     def _list(self, name: str, query_string: bytes) -> ListArguments:
         check_length(query_string)
@@ -173,7 +173,7 @@ class Arguments:
             del given[key]
         endpoint = self._registry.endpoints[name]
         named = _named_types(endpoint, given)
-        declared = _shared(endpoint, named)
+        declared = _common_type(endpoint, named)
         read = self._parsers[declared].read(given)
         order, random = read["order"]
         if random and "offset" in given:
@@ -183,7 +183,7 @@ class Arguments:
         return ListArguments(
             plan=self._planner.plan(declared, "list", parse_fields(read["fields"])),
             site=read.get("site", ""),
-            types=_labels(endpoint, named),
+            types=_wanted_labels(endpoint, named),
             filters=tuple(read.get("filters", {}).values()),
             tree=tuple((relation, read[relation]) for relation in _TREE if relation in read),
             locale=read.get("locale"),
@@ -209,7 +209,7 @@ def _named_types(endpoint: Endpoint, given: Mapping[str, str]) -> list[ObjectTyp
     return list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
 
 
-def _shared(endpoint: Endpoint, named: Iterable[ObjectType]) -> ObjectType:
+def _common_type(endpoint: Endpoint, named: Iterable[ObjectType]) -> ObjectType:
     """The type with the fields that the named types have in common: the nearest declared type
     that each of them is or derives from."""
     wanted = {declared.label for declared in named}
@@ -221,7 +221,7 @@ def _has_types(endpoint: Endpoint) -> bool:
     return endpoint.tree or len(endpoint.types) > 1
 
 
-def _labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] | None:
+def _wanted_labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] | None:
     """The labels to list; None for all, including undeclared ones."""
     labels = frozenset(label for declared in named for label in declared.types)
     return None if not labels or endpoint.base in named else labels
@@ -268,20 +268,24 @@ class _ListParser(Parser[Mapping[str, str]]):
             hint = hint or f" Known are {', '.join(sorted(known))}."
             raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}") from error
         sentences = [f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items())]
-        message = "; ".join(sentences)
-        raise BadRequest(message if message.endswith("?") else f"{message}.") from error
+        raise BadRequest(_end_sentence("; ".join(sentences))) from error
 
     def _remark(self, name: str, known: Iterable[str]) -> str:
         """A hint about an unknown parameter."""
-        hint = _ELSEWHERE.get(name) or self._declared.hint(name, "filtered")
+        hint = _HINTS_ELSEWHERE.get(name) or self._declared.hint(name, "filtered")
         return hint or suggest(name, known)
+
+
+def _end_sentence(text: str) -> str:
+    """The text with a full stop, unless it ends with a question."""
+    return text if text.endswith("?") else f"{text}."
 
 
 def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Schema:
     """The parameters of a list of one type, including its own filters."""
     endpoint = declared.served_at
     parameters: dict[str, fields.Field[Any]] = {
-        "limit": _Integer(load_default=settings.default_limit, validate=_at_most(settings)),
+        "limit": _Integer(load_default=settings.default_limit, validate=_limit_range(settings)),
         "offset": _Integer(load_default=0, validate=validate.Range(0, error="must be from 0 on")),
         "order": _Order(declared, load_default=((), False)),
         "fields": fields.String(load_default=""),
@@ -311,7 +315,7 @@ def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Sc
     return schema(unknown=ma.RAISE)
 
 
-def _at_most(settings: Settings) -> validate.Range:
+def _limit_range(settings: Settings) -> validate.Range:
     highest = settings.limit_max
     allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
     return validate.Range(0, highest, error=f"must be {allowed}")
@@ -321,7 +325,7 @@ class _Integer(fields.Field[int]):
     """An integer, clamped to what every database can store."""
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
-        number: int = _readable(kinds.parse_integer, value)
+        number: int = _parse(kinds.parse_integer, value)
         return max(min(number, kinds.INT64[-1]), kinds.INT64[0])
 
 
@@ -331,7 +335,7 @@ class _PageId(fields.Field[Any]):
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
         if value == "root":
             return value
-        page = _readable(kinds.parse_integer, value, "must be the id of a page, or root")
+        page = _parse(kinds.parse_integer, value, "must be the id of a page, or root")
         if page not in kinds.INT64:
             raise ma.ValidationError("names no page")
         return page
@@ -363,6 +367,7 @@ class _Order(fields.Field[Any]):
             if name == "random":
                 raise ma.ValidationError("can be random only by itself, as order=random")
             if name not in self._columns:
+                # The end of the sentence is added with those of other parameters.
                 raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
             # Ordering by the same field again changes nothing.
             keys.setdefault(name, Order(self._columns[name].name, part != name))
@@ -385,15 +390,15 @@ class _Filter(fields.Field[Any]):
         self._column, self._operator = column, operator
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Filter:
-        wanted = _readable(self._column.kind.parse, value)
+        wanted = _parse(self._column.kind.parse, value)
         if isinstance(wanted, kinds.Gap):
-            return _beside(self._column.name, self._operator, wanted)
+            return _neighbour_filter(self._column.name, self._operator, wanted)
         if isinstance(self._column.kind, kinds.Tags):
             return Filter(self._column.name, "all", wanted)
         return Filter(self._column.name, self._operator, wanted)
 
 
-def _beside(name: str, operator: str, gap: kinds.Gap) -> Filter:
+def _neighbour_filter(name: str, operator: str, gap: kinds.Gap) -> Filter:
     """The filter for a value that cannot be stored, by its storable neighbours."""
     if operator in ("lt", "le") and gap.below is not None:
         return Filter(name, "le", gap.below)
@@ -402,7 +407,7 @@ def _beside(name: str, operator: str, gap: kinds.Gap) -> Filter:
     return Filter(name, "in", ())
 
 
-def _readable(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:
+def _parse(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:
     try:
         return read(value)
     except ValueError as error:

@@ -262,11 +262,11 @@ def name_of(backend: Backend) -> str:
     """The name of a backend given as an object: of its entry point, or else of its class."""
     own = type(backend)
     installed = installed_backends().items()
-    names = (n for n, point in installed if _stands_for(point, own))
+    names = (n for n, point in installed if _is_entry_point_of(point, own))
     return next(names, own.__name__)
 
 
-def _stands_for(point: EntryPoint, backend_class: type[Backend]) -> bool:
+def _is_entry_point_of(point: EntryPoint, backend_class: type[Backend]) -> bool:
     """Whether an entry point names a class. Imports nothing, as it may not be installed."""
     package = backend_class.__module__.partition(".")[0]
     return (point.module, point.attr) == (package, backend_class.__name__)
@@ -285,10 +285,10 @@ def find_backend(text: str, root: Path) -> Backend:
         wrong = f"There is no backend {name!r}.{suggest(name, found)}"
         wrong = wrong if name else "The name of the backend is empty."
         raise ConfigurationError(f"{wrong} Installed are {', '.join(sorted(found))}.")
-    return _load(found[name]).from_address(address, root)
+    return _load_class(found[name]).from_address(address, root)
 
 
-def _load(point: EntryPoint) -> type[Backend]:
+def _load_class(point: EntryPoint) -> type[Backend]:
     """The class that an entry point names.
 
     :raises ConfigurationError: if it names none, or a package that it needs is not installed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
-__all__ = ["blocks_in", "ids_in", "is_block", "is_id", "represented", "texts_in"]
+__all__ = ["blocks_in", "convert_blocks", "ids_in", "is_block", "is_id", "texts_in"]
 
 
 def is_block(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -47,16 +47,16 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(entry)
 
 
-def represented(value: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:
+def convert_blocks(value: Any, converters: Mapping[str, Callable[[Any], Any]]) -> Any:
     """A JSON value with its blocks converted for answers, inner blocks first.
 
-    :param makers: by block type, the function from the stored value to the one in answers.
+    :param converters: by block type, the function from the stored value to the one in answers.
     """
     if isinstance(value, list):
-        return [represented(entry, makers) for entry in value]
+        return [convert_blocks(entry, converters) for entry in value]
     if not isinstance(value, dict):
         return value
-    answered = {key: represented(entry, makers) for key, entry in value.items()}
-    if is_block(value) and value["type"] in makers:
-        answered["value"] = makers[value["type"]](answered["value"])
+    answered = {key: convert_blocks(entry, converters) for key, entry in value.items()}
+    if is_block(value) and value["type"] in converters:
+        answered["value"] = converters[value["type"]](answered["value"])
     return answered

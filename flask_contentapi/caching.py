@@ -31,12 +31,12 @@ __all__ = ["Freshness", "tag_header"]
 #: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
 #: How many ETags are cached.
-KEPT = 512
+DIGEST_CACHE_SIZE = 512
 #: The request headers that decide what a viewer may see, if the site has a hook for that.
 _VARY = "Cookie, Authorization"
 #: One of our ETags in ``If-None-Match``. Software that compresses responses appends the name of
 #: the coding, as ``:br`` or ``-gzip``.
-_GIVEN = re.compile(r'(?:W/)?"(?P<tag>[0-9a-f]{32})(?:[:;-](?P<coding>[a-z0-9-]{1,20}))?"')
+_ETAG = re.compile(r'(?:W/)?"(?P<tag>[0-9a-f]{32})(?:[:;-](?P<coding>[a-z0-9-]{1,20}))?"')
 
 
 def tag_header(header: str, tags: Iterable[str]) -> str:
@@ -51,7 +51,7 @@ def tag_header(header: str, tags: Iterable[str]) -> str:
     return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
 
 
-@lru_cache(KEPT)
+@lru_cache(DIGEST_CACHE_SIZE)
 def _digest(*parts: Any) -> str:
     """A short digest of everything that shapes a response."""
     words = (sorted(part) if isinstance(part, frozenset) else part for part in parts)
@@ -75,7 +75,7 @@ class Freshness:
     :param reader: the content.
     :param viewer: who sends the request, and when.
     :param request: the request.
-    :ivar tag: the ETag, without quotes; None if the content has no version.
+    :ivar etag: the ETag, without quotes; None if the content has no version.
     """
 
     def __init__(self, state: State, reader: Reader, viewer: Viewer, request: Request) -> None:
@@ -84,9 +84,9 @@ class Freshness:
         self._reader = reader
         self._viewer = viewer
         self._request = request
-        self._given = request.environ.get("HTTP_IF_NONE_MATCH", "")
-        self.tag = self._tag()
-        self._known = self._find_known()
+        self._if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
+        self.etag = self._make_etag()
+        self._matching_etag = self._find_matching_etag()
 
     @property
     def key(self) -> str | None:
@@ -95,9 +95,9 @@ class Freshness:
         With a hook, computed fields may depend on the viewer too.
         """
         is_shared = self._state.can_view is None and self._request.method == "GET"
-        return self.tag if is_shared else None
+        return self.etag if is_shared else None
 
-    def _tag(self) -> str | None:
+    def _make_etag(self) -> str | None:
         request, viewer = self._request, self._viewer
         if self._reader.version is None:
             return None
@@ -114,46 +114,46 @@ class Freshness:
             request.query_string,
         )
 
-    def _find_known(self) -> str | None:
+    def _find_matching_etag(self) -> str | None:
         """The ETag in ``If-None-Match`` that matches the response, as the client sent it."""
-        found = _GIVEN.finditer(self._given)
-        return next((known[0] for known in found if self._is_own(known)), None)
+        found = _ETAG.finditer(self._if_none_match)
+        return next((known[0] for known in found if self._is_etag_of_response(known)), None)
 
-    def _is_own(self, known: re.Match[str]) -> bool:
+    def _is_etag_of_response(self, known: re.Match[str]) -> bool:
         """Whether an ETag is that of the response, as it is or in a coding the client accepts."""
-        if known["tag"] != self.tag:
+        if known["tag"] != self.etag:
             return False
         coding = known["coding"]
         return coding is None or self._request.accept_encodings.quality(coding) > 0
 
     def is_known(self) -> bool:
         """Whether the client already has the response."""
-        return self._known is not None
+        return self._matching_etag is not None
 
     def not_modified(self) -> Response:
         """The 304 response, with the very ETag that the client sent."""
         response = NotModified(())
-        self._mark(response.headers, is_whole=True)
+        self._add_headers(response.headers, is_whole=True)
         return response
 
-    def marked(self, response: Response) -> Response:
+    def mark(self, response: Response) -> Response:
         """Adds the lifetime to a response and, unless it is a redirect, the ETag."""
         headers = response.headers
         if "Cache-Control" not in headers:
-            self._mark(headers, is_whole=response.status_code == 200)
-        if response.status_code == 200 and self._given.strip() == "*":
+            self._add_headers(headers, is_whole=response.status_code == 200)
+        if response.status_code == 200 and self._if_none_match.strip() == "*":
             # ``*`` matches any response, even one without an ETag.
             response.status_code = 304
         return response
 
-    def _mark(self, headers: Headers, *, is_whole: bool) -> None:
+    def _add_headers(self, headers: Headers, *, is_whole: bool) -> None:
         """Adds the headers.
 
         :param is_whole: whether the response is the object or list itself and not a redirect.
         """
         headers.add("Cache-Control", self._lifetime())
-        if is_whole and self.tag is not None:
-            headers.add("ETag", self._known or f'"{self.tag}"')
+        if is_whole and self.etag is not None:
+            headers.add("ETag", self._matching_etag or f'"{self.etag}"')
         if self._state.can_view is not None:
             headers.add("Vary", _VARY)
 

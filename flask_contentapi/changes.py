@@ -7,7 +7,7 @@ from functools import partial
 
 from flask_contentapi.library import Library
 from flask_contentapi.query import Row
-from flask_contentapi.relations import Object, pointed, values_of
+from flask_contentapi.relations import ObjectKey, targets_of, values_of
 from flask_contentapi.signals import EVERYTHING, tag_of
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restriction, Table
@@ -28,24 +28,24 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
     """
     if before.locales != after.locales or [*before.sites] != [*after.sites]:
         return frozenset([EVERYTHING])
-    changed: set[Object] = set()
-    turned: set[Object] = set()
+    changed: set[ObjectKey] = set()
+    visibility_changed: set[ObjectKey] = set()
     tags = set()
     for name, table in after.tables.items():
         old, new = _objects(before, name), _objects(after, name)
         different = {i for i in old.keys() | new.keys() if old.get(i) != new.get(i)}
         changed |= {(name, i) for i in different}
-        shown = [partial(_shown, table, after.sites, objects) for objects in (old, new)]
-        turned |= {(name, i) for i in different if shown[0](i) != shown[1](i)}
+        visibility = [partial(_visibility, table, after.sites, objects) for objects in (old, new)]
+        visibility_changed |= {(name, i) for i in different if visibility[0](i) != visibility[1](i)}
         if list(old) != list(new):
             tags.add(tag_of(name))
-    if turned:
-        changed |= {own for own, other in _references(after) if other in turned}
+    if visibility_changed:
+        changed |= {own for own, other in _references(after) if other in visibility_changed}
     named = tags_of(changed)
     return named if EVERYTHING in named else named | tags
 
 
-def tags_of(changed: Set[Object]) -> frozenset[str]:
+def tags_of(changed: Set[ObjectKey]) -> frozenset[str]:
     """The cache tags of the answers that contain some objects, or could contain them."""
     if len(changed) > MOST_NAMED:
         return frozenset([EVERYTHING])
@@ -54,17 +54,17 @@ def tags_of(changed: Set[Object]) -> frozenset[str]:
 
 
 #: The row of an object with its path of slugs and the restrictions that apply to it.
-Placed = tuple[Row, str, Sequence[object]]
+ObjectState = tuple[Row, str, Sequence[object]]
 
 
-def _objects(library: Library, endpoint: str) -> dict[int, Placed]:
+def _objects(library: Library, endpoint: str) -> dict[int, ObjectState]:
     table = library.tables[endpoint]
     known = library.restrictions.pages if table.endpoint.tree else library.restrictions.collections
     chains: dict[int | None, list[object]] = {None: []}
     chains |= {identity: [*_chain(known, identity)] for identity in known}
     paths = table.url_paths or [""] * len(table.rows)
-    placed = zip(table.rows, paths, table.access, strict=True)
-    return {row[0]: (row, path, chains[access]) for row, path, access in placed}
+    states = zip(table.rows, paths, table.access, strict=True)
+    return {row[0]: (row, path, chains[access]) for row, path, access in states}
 
 
 def _chain(known: Mapping[int, Restriction], identity: int | None) -> Iterator[object]:
@@ -74,7 +74,9 @@ def _chain(known: Mapping[int, Restriction], identity: int | None) -> Iterator[o
         identity = known[identity].within
 
 
-def _shown(table: Table, sites: Sites, objects: dict[int, Placed], identity: int) -> object:
+def _visibility(
+    table: Table, sites: Sites, objects: dict[int, ObjectState], identity: int
+) -> object:
     """What determines who sees an object, and when; None if the object does not exist."""
     if identity not in objects:
         return None
@@ -85,10 +87,10 @@ def _shown(table: Table, sites: Sites, objects: dict[int, Placed], identity: int
     return chain, sites.locate(path, True), *(row[places[name]] for name in _TIMES)
 
 
-def _references(library: Library) -> Iterator[tuple[Object, Object]]:
+def _references(library: Library) -> Iterator[tuple[ObjectKey, ObjectKey]]:
     """All relations, each as the object that has it and the one it points to."""
     for name, table in library.tables.items():
         for row in table.rows:
             for value in values_of(table.endpoint.type_of(row[1]), row):
-                for other in pointed(value.column, value.stored):
+                for other in targets_of(value.column, value.stored):
                     yield (name, row[0]), other

@@ -52,27 +52,27 @@ def refuse_circles(registry: Registry) -> None:
     for endpoint in registry.endpoints.values():
         for declared in {endpoint.base, *endpoint.types.values()}:
             for export in declared.exports.values():
-                _walk(registry, declared, export, DEFAULT, ())
+                _refuse_circles_from(registry, declared, export, DEFAULT, ())
 
 
-def _walk(
+def _refuse_circles_from(
     registry: Registry,
     declared: ObjectType,
     export: Export,
     inner: Selection,
     above: tuple[tuple[ObjectType, Selection], ...],
 ) -> None:
-    for target, selection in _embedded(registry, export, inner):
+    for target, selection in _embedded_types(registry, export, inner):
         if (target, selection) in above:
             raise DeclarationError(
                 f"{declared.content_class.__name__}.{export.name} always brings itself again, "
                 "without an end; take it out of nested_default_fields or of what is shown."
             )
         for further in choose(target, "nested", selection):
-            _walk(registry, target, *further, (*above, (target, selection)))
+            _refuse_circles_from(registry, target, *further, (*above, (target, selection)))
 
 
-def _embedded(
+def _embedded_types(
     registry: Registry, export: Export, inner: Selection
 ) -> Iterator[tuple[ObjectType, Selection]]:
     """The types of the objects in a key, each with its selection."""
@@ -92,7 +92,7 @@ def is_volatile(registry: Registry, chosen: Chosen) -> bool:
         export.volatile
         or any(
             is_volatile(registry, choose(target, "nested", selection))
-            for target, selection in _embedded(registry, export, inner)
+            for target, selection in _embedded_types(registry, export, inner)
         )
         for export, inner in chosen
     )
@@ -121,7 +121,7 @@ def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unk
         hint = f" What is in meta is named directly: {', '.join(inside)}."
     elif view == "list":
         hint = declared.hint(unknown)
-    elif view == "nested" and declared.endpoint and (labels := declared.having(unknown)):
+    elif view == "nested" and declared.endpoint and (labels := declared.labels_showing(unknown)):
         hint = f" It is a field of {', '.join(labels)}; here is only what all objects have."
     return hint or suggest(unknown, available)
 

@@ -15,7 +15,14 @@ from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, ContentChanged, find_backend, installed_backends
-from flask_contentapi.dumps import ENDINGS, Record, read_json, read_lines, write, write_file
+from flask_contentapi.dumps import (
+    ENDINGS,
+    Record,
+    read_json_file,
+    read_json_lines,
+    write,
+    write_file,
+)
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import no_backend, unknown_settings
@@ -51,11 +58,11 @@ def types(state: State) -> None:
         click.secho(f"{state.settings.url_prefix}/{endpoint.name}/", bold=True)
         for declared in endpoint.types.values():
             click.echo(f"  {declared.label}")
-            for line in (*_stored(declared), *_computed(declared)):
+            for line in (*_stored_field_lines(declared), *_computed_key_lines(declared)):
                 click.echo(f"    {line}")
 
 
-def _stored(declared: ObjectType) -> Iterator[str]:
+def _stored_field_lines(declared: ObjectType) -> Iterator[str]:
     shown = {export.column.name: name for name, export in declared.exports.items() if export.column}
     searched = {*declared.content_class.built_in_search_fields}
     searched |= {column.name for column in declared.searched}
@@ -68,7 +75,7 @@ def _stored(declared: ObjectType) -> Iterator[str]:
         yield f"{name:24}{column.kind.name:12}{', '.join(notes)}".rstrip()
 
 
-def _computed(declared: ObjectType) -> Iterator[str]:
+def _computed_key_lines(declared: ObjectType) -> Iterator[str]:
     for name, export in declared.exports.items():
         if export.column is None and not export.in_meta:
             yield f"{name:24}computed"
@@ -82,22 +89,22 @@ def check(state: State) -> None:
     The exit status is 1 if anything is found. Mistakes in the declared types, and in the
     configuration where they make it unusable, are reported by every command.
     """
-    problems = [*_misconfigured(state), *map(str, state.backend.check())]
+    problems = [*_configuration_problems(state), *map(str, state.backend.check())]
     # Content with problems may be unreadable.
-    notes = [*(() if problems else _unanswered(state.backend)), *state.backend.notes()]
+    notes = [*(() if problems else _default_site_note(state.backend)), *state.backend.notes()]
     for line in (*problems, *(f"Note: {note}" for note in notes)):
         click.echo(line)
     if problems:
-        click.echo(f"{_problems(len(problems))} found.")
+        click.echo(f"{_problem_count(len(problems))} found.")
         sys.exit(1)
     click.echo("Everything is in order.")
 
 
-def _problems(number: int) -> str:
+def _problem_count(number: int) -> str:
     return f"{number} problem{'s' * (number > 1)}"
 
 
-def _unanswered(backend: Backend) -> Iterator[str]:
+def _default_site_note(backend: Backend) -> Iterator[str]:
     """The note that requests to hosts of no site are refused, if there is no default site."""
     with suppress(ContentChanged), backend.reader() as reader:
         if not any(site.is_default for site in reader.sites):
@@ -107,7 +114,7 @@ def _unanswered(backend: Backend) -> Iterator[str]:
             )
 
 
-def _misconfigured(state: State) -> Iterator[str]:
+def _configuration_problems(state: State) -> Iterator[str]:
     """Problems of a configuration that is usable all the same."""
     if not state.backend_name:
         yield no_backend(state.config_prefix)
@@ -130,7 +137,7 @@ def dump(state: State, target: str, yes: bool) -> None:
     backend such as jsonfiles:content, or - for the standard output.
     """
     if _is_backend(target):
-        with closing(_open(state, target)) as other:
+        with closing(_open_backend(state, target)) as other:
             amounts = _replace(other, _Sections(state.backend.dump), yes=yes)
         # The address is not shown, because it may contain a password.
         click.echo(f"{amounts} written to {target.partition(':')[0]}.")
@@ -138,7 +145,7 @@ def dump(state: State, target: str, yes: bool) -> None:
         write(state.backend.dump(), sys.stdout)
     elif target.endswith(ENDINGS):
         counts: Counter[str] = Counter()
-        write_file(_tallied(_counted(state.backend.dump()), counts), target)
+        write_file(_with_counts(_with_progress(state.backend.dump()), counts), target)
         click.echo(f"{_amounts(counts)} written to {target}.")
     else:
         raise click.FileError(target, "the name of the file must end in .json or .jsonl")
@@ -162,16 +169,16 @@ def load(state: State, source: str, yes: bool) -> None:
             f"Python, or name another one in {key}, such as sqlite:///site.db."
         )
     if _is_backend(source):
-        with closing(_open(state, source)) as other:
+        with closing(_open_backend(state, source)) as other:
             amounts = _replace(state.backend, _Sections(other.dump), yes=yes)
     elif source.endswith(".jsonl"):
-        amounts = _replace(state.backend, _Sections(lambda: read_lines(source)), yes=yes)
+        amounts = _replace(state.backend, _Sections(lambda: read_json_lines(source)), yes=yes)
     else:
-        amounts = _replace(state.backend, read_json(source), yes=yes)
+        amounts = _replace(state.backend, read_json_file(source), yes=yes)
     click.echo(f"{amounts} loaded into {state.backend_name}.")
     problems = sum(1 for _ in state.backend.check())
     if problems:
-        click.echo(f"The command flask contentapi check finds {_problems(problems)} in it.")
+        click.echo(f"The command flask contentapi check finds {_problem_count(problems)} in it.")
 
 
 def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
@@ -253,7 +260,7 @@ def _is_backend(text: str) -> bool:
     return bool(is_address or address.startswith("//") or name in installed_backends())
 
 
-def _open(state: State, address: str) -> Backend:
+def _open_backend(state: State, address: str) -> Backend:
     """Opens another backend than the configured one, for the same types."""
     backend = find_backend(address, Path(current_app.root_path))
     if not backend.persistent:
@@ -283,33 +290,33 @@ class _Sections(Mapping[str, Iterable[Any]]):
     def __getitem__(self, section: str) -> Iterator[Any]:
         if section not in self.counts:
             raise KeyError(section)
-        return self._shown(section)
+        return self._read_section(section)
 
-    def _shown(self, section: str) -> Iterator[Any]:
+    def _read_section(self, section: str) -> Iterator[Any]:
         found = (record for name, record in self._read() if name == section)
         # Databases read each section twice.
         label = f"{'writing' if section in self._seen else 'checking'} {section}"
         self._seen.add(section)
         with click.progressbar(
-            found, self.counts[section], label, file=sys.stderr, hidden=_unwatched()
+            found, self.counts[section], label, file=sys.stderr, hidden=_is_unwatched()
         ) as records:
             yield from records
 
 
-def _unwatched() -> bool:
+def _is_unwatched() -> bool:
     """Whether nobody would see the progress."""
     return not sys.stderr.isatty()
 
 
-def _counted(records: Iterable[Record]) -> Iterator[Record]:
+def _with_progress(records: Iterable[Record]) -> Iterator[Record]:
     """The records, with a progress count on the terminal."""
     with click.progressbar(
-        records, label="records", show_pos=True, file=sys.stderr, hidden=_unwatched()
-    ) as counted:
-        yield from counted
+        records, label="records", show_pos=True, file=sys.stderr, hidden=_is_unwatched()
+    ) as shown:
+        yield from shown
 
 
-def _tallied(records: Iterable[Record], counts: Counter[str]) -> Iterator[Record]:
+def _with_counts(records: Iterable[Record], counts: Counter[str]) -> Iterator[Record]:
     for section, record in records:
         counts[section] += 1
         yield section, record

@@ -19,7 +19,7 @@ import orjson
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.jsontext import Fault, Unreadable, decode, in_line, parse_json
 
-__all__ = ["ENDINGS", "Record", "read_json", "read_lines", "write", "write_file"]
+__all__ = ["ENDINGS", "Record", "read_json_file", "read_json_lines", "write", "write_file"]
 
 #: The file name extensions.
 ENDINGS = (".json", ".jsonl")
@@ -36,12 +36,12 @@ def write_file(records: Iterable[Record], name: str) -> None:
     :param name: the name of the file, which ends in ``.json`` or ``.jsonl``.
     :raises click.FileError: if it cannot be written.
     """
-    beside = Path(f"{name}.part")
-    if not beside.parent.is_dir():
-        raise click.FileError(name, f"there is no folder {str(beside.parent)!r}")
-    with _opened(str(beside), "w") as stream:
+    partial_file = Path(f"{name}.part")
+    if not partial_file.parent.is_dir():
+        raise click.FileError(name, f"there is no folder {str(partial_file.parent)!r}")
+    with _open(str(partial_file), "w") as stream:
         write(records, stream, lines=name.endswith(".jsonl"))
-    os.replace(beside, name)
+    os.replace(partial_file, name)
 
 
 def write(records: Iterable[Record], stream: IO[str], *, lines: bool = False) -> None:
@@ -67,33 +67,33 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def read_json(source: str) -> dict[str, Any]:
+def read_json_file(source: str) -> dict[str, Any]:
     """The content in a JSON file.
 
     :param source: its name, or ``-`` for the standard input.
     :raises ContentError: if it is not such a file.
     :raises click.FileError: if it cannot be opened.
     """
-    with _opened(source, "rb") as stream:
+    with _open(source, "rb") as stream:
         text = stream.read()
     try:
         content = parse_json(decode(text))
     except Unreadable as error:
-        raise _broken(source, *error.faults) from None
+        raise _content_error(source, *error.faults) from None
     if not isinstance(content, dict):
         why = 'must be an object with a list for each section, as {"pages": [...]}'
-        raise _broken(source, Fault(1, why))
+        raise _content_error(source, Fault(1, why))
     return content
 
 
-def read_lines(source: str) -> Iterator[Record]:
+def read_json_lines(source: str) -> Iterator[Record]:
     """The records in a JSON Lines file.
 
     :param source: its name.
     :raises ContentError: if a line is no record.
     :raises click.FileError: if it cannot be opened.
     """
-    with _opened(source, "rb") as stream:
+    with _open(source, "rb") as stream:
         for number, line in enumerate(stream, 1):
             yield _read_line(source, number, line)
 
@@ -104,12 +104,14 @@ def _read_line(source: str, number: int, line: bytes) -> Record:
             case [str(section), record]:
                 return section, record
     except Unreadable as error:
-        raise _broken(source, *(fault._replace(line=number) for fault in error.faults)) from None
+        raise _content_error(
+            source, *(fault._replace(line=number) for fault in error.faults)
+        ) from None
     why = 'must be a list of a section and a record, as ["pages", {...}]'
-    raise _broken(source, Fault(number, why))
+    raise _content_error(source, Fault(number, why))
 
 
-def _opened(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
+def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
     """A file, or the standard input.
 
     :raises click.FileError: if it cannot be opened.
@@ -121,7 +123,7 @@ def _opened(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
         raise click.FileError(name, f"{error.strerror}{folder}") from None
 
 
-def _broken(source: str, *faults: Fault) -> ContentError:
+def _content_error(source: str, *faults: Fault) -> ContentError:
     """The error for a file with faults in its text."""
     name = "the standard input" if source == _STANDARD_INPUT else source
     return ContentError(Problem("", "", said, file=in_line(name, line)) for line, said in faults)

@@ -37,7 +37,7 @@ def exports_of(declared: ObjectType) -> dict[str, Export]:
     ]
     exports: dict[str, Export] = {}
     for entry, in_meta in listed:
-        export = _export(declared, entry, in_meta)
+        export = _make_export(declared, entry, in_meta)
         if not _is_name(export.name):
             what = f"has {export.name!r}; a key of an answer is a name, as Python has them"
             raise mistake(declared, "api_fields", what)
@@ -87,16 +87,16 @@ def _check_filter(declared: ObjectType, custom: Any, taken: set[str]) -> None:
         raise mistake(declared, "api_filters", what, " There are lt, le, gt and ge.")
 
 
-def _export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
+def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
     given = entry if isinstance(entry, APIField) else APIField(entry)
     source: Any = given.source
     if not isinstance(source, str | Source | None):
         what = f"has {given.name!r} with the source {source!r}; it must be a text"
         raise mistake(declared, "api_fields", what)
-    return replace(_made(declared, given, in_meta), volatile=given.volatile)
+    return replace(_export_of(declared, given, in_meta), volatile=given.volatile)
 
 
-def _made(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
+def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
     if isinstance(given.source, Source):
         assert given.field is not None
         return Export(given.name, given.field, given.source, None, in_meta)
@@ -112,8 +112,8 @@ def _made(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
         check_nested(declared, "api_fields", wanted)
     if given.field is None:
         if column is None:
-            raise _unknown(declared, source)
-        return _stored(given.name, column, in_meta)
+            raise _unknown_source(declared, source)
+        return _stored_export(given.name, column, in_meta)
     if column is not None and not isinstance(given.field, COMPUTED):
         return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
     field, compute = _computation(declared, given, source)
@@ -139,12 +139,12 @@ def _computation(
             declared, "api_fields", what + "give another field, and the method as its source"
         )
     if not hasattr(declared.content_class, source):
-        raise _unknown(declared, source)
+        raise _unknown_source(declared, source)
     written = Anything() if type(field) is fields.Raw else answer_field(field)
     return written, attribute(source)
 
 
-def _stored(name: str, column: Column, in_meta: bool) -> Export:
+def _stored_export(name: str, column: Column, in_meta: bool) -> Export:
     field, shown = column.field, None
     if isinstance(field, Related) and field.shown is not None:
         shown = parse_fields(field.shown)
@@ -153,7 +153,7 @@ def _stored(name: str, column: Column, in_meta: bool) -> Export:
     return Export(name, answer_field(field), source, column, in_meta, shown)
 
 
-def _unknown(declared: ObjectType, name: object) -> DeclarationError:
+def _unknown_source(declared: ObjectType, name: object) -> DeclarationError:
     return mistake(
         declared,
         "api_fields",

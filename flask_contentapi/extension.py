@@ -17,7 +17,7 @@ from werkzeug.exceptions import HTTPException, InternalServerError, default_exce
 from werkzeug.routing import RequestRedirect, Rule
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.answers import Answers
+from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cli import COMMANDS, is_command
@@ -89,7 +89,7 @@ class ContentAPI:
         config_prefix: str = "CMSAPI_",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._types = _listed(types)
+        self._types = _checked_types(types)
         self._backend = backend
         self._can_view = can_view
         self._page_urls = page_urls or PageURLs()
@@ -136,16 +136,16 @@ class ContentAPI:
             can_view=self._can_view,
             page_urls=self._page_urls,
             origins=Origins(settings, self._page_urls),
-            answers=Answers(settings.cache_size),
+            answer_cache=AnswerCache(settings.cache_size),
             clock=self._clock,
-            fingerprint=fingerprint(registry, settings.shaping, self._page_urls, _run(app.debug)),
+            fingerprint=fingerprint(registry, settings.shaping, self._page_urls, _nonce(app.debug)),
             config_prefix=self.config_prefix,
             backend_name=backend_name,
         )
         if logs and not backend_name:
             _log.warning("%s", no_backend(self.config_prefix))
         if logs:
-            self._warn(app.config, instances.values())
+            self._warn_of_unknown_settings(app.config, instances.values())
         instances[self.name] = state
         app.register_blueprint(self._blueprint(state))
 
@@ -170,7 +170,7 @@ class ContentAPI:
         """
         return self.state.backend
 
-    def _warn(self, config: Mapping[str, Any], others: Iterable[State]) -> None:
+    def _warn_of_unknown_settings(self, config: Mapping[str, Any], others: Iterable[State]) -> None:
         """Logs configuration keys that look like settings but are not."""
         prefixes = [other.config_prefix for other in others]
         for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
@@ -180,25 +180,26 @@ class ContentAPI:
         """Refuses arguments of the class that no request could be served with."""
         if not (isinstance(self.name, str) and self.name and "." not in self.name):
             raise ConfigurationError(
-                f"name is {_short(self.name)}; it must be a text without dots."
+                f"name is {_shortened(self.name)}; it must be a text without dots."
             )
         if not isinstance(self.config_prefix, str):
             raise ConfigurationError(
-                f"config_prefix is {_short(self.config_prefix)}; it must be a text, as 'CMSAPI_'."
+                f"config_prefix is {_shortened(self.config_prefix)}; it must be a text, as "
+                "'CMSAPI_'."
             )
         if self._can_view is not None and not _takes_one(self._can_view):
             raise ConfigurationError(
-                f"can_view is {_short(self._can_view)}; it must be a function of one argument, "
+                f"can_view is {_shortened(self._can_view)}; it must be a function of one argument, "
                 "the restriction."
             )
         if not callable(self._clock):
             raise ConfigurationError(
-                f"clock is {_short(self._clock)}; it must be a function that returns the time."
+                f"clock is {_shortened(self._clock)}; it must be a function that returns the time."
             )
         if not isinstance(self._page_urls, PageURLs):
             raise ConfigurationError(
-                f"page_urls is {_short(self._page_urls)}; it must be an instance of a subclass of "
-                "PageURLs."
+                f"page_urls is {_shortened(self._page_urls)}; it must be an instance of a subclass "
+                "of PageURLs."
             )
 
     def _find_backend(self, app: Flask, backend: Backend | str | None) -> tuple[Backend, str]:
@@ -219,7 +220,7 @@ class ContentAPI:
             return given, name_of(given)
         if not isinstance(given, str):
             raise ConfigurationError(
-                f"{where} is {_short(given)}; it must be a Backend, such as "
+                f"{where} is {_shortened(given)}; it must be a Backend, such as "
                 "MemoryBackend(records), or a text that names one, such as 'sqlite:///site.db'."
             )
         try:
@@ -239,27 +240,27 @@ class ContentAPI:
             blueprint.register_error_handler(code, _http_error)
         blueprint.register_error_handler(HTTPException, _http_error)
         blueprint.register_error_handler(BackendUnavailable, _unavailable)
-        blueprint.register_error_handler(Exception, _raise)
-        blueprint.before_app_request(_astray(state))
+        blueprint.register_error_handler(Exception, _reraise)
+        blueprint.before_app_request(_routing_error_handler(state))
         for name, endpoint in state.registry.endpoints.items():
             for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
                 view_function = view(state, endpoint).dispatch
-                blueprint.record(_any_method(f"/{name}/{rule}", view_name, view_function))
+                blueprint.record(_rule_for_any_method(f"/{name}/{rule}", view_name, view_function))
         unknown = UnknownView(state, state.registry.endpoints["pages"]).dispatch
         for rule in ("/", "/<path:path>"):
-            blueprint.record(_any_method(rule, "unknown", unknown))
+            blueprint.record(_rule_for_any_method(rule, "unknown", unknown))
         return blueprint
 
 
-def _listed(types: Any) -> tuple[type[Entry], ...]:
+def _checked_types(types: Any) -> tuple[type[Entry], ...]:
     """The declared types.
 
     :raises DeclarationError: if they are not in a list.
     """
     if isinstance(types, str) or not isinstance(types, Iterable):
         raise DeclarationError(
-            f"types is {_short(types)}; it must be a list of classes, as [HomePage]."
+            f"types is {_shortened(types)}; it must be a list of classes, as [HomePage]."
         )
     return tuple(types)
 
@@ -275,17 +276,17 @@ def _takes_one(hook: Any) -> bool:
     return True
 
 
-def _short(given: object) -> str:
+def _shortened(given: object) -> str:
     """A value, shortened for a message."""
     return shorten(repr(given), 100, placeholder="...")
 
 
-def _run(debug: bool) -> str:
+def _nonce(debug: bool) -> str:
     """A text that differs after each start in development, because code may have changed."""
     return token_hex(8) if debug else ""
 
 
-def _any_method(
+def _rule_for_any_method(
     rule: str, view_name: str, view_function: Callable[..., Any]
 ) -> Callable[[BlueprintSetupState], None]:
     """Adds a URL rule for every method, which ``add_url_rule`` cannot do."""
@@ -301,7 +302,7 @@ def _any_method(
     return add
 
 
-def _astray(state: State) -> Callable[[], Response | None]:
+def _routing_error_handler(state: State) -> Callable[[], Response | None]:
     """Makes the function that answers requests under the prefix for which Flask finds no view.
 
     These are few: those with an invalid host name, or with a newline in the path. Redirects to
@@ -345,16 +346,16 @@ def _http_error(error: HTTPException) -> Response:
     for name, value in error.get_headers():
         if name.lower() != "content-type":
             response.headers[name] = value
-    return _unkept(response)
+    return _forbid_caching(response)
 
 
-def _unkept(response: Response) -> Response:
+def _forbid_caching(response: Response) -> Response:
     """Forbids caching an error. It has no cache tags, so caches could not tell when it is over."""
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def _raise(error: Exception) -> NoReturn:
+def _reraise(error: Exception) -> NoReturn:
     """Overrides an application's handler for all exceptions, so that the response is our 500."""
     raise error
 
@@ -363,4 +364,4 @@ def _unavailable(error: BackendUnavailable) -> Response:
     current_app.logger.error("The content cannot be read: %s", error)
     response = json_response({"message": "The content cannot be read now; try again later."}, 503)
     response.headers["Retry-After"] = str(error.retry_after)
-    return _unkept(response)
+    return _forbid_caching(response)

@@ -44,7 +44,7 @@ def fingerprint(registry: Registry, *others: object) -> str:
     :param others: whatever else shapes answers.
     """
     digest = blake2b(digest_size=16)
-    for word in _Description().of([_RELEASES, _declared(registry), *others]):
+    for word in _Description().describe([_RELEASES, _declared(registry), *others]):
         digest.update(f"{word}\0".encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 
@@ -64,47 +64,47 @@ class _Description:
         # By id. Holding on to the objects keeps their ids from being reused.
         self._known: dict[int, tuple[int, object]] = {}
 
-    def of(self, value: Any) -> Iterator[str]:
+    def describe(self, value: Any) -> Iterator[str]:
         """The words for a value."""
         yield f"{type(value).__module__}.{type(value).__qualname__}("
         if isinstance(value, _PLAIN + _CALENDAR):
             yield repr(value)
         elif isinstance(value, Mapping):
-            yield from self._each(part for item in value.items() for part in item)
+            yield from self._describe_each(part for item in value.items() for part in item)
         elif isinstance(value, Set):
-            yield from sorted(" ".join(self.of(entry)) for entry in value)
+            yield from sorted(" ".join(self.describe(entry)) for entry in value)
         elif isinstance(value, list | tuple):
-            yield from self._each(value)
+            yield from self._describe_each(value)
         else:
-            yield from self._once(value)
+            yield from self._describe_once(value)
         yield ")"
 
-    def _each(self, values: Iterable[Any]) -> Iterator[str]:
+    def _describe_each(self, values: Iterable[Any]) -> Iterator[str]:
         for value in values:
-            yield from self.of(value)
+            yield from self.describe(value)
 
-    def _once(self, value: Any) -> Iterator[str]:
+    def _describe_once(self, value: Any) -> Iterator[str]:
         if id(value) in self._known:
             yield str(self._known[id(value)][0])
             return
         self._known[id(value)] = len(self._known), value
         if isinstance(value, type):
-            yield from self._class(value)
+            yield from self._describe_class(value)
         else:
-            yield from self._each(_parts(value))
+            yield from self._describe_each(_parts(value))
 
-    def _class(self, value: type) -> Iterator[str]:
+    def _describe_class(self, value: type) -> Iterator[str]:
         yield f"{value.__module__}.{value.__qualname__}"
         if not issubclass(value, _DECLARATIONS):
             return
         for base in value.__mro__:
             yield base.__qualname__
             if base.__module__.partition(".")[0] not in _PACKAGES:
-                own = {name: part for name, part in vars(base).items() if _counts(name, part)}
-                yield from self.of(own)
+                own = {name: part for name, part in vars(base).items() if _is_declared(name, part)}
+                yield from self.describe(own)
 
 
-def _counts(name: str, part: object) -> bool:
+def _is_declared(name: str, part: object) -> bool:
     """Whether an attribute of a class is more than what Python adds to every class."""
     return not name.startswith("__") or isinstance(part, types.FunctionType)
 

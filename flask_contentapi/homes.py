@@ -47,22 +47,22 @@ class _Homes:
         columns = pages.endpoint.base.places
         self._locale, self._key = columns["locale"], columns["translation_key"]
         self._pages = pages
-        self._places = {row[0]: place for place, row in enumerate(pages.rows)}
+        self._indexes = {row[0]: index for index, row in enumerate(pages.rows)}
 
     def __contains__(self, page: int) -> bool:
-        return page in self._places
+        return page in self._indexes
 
     def of(self, page: int) -> tuple[Home, ...]:
         """The page itself, then its translations in tree order; empty if there is no page."""
         if page not in self:
             return ()
-        key = self._pages.rows[self._places[page]][self._key]
-        found = [self._home(self._places[page])]
-        for place, row in enumerate(self._pages.rows if key is not None else ()):
+        key = self._pages.rows[self._indexes[page]][self._key]
+        found = [self._home(self._indexes[page])]
+        for index, row in enumerate(self._pages.rows if key is not None else ()):
             if row[self._key] == key and row[0] != page:
-                found.append(self._home(place))
+                found.append(self._home(index))
         return tuple(found)
 
-    def _home(self, place: int) -> Home:
-        row = self._pages.rows[place]
-        return Home(row[0], row[self._locale], self._pages.url_paths[place])
+    def _home(self, index: int) -> Home:
+        row = self._pages.rows[index]
+        return Home(row[0], row[self._locale], self._pages.url_paths[index])

@@ -97,21 +97,21 @@ def parse_json(text: str) -> Any:
 
 
 def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
-    """Why a text is not JSON; if a comma is the reason, at the place to fix."""
+    """Why a text is not JSON; if a comma is the reason, at the position to fix."""
     # Newer versions of Python stop at a superfluous comma, older ones after it.
     stop = error.pos if text[error.pos : error.pos + 1] != "," else error.pos + 1
     before = text[:stop].rstrip(" \t\n\r")
     end, start = len(before), _skip_space(text, stop)
     following = text[start : start + 1]
-    why, place = error.msg, error.pos
+    why, position = error.msg, error.pos
     if before.endswith(",") and following and following in "}]":
-        why, place = f"there is an extra comma before {following}", end - 1
+        why, position = f"there is an extra comma before {following}", end - 1
     elif error.msg == "Expecting ',' delimiter" and _VALUE.match(following):
-        why, place = "a comma is missing", end
+        why, position = "a comma is missing", end
         if "\n" in text[end:start]:
             return Fault(Lines(text).at(end), f"is not JSON: {why} at the end of the line")
-    column = place - text.rfind("\n", 0, place)
-    return Fault(Lines(text).at(place), f"is not JSON: {why} (column {column})")
+    column = position - text.rfind("\n", 0, position)
+    return Fault(Lines(text).at(position), f"is not JSON: {why} (column {column})")
 
 
 def _faults(text: str) -> Iterator[Fault]:
@@ -129,7 +129,7 @@ def _faults(text: str) -> Iterator[Fault]:
                 found.append((member.start, f"the object has the key {member.key!r} already"))
             keys.add(member.key)
             waiting.append(member.value)
-    yield from (Fault(lines.at(place), message) for place, message in sorted(found))
+    yield from (Fault(lines.at(position), message) for position, message in sorted(found))
 
 
 class _Member(NamedTuple):
@@ -146,26 +146,26 @@ class _Member(NamedTuple):
 
 
 def _members(text: str, start: int) -> Iterator[_Member]:
-    """The members of the object or list that starts at a place; other values have none."""
+    """The members of the object or list that starts at a position; other values have none."""
     opening = text[start]
     if opening not in "{[":
         return
-    place, number = _skip_space(text, start + 1), 0
-    while text[place] not in "}]":
+    position, number = _skip_space(text, start + 1), 0
+    while text[position] not in "}]":
         key: str | int = number
-        value = place
+        value = position
         if opening == "{":
-            key, after = _decode(text, place)
+            key, after = _decode(text, position)
             value = _skip_space(text, _skip_space(text, after) + 1)
-        yield _Member(key, place, value)
+        yield _Member(key, position, value)
         _, after = _decode(text, value)
-        place, number = _skip_space(text, after), number + 1
-        if text[place] == ",":
-            place = _skip_space(text, place + 1)
+        position, number = _skip_space(text, after), number + 1
+        if text[position] == ",":
+            position = _skip_space(text, position + 1)
 
 
-def _skip_space(text: str, place: int) -> int:
-    match = _SPACE.match(text, place)
+def _skip_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
     assert match is not None
     return match.end()
 
@@ -180,9 +180,9 @@ class Lines:
         self._text = text
         self._breaks = [match.start() for match in re.finditer("\n", text)]
 
-    def at(self, place: int) -> int:
-        """The line of a place in the text, counted from 1."""
-        return bisect_left(self._breaks, place) + 1
+    def at(self, position: int) -> int:
+        """The line of a position in the text, counted from 1."""
+        return bisect_left(self._breaks, position) + 1
 
     def of(self, path: Sequence[str | int]) -> int:
         """The line of the member at a path of keys and indexes, counted from 1.
@@ -196,15 +196,15 @@ class Lines:
             return 0
 
     def _find(self, path: Sequence[str | int]) -> int:
-        place = _skip_space(self._text, 0)
+        position = _skip_space(self._text, 0)
         members = self._top
         for step in path:
             if step not in members:
                 break
             member = members[step]
-            place = member.start
+            position = member.start
             members = {member.key: member for member in _members(self._text, member.value)}
-        return place
+        return position
 
     @cached_property
     def _top(self) -> dict[str | int, _Member]:

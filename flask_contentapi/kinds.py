@@ -274,7 +274,7 @@ class Date(Kind):
 
     def parse(self, text: str) -> date:
         if _DATE_ONLY.fullmatch(text):
-            return _made(date.fromisoformat, text, "a date of the calendar")
+            return _convert(date.fromisoformat, text, "a date of the calendar")
         raise ValueError("must be a date, such as 2026-01-15")
 
 
@@ -284,23 +284,23 @@ class Time(Kind):
     def read(self, value: Any) -> time:
         if isinstance(value, time) and value.tzinfo is None:
             return value
-        return self._cut(_require_text(value, "a time of day, such as 18:30:00"))
+        return self._truncate(_require_text(value, "a time of day, such as 18:30:00"))
 
     def write(self, value: Any) -> Any:
         return value.isoformat()
 
     def parse(self, text: str) -> Any:
-        below = self._cut(text)
+        below = self._truncate(text)
         if not _is_finer(text):
             return below
         above = datetime.combine(date.min, below) + MICROSECOND
         return Gap(below, above.time() if above.date() == date.min else None)
 
     @staticmethod
-    def _cut(text: str) -> time:
+    def _truncate(text: str) -> time:
         """The time in a text, to the microsecond."""
         if _TIME_ONLY.fullmatch(text):
-            return _made(time.fromisoformat, text, "a time of the day")
+            return _convert(time.fromisoformat, text, "a time of the day")
         raise ValueError("must be a time of day, such as 18:30:00")
 
 
@@ -311,28 +311,28 @@ class DateTime(Kind):
 
     def read(self, value: Any) -> datetime:
         if isinstance(value, datetime):
-            return _made(_utc, value, "an instant of the years 1 to 9999")
-        return self._cut(_require_text(value, "an instant, such as 2026-01-15T08:00:00Z"))
+            return _convert(_utc, value, "an instant of the years 1 to 9999")
+        return self._truncate(_require_text(value, "an instant, such as 2026-01-15T08:00:00Z"))
 
     def write(self, value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
 
     def parse(self, text: str) -> Any:
-        below = self._cut(text)
+        below = self._truncate(text)
         if not _is_finer(text):
             return below
         is_last = below == datetime.max.replace(tzinfo=UTC)
         return Gap(below, None if is_last else below + MICROSECOND)
 
     @staticmethod
-    def _cut(text: str) -> datetime:
+    def _truncate(text: str) -> datetime:
         """The instant in a text, to the microsecond."""
         match = _INSTANT.fullmatch(text)
         if not match or (match[6] and not match[2]):
             raise ValueError("must be an instant, such as 2026-01-15T08:00:00Z")
         offset = (match[6] or "Z").upper().replace(" ", "+")
         instant = f"{match[1]}T{match[3] or '00:00'}{offset}"
-        return _made(lambda iso: _utc(datetime.fromisoformat(iso)), instant, "an instant")
+        return _convert(lambda iso: _utc(datetime.fromisoformat(iso)), instant, "an instant")
 
 
 class Relation(Integer):
@@ -476,7 +476,7 @@ def _require_text(value: Any, wanted: str) -> str:
     return value
 
 
-def _made(make: Callable[[Any], T], value: Any, wanted: str) -> T:
+def _convert(make: Callable[[Any], T], value: Any, wanted: str) -> T:
     """The result of ``make`` for the value, with its error in our words."""
     try:
         return make(value)

@@ -14,22 +14,26 @@ from typing import Any
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.hints import suggest
 from flask_contentapi.homes import find_sites
+from flask_contentapi.media_collections import (
+    nearest_restrictions,
+    read_collections,
+    restrictions_of,
+)
 from flask_contentapi.records import Place, RecordReader, check_name, write_record
 from flask_contentapi.registry import SECTIONS, Registry
-from flask_contentapi.relations import pointed, values_of
-from flask_contentapi.shelving import read_collections, restrictions_of, shelve
+from flask_contentapi.relations import targets_of, values_of
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restriction, Restrictions, Table, place_of
-from flask_contentapi.trees import grow
+from flask_contentapi.trees import build_tree
 from flask_contentapi.types import Endpoint
 
 __all__ = [
     "Library",
-    "must_be_list",
+    "not_a_list_message",
     "read_library",
     "require_mapping",
     "revise_library",
-    "undeclared",
+    "undeclared_message",
 ]
 
 Content = Mapping[str, Iterable[Any]]
@@ -70,17 +74,17 @@ class Library:
             for row in table.rows:
                 place = place_of(table, row)
                 if row[1] not in table.endpoint.types:
-                    yield place.problem("type", undeclared(row[1], table.endpoint))
+                    yield place.problem("type", undeclared_message(row[1], table.endpoint))
                 declared = table.endpoint.type_of(row[1])
                 for column, stored, children in values_of(declared, row):
-                    for target, identity in pointed(column, stored):
+                    for target, identity in targets_of(column, stored):
                         if identity not in ids[target]:
                             inner = place.child(*children) if children else place
                             message = f"there is no object {identity} in {target}"
                             yield inner.problem(column.name, message)
 
 
-def undeclared(label: str, endpoint: Endpoint) -> str:
+def undeclared_message(label: str, endpoint: Endpoint) -> str:
     """The message about an object whose type is not declared."""
     hint = suggest(label, endpoint.types)
     return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
@@ -113,7 +117,7 @@ def read_library(
         for name, endpoint in registry.endpoints.items()
     }
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
-    sites = [*map(reader.site, count(), content.get("sites", ()))]
+    sites = [*map(reader.read_site, count(), content.get("sites", ()))]
     return _assemble(tables, locales, sites, collections, reader)
 
 
@@ -127,7 +131,7 @@ def require_mapping(content: Any) -> None:
         raise ContentError([Problem("", "", why)])
 
 
-def must_be_list(section: str) -> str:
+def not_a_list_message(section: str) -> str:
     """The message about a section that is no list."""
     if section == "locales":
         return 'must be a list of the codes of languages, as ["en", "fr"]'
@@ -152,7 +156,7 @@ def revise_library(
     for name, identity in delete:
         tables[name].drop(identity)
     for index, (name, record) in enumerate(put):
-        entry = reader.entry(name, index, record)
+        entry = reader.read_entry(name, index, record)
         if entry is not None:
             tables[name].put(*entry)
     _check_child_ids(tables.values(), reader)
@@ -171,10 +175,10 @@ def _assemble(
     page_restrictions: dict[int, Restriction] = {}
     for table in tables.values():
         if table.endpoint.tree:
-            page_restrictions = grow(table, reader)
+            page_restrictions = build_tree(table, reader)
         else:
             table.rows.sort(key=lambda row: row[0])
-            table.access = shelve(table, collections, reader)
+            table.access = nearest_restrictions(table, collections, reader)
     found = find_sites(sites, tables["pages"], reader)
     if reader.problems:
         raise ContentError(reader.problems)
@@ -192,7 +196,7 @@ def _sections(content: Content, registry: Registry, reader: RecordReader) -> Con
             hint = suggest(str(name), known) or f" There are {', '.join(known)}."
             reader.note(place, "", f"there is no such section.{hint}")
         elif isinstance(records, str | Mapping) or not isinstance(records, Iterable):
-            reader.note(place, "", must_be_list(name))
+            reader.note(place, "", not_a_list_message(name))
         else:
             readable[name] = records
     return readable
@@ -206,7 +210,7 @@ def _read_table(
     seen = set()
     kept = [name in STRUCTURAL for name in endpoint.base.column_names]
     for index, record in enumerate(records):
-        entry = reader.entry(endpoint.name, index, record)
+        entry = reader.read_entry(endpoint.name, index, record)
         if entry is None:
             continue
         row, extras = entry
@@ -247,15 +251,15 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
     column = pages.endpoint.base.places["locale"]
     used = dict.fromkeys(row[column] for row in pages.rows if row[column] is not None)
     locales = tuple(dict.fromkeys(given or used))
-    for place, row in enumerate(pages.rows):
+    for index, row in enumerate(pages.rows):
         if row[column] is None and locales:
-            pages.rows[place] = (*row[:column], locales[0], *row[column + 1 :])
-        elif row[column] is not None and (why := _unfit_locale(row[column], locales)):
+            pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
+        elif row[column] is not None and (why := _locale_problem(row[column], locales)):
             reader.note(place_of(pages, row), "locale", why)
     return locales
 
 
-def _unfit_locale(code: str, locales: Sequence[str]) -> str:
+def _locale_problem(code: str, locales: Sequence[str]) -> str:
     """Why a page cannot have a language; "" if it can."""
     if code not in locales:
         return f"{code!r} is none of {', '.join(locales)}"

@@ -16,7 +16,7 @@ from flask_contentapi.sites import Site, Sites
 __all__ = ["Origin", "Origins", "host_of"]
 
 #: How many origins are cached. Without trusted hosts or a proxy, clients can make up any host.
-KEPT = 256
+CACHE_SIZE = 256
 #: Hosts, including some that Werkzeug rejects but container networks and some clients use: names
 #: with an underscore, and a colon without a port.
 _HOST = re.compile(
@@ -25,16 +25,16 @@ _HOST = re.compile(
 _PORTS = {"http": "80", "https": "443"}
 
 
-def host_of(asked: Request) -> str:
+def host_of(request: Request) -> str:
     """The host that a request is sent to, in lower case, with its port unless it is the default;
     "" if the host is unusable."""
-    if asked.host:
-        return asked.host.lower()
-    match = _HOST.fullmatch(asked.environ.get("HTTP_HOST", "").lower())
+    if request.host:
+        return request.host.lower()
+    match = _HOST.fullmatch(request.environ.get("HTTP_HOST", "").lower())
     if not match:
         return ""
     name, port = match.groups()
-    if port is None or port == _PORTS.get(asked.scheme):
+    if port is None or port == _PORTS.get(request.scheme):
         return str(name)
     return f"{name}:{port}" if int(port) < 2**16 else ""
 
@@ -60,7 +60,7 @@ class Origins:
     def __init__(self, settings: Settings, page_urls: PageURLs) -> None:
         self._settings = settings
         self._page_urls = page_urls
-        self.find = lru_cache(KEPT)(self._find)
+        self.find = lru_cache(CACHE_SIZE)(self._find)
 
     def base(self, scheme: str, host: str, root_path: str) -> str:
         """Scheme, host and path that all addresses except those of pages start with.

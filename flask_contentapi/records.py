@@ -68,7 +68,7 @@ def check_name(name: str) -> str:
 
 
 class Place(NamedTuple):
-    """The position of a record, or of a child object in a record.
+    """The place of a record in the content, or of a child object in a record.
 
     :param section: the list it is in, as ``pages``.
     :param number: its index in the list, or -1.
@@ -113,7 +113,9 @@ class RecordReader:
         """Adds a problem; the key is "" if it concerns the whole record."""
         self.problems.append(place.problem(key, message))
 
-    def entry(self, section: str, index: int, record: Any) -> tuple[Row, dict[str, Any]] | None:
+    def read_entry(
+        self, section: str, index: int, record: Any
+    ) -> tuple[Row, dict[str, Any]] | None:
         """Reads one object of an endpoint.
 
         :returns: the columns of its type, and the extra values in a record of an undeclared
@@ -121,22 +123,22 @@ class RecordReader:
         """
         before = len(self.problems)
         endpoint = self._registry.endpoints[section]
-        values, place = self._begin(section, index, record)
+        values, place = self._start(section, index, record)
         if values is None:
             return None
         label = self._label(place, endpoint, values.pop("type", None))
         read = self._read(place, endpoint.type_of(label).columns, values)
         if label in endpoint.types:
-            self._refuse(place, values, endpoint.types[label].columns)
+            self._note_unknown_keys(place, values, endpoint.types[label].columns)
         else:
-            values = self._keep(place, endpoint, label, values)
+            values = self._read_extras(place, endpoint, label, values)
         row = (read[0], label, *read[1:])
         if len(self.problems) > before:
             self.refused[section][read[0]] = row
             return None
         return row, values
 
-    def _keep(
+    def _read_extras(
         self, place: Place, endpoint: Endpoint, label: str, values: dict[str, Any]
     ) -> dict[str, Any]:
         """The extra values in a record of an undeclared type, as they are."""
@@ -152,37 +154,37 @@ class RecordReader:
                 self.note(place, str(name), str(error))
         return kept
 
-    def site(self, index: int, record: Any) -> dict[str, Any] | None:
+    def read_site(self, index: int, record: Any) -> dict[str, Any] | None:
         """Reads a site, with all keys and a lower-case host name; None if there is a problem."""
-        site = self._whole("sites", index, record, _SITE)
+        site = self._read_whole("sites", index, record, _SITE)
         return site and {**site, "hostname": site["hostname"].lower()}
 
-    def collection(self, index: int, record: Any) -> dict[str, Any] | None:
+    def read_collection(self, index: int, record: Any) -> dict[str, Any] | None:
         """Reads a collection, with all keys; None if there is a problem."""
-        return self._whole("collections", index, record, _COLLECTION)
+        return self._read_whole("collections", index, record, _COLLECTION)
 
-    def _whole(
+    def _read_whole(
         self, section: str, index: int, record: Any, columns: Mapping[str, Column]
     ) -> dict[str, Any] | None:
         before = len(self.problems)
-        values, place = self._begin(section, index, record)
+        values, place = self._start(section, index, record)
         if values is None:
             return None
         read = self._read(place, columns, values)
-        self._refuse(place, values, columns)
+        self._note_unknown_keys(place, values, columns)
         if len(self.problems) > before:
             self.refused[section][read[0]] = tuple(read)
             return None
         return dict(zip(columns, read, strict=True))
 
-    def _begin(self, section: str, index: int, record: Any) -> tuple[dict[str, Any] | None, Place]:
+    def _start(self, section: str, index: int, record: Any) -> tuple[dict[str, Any] | None, Place]:
         """A record's values, None if it is no object, and its place."""
         place = Place(section, index, f"{section}[{index}]")
-        values = self._open(place, record)
+        values = self._values_of(place, record)
         name = None if values is None else values.get("id", values.get("hostname"))
         return values, place if name is None else place._replace(name=f"{section} {name}")
 
-    def _open(self, place: Place, record: Any) -> dict[str, Any] | None:
+    def _values_of(self, place: Place, record: Any) -> dict[str, Any] | None:
         if isinstance(record, Content):
             return record.to_record()
         if isinstance(record, Mapping):
@@ -233,18 +235,20 @@ class RecordReader:
         child = column.child
         assert child is not None
         inner = place.child(column.name, number)
-        values = self._open(inner, record)
+        values = self._values_of(inner, record)
         if values is None:
             return ()
         read = self._read(inner, child.columns, values)
-        self._refuse(inner, values, child.columns)
+        self._note_unknown_keys(inner, values, child.columns)
         if read[0] in self._child_ids[child.label]:
             self.note(inner, "id", f"{read[0]} is the id of another {child.label} already")
         if read[0] is not None:
             self._child_ids[child.label].add(read[0])
         return tuple(read)
 
-    def _refuse(self, place: Place, rest: Mapping[str, Any], known: Iterable[str]) -> None:
+    def _note_unknown_keys(
+        self, place: Place, rest: Mapping[str, Any], known: Iterable[str]
+    ) -> None:
         """Notes unknown keys."""
         for name in rest:
             self.note(place, str(name), f"there is no such field.{suggest(str(name), known)}")

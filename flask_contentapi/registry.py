@@ -41,17 +41,21 @@ class Registry:
         self.endpoints: dict[str, Endpoint] = {}
         self._children: dict[type[ChildObject], ObjectType] = {}
         self._relations: list[tuple[ObjectType, str, Related]] = []
-        for content_class in self._with_defaults(list(types)):
+        for content_class in self._with_default_types(list(types)):
             self._add(content_class)
         for endpoint in self.endpoints.values():
             self._find_base(endpoint)
-        self._fill(declared for end in self.endpoints.values() for declared in end.types.values())
-        self._fill(end.base for end in self.endpoints.values() if end.base.label not in end.types)
+        self._complete_types(
+            declared for end in self.endpoints.values() for declared in end.types.values()
+        )
+        self._complete_types(
+            end.base for end in self.endpoints.values() if end.base.label not in end.types
+        )
         for relation in self._relations:
             self._check_shown(*relation)
 
     @staticmethod
-    def _with_defaults(types: list[type[Entry]]) -> list[type[Entry]]:
+    def _with_default_types(types: list[type[Entry]]) -> list[type[Entry]]:
         for content_class in types:
             if not (isinstance(content_class, type) and issubclass(content_class, Entry)):
                 raise DeclarationError(
@@ -112,7 +116,7 @@ class Registry:
         by_class = {declared.content_class: declared for declared in endpoint.types.values()}
         endpoint.base = by_class.get(shared) or ObjectType(shared.type_label(), shared, endpoint)
 
-    def _fill(self, types: Iterable[ObjectType]) -> None:
+    def _complete_types(self, types: Iterable[ObjectType]) -> None:
         filled = list(types)
         for declared in filled:
             declared.columns = self._columns(declared)
@@ -129,7 +133,7 @@ class Registry:
             if issubclass(declared.content_class, above.content_class):
                 for name, column in above.columns.items():
                     own = declared.columns.get(name)
-                    if own is None or own.stores != column.stores:
+                    if own is None or own.storage_signature != column.storage_signature:
                         raise mistake(declared, name, f"must store what it does in {above.label}")
 
     # Stored fields.
@@ -144,7 +148,7 @@ class Registry:
         return {name: self._column(declared, name, own[name]) for name in names}
 
     def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
-        built_in = _built_in(declared.content_class).get(name)
+        built_in = _built_in_fields(declared.content_class).get(name)
         if built_in is not None and _stored(field) != _stored(built_in):
             raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
@@ -203,13 +207,13 @@ class Registry:
         try:
             parse_fields(field.shown or "")
         except BadRequest as error:
-            what = f"is always shown with {field.shown!r}. {error.description}"
-            raise mistake(declared, name, what.rstrip(".")) from None
+            what = f"is always shown with {field.shown!r}. {error.description}".rstrip(".")
+            raise mistake(declared, name, what) from None
         self._relations.append((declared, name, field))
 
     def _check_shown(self, declared: ObjectType, name: str, field: Related) -> None:
         """Refuses a relation that is always shown with fields that do not exist."""
-        wrong = _not_shown(self.target(field), parse_fields(field.shown or ""))
+        wrong = _first_not_shown(self.target(field), parse_fields(field.shown or ""))
         if wrong:
             what = f"is always shown with {field.shown!r}, but {wrong!r} is nothing to be shown"
             raise mistake(declared, name, what)
@@ -275,7 +279,7 @@ def _is_searchable(column: Column) -> bool:
     return isinstance(column.kind, _SEARCHABLE)
 
 
-def _built_in(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
+def _built_in_fields(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
     """The stored fields of the package's own class that a class derives from."""
     own = [base for base in content_class.__mro__ if base.__module__ == Content.__module__]
     return cast(type[Content], own[0]).declared_fields()
@@ -286,7 +290,7 @@ def _stored(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
     return type(kind_of(field)), getattr(field, "endpoint_name", None)
 
 
-def _not_shown(target: ObjectType, selection: Selection) -> str | None:
+def _first_not_shown(target: ObjectType, selection: Selection) -> str | None:
     """The first name in a selection that an embedded object does not show, or shows without
     fields to select from; None if there is none."""
     for name in (*selection.added, *selection.removed):
@@ -295,7 +299,7 @@ def _not_shown(target: ObjectType, selection: Selection) -> str | None:
             return name
         inner = selection.added.get(name)
         if inner is not None:
-            wrong = _not_shown(export.nested, inner) if export.nested else name
+            wrong = _first_not_shown(export.nested, inner) if export.nested else name
             if wrong:
                 return wrong
     return None

@@ -10,10 +10,10 @@ from flask_contentapi.fields import Blocks
 from flask_contentapi.query import Row
 from flask_contentapi.types import Column, ObjectType
 
-__all__ = ["Object", "Value", "embedded", "pointed", "values_of"]
+__all__ = ["ObjectKey", "Value", "related_blocks", "targets_of", "values_of"]
 
 #: An object: its endpoint and id.
-Object = tuple[str, int]
+ObjectKey = tuple[str, int]
 
 
 class Value(NamedTuple):
@@ -43,17 +43,17 @@ def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
                 yield from (value._replace(children=(name, number)) for value in inner)
 
 
-def pointed(column: Column, stored: Any) -> Iterator[Object]:
+def targets_of(column: Column, stored: Any) -> Iterator[ObjectKey]:
     """The objects that the value of a relation, or of blocks with relations, points to."""
     if stored is None:
         return
     if column.target is not None:
         yield column.target.served_at.name, stored
-    for block, endpoint in embedded(column):
+    for block, endpoint in related_blocks(column):
         yield from ((endpoint, identity) for identity in ids_in(stored, block))
 
 
-def embedded(column: Column) -> Iterator[tuple[str, str]]:
+def related_blocks(column: Column) -> Iterator[tuple[str, str]]:
     """The block types whose value is an id, each with the endpoint of the object."""
     if isinstance(column.field, Blocks):
         for block, relation in column.field.relations.items():

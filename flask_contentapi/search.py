@@ -46,13 +46,13 @@ class _Apart(dict[int, str | None]):
     is neither letter nor digit into a space. Entries are computed on first use."""
 
     #: More characters than any language needs, as clients can send a million.
-    KEPT = 8192
+    CACHE_SIZE = 8192
 
     def __missing__(self, code: int) -> str | None:
         char = chr(code)
         is_mark = unicodedata.category(char)[0] == "M"
         found = char if char.isalnum() else None if is_mark else " "
-        if len(self) < self.KEPT:
+        if len(self) < self.CACHE_SIZE:
             self[code] = found
         return found
 
@@ -114,8 +114,8 @@ def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
 
 def title_words(declared: ObjectType, row: Row) -> list[str]:
     """The words of an object's title, in order."""
-    place = declared.places.get("title")
-    return [] if place is None else words(row[place] or "")
+    index = declared.places.get("title")
+    return [] if index is None else words(row[index] or "")
 
 
 def rest_words(declared: ObjectType, row: Row) -> list[str]:

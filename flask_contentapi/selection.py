@@ -45,14 +45,14 @@ def parse_fields(text: str) -> Selection:
     """
     if not text:
         return DEFAULT
-    reader = _Reader(text)
-    selection = reader.level(MAX_DEPTH)
-    if reader.ahead:
-        raise reader.error(f"{reader.ahead!r} is not expected here")
+    parser = _Parser(text)
+    selection = parser.parse_level(MAX_DEPTH)
+    if parser.ahead:
+        raise parser.error(f"{parser.ahead!r} is not expected here")
     return selection
 
 
-class _Reader:
+class _Parser:
     """Walks over the tokens of the text; ``ahead`` is the next one, "" at the end."""
 
     def __init__(self, text: str) -> None:
@@ -78,7 +78,7 @@ class _Reader:
         self._end += len(self.ahead)
         return taken
 
-    def level(self, depth: int) -> Selection:
+    def parse_level(self, depth: int) -> Selection:
         """Parses ``entry {"," entry}``, until a bracket closes or the text ends."""
         base = ""
         added: dict[str, Selection | None] = {}
@@ -122,7 +122,7 @@ class _Reader:
         self._refuse(self._brackets_left == 0, f"there are more than {MAX_BRACKETS} brackets")
         self._brackets_left -= 1
         self._advance()
-        inner = self.level(depth - 1)
+        inner = self.parse_level(depth - 1)
         self._refuse(self.ahead != ")", "a bracket is not closed")
         self._advance()
         return inner

@@ -15,7 +15,7 @@ from marshmallow import fields
 
 from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
-from flask_contentapi.blocks import ids_in, is_id, represented
+from flask_contentapi.blocks import convert_blocks, ids_in, is_id
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.fields import (
     Blocks,
@@ -30,7 +30,7 @@ from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sources import Bind, Context, Getter, Layout, Lookup, Stored
+from flask_contentapi.sources import Bind, Context, Getter, Lookup, RowLayout, Stored
 from flask_contentapi.types import Column, Export, ObjectType
 
 __all__ = ["Item", "Plan", "Planner"]
@@ -45,14 +45,14 @@ class Key(NamedTuple):
 
     :param export: what it shows.
     :param value: gives the value to be dumped by a schema.
-    :param written: gives the value as JSON.
-    :param place: the place in the row that holds the JSON as it is; None if it is computed.
+    :param serialized: gives the value as JSON.
+    :param row_index: the index in the row of a value that is its own JSON; None if it is computed.
     """
 
     export: Export
     value: Bind
-    written: Bind
-    place: int | None = None
+    serialized: Bind
+    row_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Plan:
     :param volatile: whether the answers depend on more than the content.
     """
 
-    layout: Layout
+    layout: RowLayout
     keys: tuple[Key, ...]
     assemble: Assembler
     volatile: bool = False
@@ -77,7 +77,7 @@ class Plan:
 
     def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
         """The function from a row to its answer, for one request."""
-        return self.assemble(*[key.written(context) for key in self.keys])
+        return self.assemble(*[key.serialized(context) for key in self.keys])
 
     def look_up(
         self, rows: Sequence[Row], reader: Reader, viewer: Viewer, scope: Sequence[int] | None
@@ -132,89 +132,89 @@ class Planner:
         :raises BadRequest: if the selection names what the type does not show.
         """
         chosen = choose(declared, view, selection, self._i18n)
-        plan = self._plan(Layout(declared), chosen)
+        plan = self._plan(RowLayout(declared), chosen)
         return replace(plan, volatile=is_volatile(self._registry, chosen))
 
     # Compiling.
 
-    def _plan(self, layout: Layout, chosen: Chosen) -> Plan:
+    def _plan(self, layout: RowLayout, chosen: Chosen) -> Plan:
         keys = tuple(self._key(layout, *choice) for choice in chosen)
         return Plan(layout, keys, _assembler(keys))
 
-    def _key(self, layout: Layout, export: Export, selection: Selection) -> Key:
+    def _key(self, layout: RowLayout, export: Export, selection: Selection) -> Key:
         if (source := export.source) is not None:
             value = source.compile(layout)
-            written = _written(export, value, source.kind(layout))
-            if isinstance(source, Stored) and written is value:
-                return Key(export, value, written, layout.column(source.column))
-            return Key(export, value, written)
+            serialized = _serialized(export, value, source.kind(layout))
+            if isinstance(source, Stored) and serialized is value:
+                return Key(export, value, serialized, layout.index_of(source.column))
+            return Key(export, value, serialized)
         column = export.column
         assert column is not None
         if column.target is not None:
             lookup = layout.related(column.name, column.target, column.within_site)
-            return self._embedded(export, layout.column(column.name), lookup, selection)
+            return self._embedded(export, layout.index_of(column.name), lookup, selection)
         if column.child is not None:
             return self._children(export, layout, column, selection)
         value = self._blocks(layout, column)
         return Key(export, value, value)
 
-    def _nested(self, layout: Layout, export: Export, selection: Selection) -> Plan:
+    def _nested(self, layout: RowLayout, export: Export, selection: Selection) -> Plan:
         chosen = choose(layout.type, "nested", export.shown or selection)
         return self._plan(layout, chosen)
 
-    def _embedded(self, export: Export, place: int, lookup: Lookup, selection: Selection) -> Key:
+    def _embedded(self, export: Export, index: int, lookup: Lookup, selection: Selection) -> Key:
         plan = self._nested(lookup.layout, export, selection)
 
-        def written(context: Context) -> Getter:
-            return _found(context.related[lookup.slot], place, plan.bind(context))
+        def serialized(context: Context) -> Getter:
+            return _build_related(context.related[lookup.slot], index, plan.bind(context))
 
         def value(context: Context) -> Getter:
             found = context.related[lookup.slot]
-            return _found(found, place, lambda row: Item(plan, row, context))
+            return _build_related(found, index, lambda row: Item(plan, row, context))
 
-        return Key(export, value, written)
+        return Key(export, value, serialized)
 
     def _children(
-        self, export: Export, layout: Layout, column: Column, selection: Selection
+        self, export: Export, layout: RowLayout, column: Column, selection: Selection
     ) -> Key:
         assert column.child is not None
-        place = layout.column(column.name)
+        index = layout.index_of(column.name)
         plan = self._nested(layout.children(column.name, column.child), export, selection)
 
-        def written(context: Context) -> Getter:
-            return _each(place, plan.bind(context))
+        def serialized(context: Context) -> Getter:
+            return _build_each(index, plan.bind(context))
 
         def value(context: Context) -> Getter:
-            return _each(place, lambda row: Item(plan, row, context))
+            return _build_each(index, lambda row: Item(plan, row, context))
 
-        return Key(export, value, written)
+        return Key(export, value, serialized)
 
-    def _blocks(self, layout: Layout, column: Column) -> Bind:
+    def _blocks(self, layout: RowLayout, column: Column) -> Bind:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
-        place = layout.column(column.name)
+        index = layout.index_of(column.name)
         compiled = [
-            (name, self._represented(layout, column, name, representation))
+            (name, self._block_converter(layout, column, name, representation))
             for name, representation in column.field.representations.items()
         ]
 
         def bind(context: Context) -> Getter:
-            makers = {name: get(context) for name, get in compiled}
-            return lambda row: represented(row[place], makers)
+            converters = {name: get(context) for name, get in compiled}
+            return lambda row: convert_blocks(row[index], converters)
 
         return bind
 
-    def _represented(
-        self, layout: Layout, column: Column, block: str, representation: Any
+    def _block_converter(
+        self, layout: RowLayout, column: Column, block: str, representation: Any
     ) -> Callable[[Context], Callable[[Any], Any]]:
         if column.blocks and block in column.blocks:
             write = _value_of_block(column.blocks[block])
             return lambda context: write
         if not isinstance(representation, Related):
-            return lambda context: _standalone(representation)
+            return lambda context: _serializer(representation)
         target = self._registry.target(representation)
-        within, place = representation.within_site, layout.column(column.name)
-        lookup = layout.lookup(target, lambda row: ids_in(row[place], block), within)
+        within, index = representation.within_site, layout.index_of(column.name)
+        lookup = layout.lookup(target, lambda row: ids_in(row[index], block), within)
         shown = parse_fields(representation.shown or "")
         plan = self._plan(lookup.layout, choose(target, "nested", shown))
 
@@ -234,7 +234,9 @@ def _assembler(keys: Sequence[Key]) -> Assembler:
     meta: dict[str, str] = {}
     for number, key in enumerate(keys):
         part = meta if key.export.in_meta else body
-        part[key.export.name] = f"get{number}(row)" if key.place is None else f"row[{key.place}]"
+        part[key.export.name] = (
+            f"get{number}(row)" if key.row_index is None else f"row[{key.row_index}]"
+        )
     if meta:
         first = {"id": body.pop("id")} if next(iter(body), None) == "id" else {}
         body = {**first, "meta": _literal(meta), **body}
@@ -251,12 +253,12 @@ def _literal(entries: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"{key!r}: {value}" for key, value in entries.items()) + "}"
 
 
-def _found(found: Mapping[int, Row], place: int, build: Callable[[Row], Any]) -> Getter:
-    return lambda row: build(found[row[place]]) if row[place] in found else None
+def _build_related(found: Mapping[int, Row], index: int, build: Callable[[Row], Any]) -> Getter:
+    return lambda row: build(found[row[index]]) if row[index] in found else None
 
 
-def _each(place: int, build: Callable[[Row], Any]) -> Getter:
-    return lambda row: [build(entry) for entry in row[place]]
+def _build_each(index: int, build: Callable[[Row], Any]) -> Getter:
+    return lambda row: [build(entry) for entry in row[index]]
 
 
 # Writing values.
@@ -284,13 +286,13 @@ def _is_plain(kind: kinds.Kind | None, field: fields.Field[Any]) -> bool:
     return kind is not None and type(field) in _PLAIN.get(type(kind), ()) and not formatted
 
 
-def _written(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
+def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
     """Passes the values of a key through its field, unless that would change nothing."""
     if _is_plain(kind, export.field):
         return value
 
     def bind(context: Context) -> Getter:
-        get, write = value(context), _standalone(export.field)
+        get, write = value(context), _serializer(export.field)
         return lambda row: write(get(row))
 
     return bind
@@ -298,7 +300,7 @@ def _written(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
 
 def _value_of_block(column: Column) -> Callable[[Any], Any]:
     """The function from the value of a block to its representation, None if it does not fit."""
-    write = _standalone(answer_field(column.field))
+    write = _serializer(answer_field(column.field))
 
     def represent(value: Any) -> Any:
         try:
@@ -309,7 +311,7 @@ def _value_of_block(column: Column) -> Callable[[Any], Any]:
     return represent
 
 
-def _standalone(field: Any) -> Callable[[Any], Any]:
+def _serializer(field: Any) -> Callable[[Any], Any]:
     """The function from a value to what a field writes; functions are returned as they are."""
     if not isinstance(field, fields.Field):
         return cast(Callable[[Any], Any], field)

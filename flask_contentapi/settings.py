@@ -78,7 +78,7 @@ class Settings:
         :param prefix: the prefix of this instance's keys.
         :raises ConfigurationError: naming each wrong key and what it may be.
         """
-        read = _Reader(config)
+        read = _ConfigReader(config)
         values = {
             attribute: read(_key(config, prefix, name), getattr(cls, attribute), check)
             for name, (attribute, check) in _SETTINGS.items()
@@ -127,7 +127,7 @@ def unknown_settings(
                 yield f"There is no setting {key}.{hint.replace(repr(_I18N), _I18N)}"
 
 
-class _Reader:
+class _ConfigReader:
     """Reads keys of a configuration and collects problems."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:

@@ -140,15 +140,15 @@ class Sites:
         :param url_path: the page's slugs, as :attr:`Home.url_path`.
         """
         return next(
-            (place for place in self._trees[i18n] if url_path.startswith(place[1].url_path)), None
+            (tree for tree in self._trees[i18n] if url_path.startswith(tree[1].url_path)), None
         )
 
     @cached_property
     def _trees(self) -> dict[bool, list[tuple[Site, Home]]]:
-        places = {
+        trees = {
             i18n: [(site, home) for site in self._sites for home in site.language_trees(i18n)]
             for i18n in (False, True)
         }
-        for found in places.values():
-            found.sort(key=lambda place: (-len(place[1].url_path), not place[0].is_default))
-        return places
+        for found in trees.values():
+            found.sort(key=lambda tree: (-len(tree[1].url_path), not tree[0].is_default))
+        return trees

@@ -1,6 +1,6 @@
 """Where the values of an answer come from.
 
-A source is compiled for a :class:`Layout`, the columns that a query has to request. The result,
+A source is compiled for a :class:`RowLayout`, the columns that a query has to request. The result,
 bound to the :class:`Context` of one request, is a function from a row to a value. A marshmallow
 field then serialises the value.
 """
@@ -29,8 +29,8 @@ __all__ = [
     "DetailURL",
     "DownloadURL",
     "Getter",
-    "Layout",
     "Lookup",
+    "RowLayout",
     "Source",
     "Stored",
     "Type",
@@ -61,7 +61,7 @@ class Lookup:
 
     :param endpoint: where they are served.
     :param within_site: whether to find only pages of the requested site.
-    :param slot: its place in :attr:`Context.related`.
+    :param slot: its index in :attr:`Context.related`.
     :param origin: gives the pointing rows, from the rows of the list and the results so far.
     :param ids: gives the ids that one of those rows points to.
     :param layout: the columns to fetch.
@@ -72,11 +72,11 @@ class Lookup:
     slot: int
     origin: Callable[[Sequence[Row], Sequence[Mapping[int, Row]]], Iterable[Row]]
     ids: Callable[[Row], Iterable[int | None]]
-    layout: Layout
+    layout: RowLayout
 
 
 @dataclass(slots=True)
-class Layout:
+class RowLayout:
     """The columns that the rows of one type will have, and the lookups that start from them.
 
     :param type: the type.
@@ -92,16 +92,16 @@ class Layout:
         lambda rows, related: rows
     )
 
-    def column(self, name: str) -> int:
-        """The place of a column in the rows; adds a missing column."""
+    def index_of(self, name: str) -> int:
+        """The index of a column in the rows; adds a missing column."""
         if name not in self.columns:
             self.columns.append(name)
         return self.columns.index(name)
 
     def related(self, column: str, target: ObjectType, within_site: bool = False) -> Lookup:
         """Adds a lookup of the objects that a relation points to."""
-        place = self.column(column)
-        return self.lookup(target, lambda row: (row[place],), within_site)
+        index = self.index_of(column)
+        return self.lookup(target, lambda row: (row[index],), within_site)
 
     def lookup(
         self,
@@ -111,22 +111,22 @@ class Layout:
     ) -> Lookup:
         """Adds a lookup of objects that the rows of this layout point to."""
         slot = len(self.lookups)
-        found = Layout(
+        found = RowLayout(
             target, lookups=self.lookups, origin=lambda rows, related: related[slot].values()
         )
         lookup = Lookup(target.served_at.name, within_site, slot, self.origin, ids, found)
         self.lookups.append(lookup)
         return lookup
 
-    def children(self, column: str, child: ObjectType) -> Layout:
+    def children(self, column: str, child: ObjectType) -> RowLayout:
         """The layout of the child objects in a column, with all their stored fields."""
-        place = self.column(column)
+        index = self.index_of(column)
         origin = self.origin
-        return Layout(
+        return RowLayout(
             child,
             list(child.columns),
             self.lookups,
-            lambda rows, related: (entry for row in origin(rows, related) for entry in row[place]),
+            lambda rows, related: (entry for row in origin(rows, related) for entry in row[index]),
         )
 
 
@@ -134,10 +134,10 @@ class Source(ABC):
     """Where one value comes from."""
 
     @abstractmethod
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         """Adds what is needed to the layout; returns the function from context to getter."""
 
-    def kind(self, layout: Layout) -> kinds.Kind | None:
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
         """The kind of the values; None if they can be anything."""
         return kinds.Text()
 
@@ -148,13 +148,13 @@ class Stored(Source):
     def __init__(self, column: str) -> None:
         self.column = column
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         column = layout.type.columns[self.column]
-        place = layout.column(self.column)
-        get = itemgetter(place) if column.is_plain else lambda row: column.to_python(row[place])
+        index = layout.index_of(self.column)
+        get = itemgetter(index) if column.is_plain else lambda row: column.to_python(row[index])
         return lambda context: get
 
-    def kind(self, layout: Layout) -> kinds.Kind | None:
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
         column = layout.type.columns[self.column]
         return column.kind if column.is_plain else None
 
@@ -162,55 +162,57 @@ class Stored(Source):
 class Type(Source):
     """The label of an object's type; None if the type is not declared (contract, Records)."""
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         if layout.type.endpoint is None:
             label = layout.type.label
             return lambda context: lambda row: label
-        place = layout.column("type")
+        index = layout.index_of("type")
         declared = {label: label for label in layout.type.endpoint.types}
-        return lambda context: lambda row: declared.get(row[place])
+        return lambda context: lambda row: declared.get(row[index])
 
 
 class DetailURL(Source):
     """The address of an object's detail view, with the ``site`` parameter if needed."""
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         endpoint = layout.type.served_at
-        place = layout.column("id")
+        index = layout.index_of("id")
         if not endpoint.tree:
-            return lambda context: _numbered(context.addresses.detail_url(endpoint.name), place)
-        path = layout.column("url_path")
-        return lambda context: _numbered_page(
-            context.addresses.detail_url(endpoint.name), place, context.addresses.site_query, path
+            return lambda context: _detail_address(
+                context.addresses.detail_url(endpoint.name), index
+            )
+        path = layout.index_of("url_path")
+        return lambda context: _page_detail_address(
+            context.addresses.detail_url(endpoint.name), index, context.addresses.site_query, path
         )
 
 
-def _numbered(start: str, place: int) -> Getter:
-    return lambda row: f"{start}{row[place]}/"
+def _detail_address(start: str, index: int) -> Getter:
+    return lambda row: f"{start}{row[index]}/"
 
 
-def _numbered_page(start: str, place: int, query: Callable[[str], str], path: int) -> Getter:
-    return lambda row: f"{start}{row[place]}/{query(row[path])}"
+def _page_detail_address(start: str, index: int, query: Callable[[str], str], path: int) -> Getter:
+    return lambda row: f"{start}{row[index]}/{query(row[path])}"
 
 
 class HTMLURL(Source):
     """The public address of a page."""
 
-    def compile(self, layout: Layout) -> Bind:
-        place = layout.column("url_path")
-        return lambda context: _applied(context.addresses.html_url, place)
+    def compile(self, layout: RowLayout) -> Bind:
+        index = layout.index_of("url_path")
+        return lambda context: _apply(context.addresses.html_url, index)
 
 
 class DownloadURL(Source):
     """The address of a file."""
 
-    def compile(self, layout: Layout) -> Bind:
-        place = layout.column("file")
-        return lambda context: _applied(context.addresses.download_url, place)
+    def compile(self, layout: RowLayout) -> Bind:
+        index = layout.index_of("file")
+        return lambda context: _apply(context.addresses.download_url, index)
 
 
-def _applied(function: Callable[[Any], Any], place: int) -> Getter:
-    return lambda row: function(row[place])
+def _apply(function: Callable[[Any], Any], index: int) -> Getter:
+    return lambda row: function(row[index])
 
 
 class Computed(Source):
@@ -228,7 +230,7 @@ class Computed(Source):
         self.compute = compute
         self.needs = needs
 
-    def compile(self, layout: Layout) -> Bind:
+    def compile(self, layout: RowLayout) -> Bind:
         build = _builder(layout, self.needs)
         compute = self.compute
 
@@ -238,7 +240,7 @@ class Computed(Source):
 
         return bind
 
-    def kind(self, layout: Layout) -> kinds.Kind | None:
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
         return None
 
 
@@ -252,12 +254,12 @@ def attribute(name: str) -> Callable[[Any], Any]:
     return read
 
 
-def _builder(layout: Layout, needs: Sequence[str] | None = None) -> Bind:
+def _builder(layout: RowLayout, needs: Sequence[str] | None = None) -> Bind:
     """Makes instances of the layout's class from its rows."""
     names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
     unread = frozenset(layout.type.columns) - frozenset(names)
-    content_class = layout.type.without(unread, _Unread)
+    content_class = layout.type.class_without(unread, _Unread)
 
     def bind(context: Context) -> Getter:
         getters = [(name, get(context)) for name, get in attributes]
@@ -285,24 +287,24 @@ class _Unread:
         raise AttributeError(f"{self._name} is not read for this; name it in needs.")
 
 
-def _attribute(layout: Layout, name: str) -> Bind:
+def _attribute(layout: RowLayout, name: str) -> Bind:
     column = layout.type.columns[name]
-    place = layout.column(name)
+    index = layout.index_of(name)
     if column.target is not None:
         slot = layout.related(name, column.target, column.within_site).slot
-        return lambda context: _known(context.related[slot], place)
+        return lambda context: _id_if_visible(context.related[slot], index)
     if column.child is not None:
         build = _builder(layout.children(name, column.child))
-        return lambda context: _each(build(context), place)
+        return lambda context: _build_each(build(context), index)
     if isinstance(column.kind, kinds.Json):
         # It is shared with the backend, so the site's code gets a copy.
-        return lambda context: lambda row: column.to_python(copy.deepcopy(row[place]))
+        return lambda context: lambda row: column.to_python(copy.deepcopy(row[index]))
     return Stored(name).compile(layout)
 
 
-def _known(found: Mapping[int, Row], place: int) -> Getter:
-    return lambda row: row[place] if row[place] in found else None
+def _id_if_visible(found: Mapping[int, Row], index: int) -> Getter:
+    return lambda row: row[index] if row[index] in found else None
 
 
-def _each(build: Getter, place: int) -> Getter:
-    return lambda row: [build(entry) for entry in row[place]]
+def _build_each(build: Getter, index: int) -> Getter:
+    return lambda row: [build(entry) for entry in row[index]]

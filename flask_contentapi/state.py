@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.answers import Answers
+from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend
 from flask_contentapi.origins import Origins
@@ -32,7 +32,7 @@ class State:
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: builds and resolves the addresses of pages.
     :param origins: finds the site of a request.
-    :param answers: the cached answers.
+    :param answer_cache: the cached answers.
     :param clock: returns the current time.
     :param fingerprint: the part of every ETag that depends on declarations and settings.
     :param config_prefix: the prefix of the keys of its settings.
@@ -46,7 +46,7 @@ class State:
     can_view: CanView | None
     page_urls: PageURLs
     origins: Origins
-    answers: Answers
+    answer_cache: AnswerCache
     clock: Callable[[], datetime]
     fingerprint: str
     config_prefix: str

@@ -39,7 +39,7 @@ class Table:
     :param rows: for each object the columns of its type, :attr:`ObjectType.column_names`.
     :param access: for each the nearest restricted page (itself or above it) or collection.
     :param url_paths: for each page the slugs down to it, percent-encoded, as ``/home/log/``.
-    :param ends: for each page the place after its last descendant.
+    :param ends: for each page the index after its last descendant.
     :param extras: the extra values in records of undeclared types, by id.
     """
 
@@ -61,11 +61,11 @@ class Table:
 
     def put(self, row: Row, extras: dict[str, Any]) -> None:
         """Adds an object, or replaces the one with the same id."""
-        place = next((n for n, known in enumerate(self.rows) if known[0] == row[0]), None)
-        if place is None:
+        index = next((n for n, known in enumerate(self.rows) if known[0] == row[0]), None)
+        if index is None:
             self.rows.append(row)
         else:
-            self.rows[place] = row
+            self.rows[index] = row
         self.extras.pop(row[0], None)
         if extras:
             self.extras[row[0]] = extras

@@ -9,10 +9,10 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
 from flask_contentapi.tables import Restriction, Table, place_of, rows_of
 
-__all__ = ["grow"]
+__all__ = ["build_tree"]
 
 
-def grow(table: Table, reader: RecordReader) -> dict[int, Restriction]:
+def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
     columns = table.endpoint.base.places
     slug, restriction = columns["slug"], columns["restriction"]
@@ -20,7 +20,7 @@ def grow(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     total = len(table.rows)
     table.rows = []
     restrictions: dict[int, Restriction] = {}
-    above: list[int] = []  # for each page the place of its parent, -1 for root pages
+    parents: list[int] = []  # for each page the index of its parent, -1 for root pages
     waiting = [(row, "/", None, -1) for row in reversed(children.pop(None, []))]
     while waiting:
         row, path, access, parent = waiting.pop()
@@ -28,13 +28,13 @@ def grow(table: Table, reader: RecordReader) -> dict[int, Restriction]:
             restrictions[row[0]] = Restriction(access, row[restriction])
             access = row[0]
         path = f"{path}{quote_slug(row[slug])}/"
-        place = len(table.rows)
-        waiting += [(child, path, access, place) for child in reversed(children.pop(row[0], []))]
+        index = len(table.rows)
+        waiting += [(child, path, access, index) for child in reversed(children.pop(row[0], []))]
         table.rows.append(row)
         table.url_paths.append(path)
         table.access.append(access)
-        above.append(parent)
-    table.ends = _ends(above)
+        parents.append(parent)
+    table.ends = _ends(parents)
     if len(table.rows) < total:
         for row in (row for siblings in children.values() for row in siblings):
             reader.note(place_of(table, row), "parent", "the pages above it form a circle")
@@ -62,10 +62,10 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
     return children
 
 
-def _ends(above: list[int]) -> list[int]:
-    """For each page the place after its last descendant, given the places of the parents."""
-    ends = list(range(1, len(above) + 1))
-    for place in range(len(above) - 1, -1, -1):
-        if above[place] >= 0 and ends[above[place]] < ends[place]:
-            ends[above[place]] = ends[place]
+def _ends(parents: list[int]) -> list[int]:
+    """For each page the index after its last descendant, given the indexes of the parents."""
+    ends = list(range(1, len(parents) + 1))
+    for index in range(len(parents) - 1, -1, -1):
+        if parents[index] >= 0 and ends[parents[index]] < ends[index]:
+            ends[parents[index]] = ends[index]
     return ends

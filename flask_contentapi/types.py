@@ -47,7 +47,7 @@ class Column:
         return isinstance(self.field, Related) and self.field.within_site
 
     @property
-    def stores(self) -> object:
+    def storage_signature(self) -> object:
         """What two fields must have in common for their values to share a column."""
         places = getattr(self.kind, "places", None)
         own = (type(self.field), getattr(self.field, "enum", None))
@@ -90,7 +90,7 @@ class Column:
             else:
                 self.field.deserialize(value)
         except ValidationError as error:
-            raise ValueError(_sentence(error.messages)) from None
+            raise ValueError(_message_text(error.messages)) from None
         for block, inner in blocks_in(stored) if self.blocks else ():
             self._check_block(block, inner)
 
@@ -130,12 +130,12 @@ class Column:
         return True
 
 
-def _sentence(messages: Any) -> str:
+def _message_text(messages: Any) -> str:
     """Messages of a validator as one text."""
     if isinstance(messages, dict):
-        return "; ".join(f"{name}: {_sentence(text)}" for name, text in messages.items())
+        return "; ".join(f"{name}: {_message_text(text)}" for name, text in messages.items())
     if isinstance(messages, list):
-        return " ".join(map(_sentence, messages))
+        return " ".join(map(_message_text, messages))
     return str(messages)
 
 
@@ -189,7 +189,7 @@ class ObjectType:
     searched: tuple[Column, ...] = ()
     _partial: dict[frozenset[str], type[Content]] = field(default_factory=dict, repr=False)
 
-    def without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
+    def class_without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
         """A variant of its class whose objects lack some of the fields.
 
         Declarations decide which fields these are, so there are few such classes.
@@ -239,12 +239,12 @@ class ObjectType:
         if use and name in self.exports:
             return f" {name} is no single stored value; lists cannot be {use} by it."
         filtering = self._filtering(name) if use == "filtered" else []
-        for kind, labels in (("field", self.having(name)), ("filter", filtering)):
+        for kind, labels in (("field", self.labels_showing(name)), ("filter", filtering)):
             if labels:
                 return f" It is a {kind} of {', '.join(labels)}; ask for type={labels[0]}."
         return ""
 
-    def having(self, name: str) -> list[str]:
+    def labels_showing(self, name: str) -> list[str]:
         """The labels of its :attr:`types` that show a key in lists."""
         return self._least(lambda declared: name in declared.exports.keys() - declared.detail_only)
 
@@ -289,8 +289,8 @@ class ObjectType:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each column in its rows."""
-        return {name: place for place, name in enumerate(self.column_names)}
+        """The index of each column in its rows."""
+        return {name: index for index, name in enumerate(self.column_names)}
 
 
 @dataclass(eq=False)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
-from flask import Request, Response, redirect, request
+from flask import Request, Response, redirect
+from flask import request as current_request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed
 
@@ -50,21 +51,21 @@ NOTHING = "There is nothing at this address."
 #: How often a request is tried if the content changes meanwhile.
 ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
-_INSTANTS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
+_JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 _ID = re.compile(r"[0-9]+")
 #: Parameters that ``find/`` consumes; only pages have the second (contract, Parameters).
-_FINDING = ("id", "html_path")
+_FIND_PARAMETERS = ("id", "html_path")
 #: The filters for the object that ``find/`` looks for, and the paths that count; None: any.
-_Places = tuple[tuple[Filter, ...], Sequence[str] | None]
+_Candidate = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 
 def json_response(value: Any, status: int = 200) -> Response:
     """A JSON response. Instants end in ``Z``."""
     try:
-        body = orjson.dumps(value, default=_decimal, option=_INSTANTS)
+        body = orjson.dumps(value, default=_decimal, option=_JSON_OPTIONS)
     except orjson.JSONEncodeError:
         # Only a site's own code makes keys other than strings, which take longer.
-        body = orjson.dumps(value, default=_decimal, option=_INSTANTS | orjson.OPT_NON_STR_KEYS)
+        body = orjson.dumps(value, default=_decimal, option=_JSON_OPTIONS | orjson.OPT_NON_STR_KEYS)
     return Response(body, status, content_type="application/json")
 
 
@@ -87,7 +88,7 @@ def _decimal(value: Any) -> str:
     raise TypeError(f"{value!r} is no JSON")
 
 
-def look(state: State, reader: Reader) -> Viewer:
+def identify_viewer(state: State, reader: Reader) -> Viewer:
     """The viewer: who sends the request, and when."""
     moment = state.clock()
     if moment.tzinfo is None:
@@ -96,14 +97,14 @@ def look(state: State, reader: Reader) -> Viewer:
     if state.can_view is None:
         return Viewer(moment)
     known = reader.restrictions
-    pages, collections = (_open(some, state.can_view) for some in known)
+    pages, collections = (_opened_restrictions(some, state.can_view) for some in known)
     return Viewer(moment, pages, collections)
 
 
-class Visit:
-    """One request: the site it is for, and what its sender may see.
+class Responder:
+    """Responds to one request. Knows the site it is for, and what its sender may see.
 
-    :param asked: the request.
+    :param request: the request.
     :param state: the instance that serves it.
     :param endpoint: the requested endpoint.
     :param reader: the content.
@@ -115,19 +116,19 @@ class Visit:
 
     def __init__(
         self,
-        asked: Request,
+        request: Request,
         state: State,
         endpoint: Endpoint,
         reader: Reader,
         viewer: Viewer,
         site: str,
     ) -> None:
-        self._asked = asked
+        self._request = request
         self._state = state
         self._reader = reader
-        host = host_of(asked)
+        host = host_of(request)
         known, self.addresses = state.origins.find(
-            reader.sites, asked.scheme, host, asked.root_path, site
+            reader.sites, request.scheme, host, request.root_path, site
         )
         if known is None and endpoint.tree:
             raise NotFound(
@@ -149,7 +150,7 @@ class Visit:
         :param wrap: makes the body from the items.
         :param tags: cache tags besides those of the objects that the rows point to.
         """
-        is_head = self._asked.method == "HEAD"
+        is_head = self._request.method == "HEAD"
         is_tagged = self._state.settings.cache_tag_header is not None
         related: list[Mapping[int, Row]] = []
         if is_tagged or not is_head:
@@ -182,17 +183,17 @@ class Visit:
         return sorted(homes, key=lambda home: home.locale != locale) if locale else homes[:1]
 
 
-def _open(
+def _opened_restrictions(
     restrictions: Mapping[int, Restriction], can_view: Callable[[Mapping[str, Any]], bool]
 ) -> frozenset[int]:
     """The restricted pages or collections that the hook opens to the request."""
     passed = {identity for identity, own in restrictions.items() if can_view(own.rule)}
     opened = set()
     for identity in passed:
-        nearest: int | None = identity
-        while nearest in passed:
-            nearest = restrictions[nearest].within
-        if nearest is None:
+        above: int | None = identity
+        while above in passed:
+            above = restrictions[above].within
+        if above is None:
             opened.add(identity)
     return frozenset(opened)
 
@@ -214,61 +215,61 @@ class EndpointView:
         :param parts: the variable parts of the address.
         """
         # Through the proxy, each attribute access would look up the current context.
-        asked: Request = request._get_current_object()  # type: ignore[attr-defined]
-        if asked.method in ("GET", "HEAD"):
-            return self._settled(asked, **parts)
-        if asked.method == "OPTIONS":
+        request: Request = current_request._get_current_object()  # type: ignore[attr-defined]
+        if request.method in ("GET", "HEAD"):
+            return self._consistent_response(request, **parts)
+        if request.method == "OPTIONS":
             response = Response(headers={"Allow": ", ".join(_METHODS)})
             del response.headers["Content-Type"]
             return response
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
-    def _settled(self, asked: Request, **parts: str) -> Response:
+    def _consistent_response(self, request: Request, **parts: str) -> Response:
         """The response, made from a single state of the content."""
-        answers = self.state.answers
+        cache = self.state.answer_cache
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged):
                 with self.state.backend.reader() as reader:
-                    viewer = look(self.state, reader)
-                    freshness = Freshness(self.state, reader, viewer, asked)
+                    viewer = identify_viewer(self.state, reader)
+                    freshness = Freshness(self.state, reader, viewer, request)
                     if freshness.is_known():
                         return freshness.not_modified()
-                    kept = answers.find(freshness.key)
-                    answer = self.get(asked, reader, viewer, **parts) if kept is None else kept
-                    answer = freshness.marked(answer)
-                if kept is None:
+                    hit = cache.get(freshness.key)
+                    answer = self.get(request, reader, viewer, **parts) if hit is None else hit
+                    answer = freshness.mark(answer)
+                if hit is None:
                     # Only now is it certain that the answer is from a single state.
-                    answers.keep(freshness.key, answer)
+                    cache.put(freshness.key, answer)
                 return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
-    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
         """The response.
 
-        :param asked: the request.
+        :param request: the request.
         :param reader: the content.
         :param viewer: the sender of the request.
         :param parts: the variable parts of the address.
         """
         raise NotImplementedError
 
-    def visit(self, asked: Request, reader: Reader, viewer: Viewer, site: str) -> Visit:
-        """The request with its site."""
-        return Visit(asked, self.state, self.endpoint, reader, viewer, site)
+    def responder(self, request: Request, reader: Reader, viewer: Viewer, site: str) -> Responder:
+        """The responder for a request, with its site."""
+        return Responder(request, self.state, self.endpoint, reader, viewer, site)
 
 
 class ListView(EndpointView):
     """A list (specification, 2.1, 4.1 and 4.2)."""
 
-    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        arguments = self._arguments(asked, reader, viewer)
-        visit = self.visit(asked, reader, viewer, arguments.site)
-        query = self._query(arguments, visit, reader)
+    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+        arguments = self._arguments(request, reader, viewer)
+        responder = self.responder(request, reader, viewer, arguments.site)
+        query = self._query(arguments, responder, reader)
         selected = reader.select(query)
         if selected.unseen:
-            raise BadRequest(_unseen(arguments, query, selected.unseen))
+            raise BadRequest(_unseen_message(arguments, query, selected.unseen))
         meta = {"total_count": selected.total}
-        response = visit.respond(
+        response = responder.respond(
             arguments.plan,
             selected.rows,
             lambda items: {"meta": meta, "items": items},
@@ -278,17 +279,17 @@ class ListView(EndpointView):
             response.headers["Cache-Control"] = "no-store"
         return response
 
-    def _arguments(self, asked: Request, reader: Reader, viewer: Viewer) -> ListArguments:
+    def _arguments(self, request: Request, reader: Reader, viewer: Viewer) -> ListArguments:
         try:
-            return self.state.arguments.list(self.endpoint.name, asked.query_string)
+            return self.state.arguments.list(self.endpoint.name, request.query_string)
         except BadRequest:
             if self.endpoint.tree:
                 # An unknown site is reported first (contract, Errors).
-                site = read_query_string(asked.query_string).get("site", "")
-                self.visit(asked, reader, viewer, site)
+                site = read_query_string(request.query_string).get("site", "")
+                self.responder(request, reader, viewer, site)
             raise
 
-    def _query(self, arguments: ListArguments, visit: Visit, reader: Reader) -> Query:
+    def _query(self, arguments: ListArguments, responder: Responder, reader: Reader) -> Query:
         filters = arguments.filters
         if arguments.locale is not None:
             _check_locale(arguments.locale, reader)
@@ -300,11 +301,11 @@ class ListView(EndpointView):
         return Query(
             self.endpoint.name,
             arguments.plan.columns,
-            visit.viewer,
-            scope=visit.scope,
+            responder.viewer,
+            scope=responder.scope,
             types=arguments.types,
             filters=filters,
-            tree=self._tree(arguments, visit),
+            tree=self._tree(arguments, responder),
             search=search,
             order=arguments.order,
             random=arguments.random,
@@ -313,13 +314,13 @@ class ListView(EndpointView):
         )
 
     @staticmethod
-    def _tree(arguments: ListArguments, visit: Visit) -> tuple[Tree, ...]:
+    def _tree(arguments: ListArguments, responder: Responder) -> tuple[Tree, ...]:
         named = []
         for relation, page in arguments.tree:
             if page == "root":
-                if not visit.site.homes:
+                if not responder.site.homes:
                     raise BadRequest(f"{relation} names root, but the site has no home page.")
-                page = visit.site.homes[0].page
+                page = responder.site.homes[0].page
             named.append(Tree(relation, page))
         return tuple(named)
 
@@ -327,64 +328,66 @@ class ListView(EndpointView):
 class DetailView(EndpointView):
     """One object (specification, 4)."""
 
-    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        given = read_query_string(asked.query_string)
+    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+        given = read_query_string(request.query_string)
         selected = given.get("fields", "")
         plans: dict[str, Plan] = {}
 
         def columns_of(label: str) -> tuple[str, ...]:
-            check_length(asked.query_string)
+            check_length(request.query_string)
             check_values(given)
             plans[label] = self.state.arguments.detail_plan(self.endpoint.name, label, selected)
             return plans[label].columns
 
-        name, identity = self.endpoint.name, _identity(parts["id"])
-        visit = self.visit(
-            asked, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
+        name, identity = self.endpoint.name, _read_id(parts["id"])
+        responder = self.responder(
+            request, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
         )
-        found = reader.get(name, identity, columns_of, viewer, visit.scope)
+        found = reader.get(name, identity, columns_of, viewer, responder.scope)
         if found is None:
-            raise _nothing(self.endpoint)
+            raise _not_found(self.endpoint)
         label, row = found
-        return visit.respond(plans[label], [row], lambda items: items[0], tag_of(name, identity))
+        return responder.respond(
+            plans[label], [row], lambda items: items[0], tag_of(name, identity)
+        )
 
 
 class FindView(EndpointView):
     """Redirects from a path or an id to the detail view (specification, 4)."""
 
-    def get(self, asked: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        given = read_query_string(asked.query_string)
-        visit = self.visit(
-            asked, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
+    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+        given = read_query_string(request.query_string)
+        responder = self.responder(
+            request, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
         )
-        check_length(asked.query_string)
-        places = self._places(given, visit, reader)
-        found = (self._find(visit, reader, *place) for place in places)
+        check_length(request.query_string)
+        candidates = self._candidates(given, responder, reader)
+        found = (self._find(responder, reader, *candidate) for candidate in candidates)
         row = next(filter(None, found), None)
         if row is None:
-            hint = _no_path(given.get("html_path", "")) if self.endpoint.tree else ""
-            raise _nothing(self.endpoint, hint)
+            hint = _path_hint(given.get("html_path", "")) if self.endpoint.tree else ""
+            raise _not_found(self.endpoint, hint)
         check_values(given)
-        return self._redirect(asked, given, visit, row)
+        return self._redirect(request, given, responder, row)
 
     def _redirect(
-        self, asked: Request, given: Mapping[str, str], visit: Visit, row: Row
+        self, request: Request, given: Mapping[str, str], responder: Responder, row: Row
     ) -> Response:
         """The redirect to the detail view. It keeps parameters that ``find/`` does not consume."""
-        pairs = parse_qsl(asked.query_string.decode("utf-8", "replace"), keep_blank_values=True)
-        used = _FINDING if self.endpoint.tree else _FINDING[:1]
+        pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
+        used = _FIND_PARAMETERS if self.endpoint.tree else _FIND_PARAMETERS[:1]
         kept = [(name, value) for name, value in pairs if name not in used]
         if self.endpoint.tree and not given.get("site"):
             # With CMSAPI_BASE_URL the next request can go to the host of another site.
-            kept += [("site", site) for site in [visit.addresses.other_site(row[1])] if site]
-        address = f"{visit.addresses.detail_url(self.endpoint.name)}{row[0]}/"
+            kept += [("site", site) for site in [responder.addresses.other_site(row[1])] if site]
+        address = f"{responder.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
         response = cast(Response, redirect(location, 302, Response))
-        return visit.tagged(response, [tag_of(self.endpoint.name)])
+        return responder.tagged(response, [tag_of(self.endpoint.name)])
 
     def _find(
         self,
-        visit: Visit,
+        responder: Responder,
         reader: Reader,
         filters: tuple[Filter, ...],
         paths: Sequence[str] | None = None,
@@ -396,8 +399,8 @@ class FindView(EndpointView):
         query = Query(
             self.endpoint.name,
             ("id", "url_path") if self.endpoint.tree else ("id",),
-            visit.viewer,
-            scope=visit.scope,
+            responder.viewer,
+            scope=responder.scope,
             filters=filters,
             limit=1 if paths is None else None,
             count=False,
@@ -407,32 +410,36 @@ class FindView(EndpointView):
             rows = [row for path in paths for row in rows if row[1] == path]
         return next(iter(rows), None)
 
-    def _places(self, given: Mapping[str, str], visit: Visit, reader: Reader) -> Iterator[_Places]:
-        """Where the object can be, as arguments for :meth:`_find`: at most two places, of which
-        the first with a match decides."""
+    def _candidates(
+        self, given: Mapping[str, str], responder: Responder, reader: Reader
+    ) -> Iterator[_Candidate]:
+        """Where the object can be, as arguments for :meth:`_find`: at most two candidates, of
+        which the first with a match decides."""
         i18n = self.endpoint.tree and self.state.settings.i18n
         locale = given.get("locale") if i18n else None
         if locale is not None:
             _check_locale(locale, reader)
         if self.endpoint.tree and "html_path" in given:
-            yield from self._at_path(given["html_path"], locale, visit)
+            yield from self._at_path(given["html_path"], locale, responder)
         else:
             ways = "html_path, the path of a page, or " if self.endpoint.tree else ""
-            identity = _identity(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
+            identity = _read_id(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
             yield (Filter("id", "eq", identity),), None
 
-    def _at_path(self, html_path: str, asked: str | None, visit: Visit) -> Iterator[_Places]:
-        locale, path = self.state.page_urls.resolve(visit.site, asked, html_path)
+    def _at_path(
+        self, html_path: str, requested: str | None, responder: Responder
+    ) -> Iterator[_Candidate]:
+        locale, path = self.state.page_urls.resolve(responder.site, requested, html_path)
         parts = split_path(path)
         slugs = "".join(f"{quote_slug(part)}/" for part in parts)
-        home, *others = visit.trees(locale)
+        home, *others = responder.trees(locale)
         at_path = Filter("url_path", "eq", home.url_path + slugs)
         # A page can be in the tree of another language than its own.
         in_language = Filter("locale", "eq", locale)
         is_other = locale not in (None, home.locale)
         yield ((at_path, in_language) if is_other else (at_path,)), None
         # If the path itself names a tree, only that one counts. Otherwise one query asks the rest.
-        if parts and others and locale == asked:
+        if parts and others and locale == requested:
             named = Filter("slug", "eq", parts[-1])
             yield (named, in_language), [other.url_path + slugs for other in others]
 
@@ -446,7 +453,7 @@ class UnknownView(EndpointView):
         raise NotFound(f"{NOTHING} There are {known}.")
 
 
-def _identity(text: str, needed: str = "An object is named by its id, a number.") -> int:
+def _read_id(text: str, needed: str = "An object is named by its id, a number.") -> int:
     """Reads an id in an address.
 
     :param needed: the error message for text that is no id.
@@ -458,21 +465,21 @@ def _identity(text: str, needed: str = "An object is named by its id, a number."
     return identity
 
 
-def _nothing(endpoint: Endpoint, hint: str = "") -> NotFound:
+def _not_found(endpoint: Endpoint, hint: str = "") -> NotFound:
     return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.{hint}")
 
 
-def _no_path(html_path: str) -> str:
+def _path_hint(html_path: str) -> str:
     """The hint for a whole address in place of a path, or ""."""
     if "://" not in html_path:
         return ""
     return " html_path is a path without scheme and host, as /journal/."
 
 
-def _unseen(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> str:
+def _unseen_message(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> str:
     """The error message for pages that may not be seen, named as the client named them."""
-    asked = zip(arguments.tree, query.tree, strict=True)
-    named = [given for given, tree in asked if tree.page in unseen]
+    pairs = zip(arguments.tree, query.tree, strict=True)
+    named = [given for given, tree in pairs if tree.page in unseen]
     return " ".join(f"{name} names a page that is not there: {page}." for name, page in named)
 
 

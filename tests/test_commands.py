@@ -261,7 +261,7 @@ def test_load_says_how_much_check_finds(backend: str) -> None:
 
 
 def test_progress_tells_checking_from_writing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flask_contentapi.cli._unwatched", bool)
+    monkeypatch.setattr("flask_contentapi.cli._is_unwatched", bool)
     app, other = site_at(fresh_address("sqlite")), site_at(fresh_address("jsonfiles"))
     run(other, "load", "-", input=json.dumps(CONTENT))
     shown = run(app, "load", other.config["CMSAPI_BACKEND"])

@@ -296,8 +296,8 @@ def test_cited_clauses_are_explained() -> None:
 def test_every_key_of_records_is_explained() -> None:
     registry = Registry([])
     reader = RecordReader(registry)
-    site = reader.site(0, {"hostname": "localhost", "root_page": 1})
-    collection = reader.collection(0, {"id": 1})
+    site = reader.read_site(0, {"hostname": "localhost", "root_page": 1})
+    collection = reader.read_collection(0, {"id": 1})
     assert site is not None
     assert collection is not None
     keys = {*site, *collection, "type"}

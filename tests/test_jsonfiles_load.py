@@ -294,7 +294,7 @@ def test_a_reader_never_sees_half_of_a_load(old: Folder, monkeypatch: pytest.Mon
         """Reads half of the content before a load, and the rest after it."""
         monkeypatch.undo()
         listing.lists.clear()
-        del listing.branches["images"]
+        del listing.folders["images"]
         loader.load(NEW)
         return read_folder(listing, *arguments)
 

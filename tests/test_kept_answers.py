@@ -14,7 +14,7 @@ from marshmallow import fields
 from werkzeug.test import TestResponse
 
 from flask_contentapi import APIField, ConfigurationError, Page
-from flask_contentapi.answers import Answers
+from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.views import json_response
 from tests.api import API
@@ -103,17 +103,17 @@ def some_answer(items: Any, **headers: str) -> Response:
 
 @pytest.mark.parametrize(("length", "is_kept"), [(10, True), (5000, False)])
 def test_what_stands_in_headers_counts(length: int, is_kept: bool) -> None:
-    answers = Answers(5000)
-    answers.keep("a", some_answer([], Location="x" * length))
-    assert (answers.find("a") is not None) == is_kept
+    cache = AnswerCache(5000)
+    cache.put("a", some_answer([], Location="x" * length))
+    assert (cache.get("a") is not None) == is_kept
 
 
 def test_no_more_is_kept_than_the_answers() -> None:
-    answers, items = Answers(10**6), [{"title": "x" * 20}] * 40
+    cache, items = AnswerCache(10**6), [{"title": "x" * 20}] * 40
     tracemalloc.start()
     try:
         for number in range(100):
-            answers.keep(str(number), some_answer(items))
+            cache.put(str(number), some_answer(items))
         assert tracemalloc.get_traced_memory()[0] < 100 * 3000
     finally:
         tracemalloc.stop()

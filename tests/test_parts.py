@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from flask_contentapi.query import Viewer
-from flask_contentapi_memory import matches, selection, views
+from flask_contentapi_memory import matches, queries, visible
 from flask_contentapi_memory.snapshot import Snapshot
 from tests.api import API
 from tests.conftest import MakeAPI
@@ -67,11 +67,11 @@ def whole(make_api: MakeAPI) -> API:
     return make_api(content(), config={"CMSAPI_LIMIT_MAX": None, "CMSAPI_CACHE_SIZE": 0})
 
 
-@pytest.fixture(scope="module", params=[0, selection.MANY], ids=["walked", "sorted"])
+@pytest.fixture(scope="module", params=[0, queries.MIN_TO_WALK], ids=["walked", "sorted"])
 def parts(make_api: MakeAPI, request: pytest.FixtureRequest) -> Iterator[API]:
     """The site, for requests for parts. The memory backend has two ways to find the first rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "MANY", request.param)
+        patch.setattr(queries, "MIN_TO_WALK", request.param)
         yield make_api(content(), config={"CMSAPI_CACHE_SIZE": 0})
 
 
@@ -124,15 +124,15 @@ def test_what_was_found_in_random_order_has_another_order_else(make_api: MakeAPI
 def test_what_is_kept_of_lists_is_bounded(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(views, "KEPT_PLACES", most)
+    monkeypatch.setattr(visible, "MATCH_CACHE_SIZE", most)
     api = make_api(content())
     for number in range(50):
         api.total(f"pages/?title=Title {number}")
         api.total(f"pages/?search=storm title {number}")
     with api.backend.reader() as reader:
-        kept: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC))).found
-    assert 0 < kept._things.currsize <= most
-    assert len(kept) <= most / matches.ROOM
+        cache: Any = cast(Snapshot, reader).visible_to(Viewer(datetime.now(UTC))).match_cache
+    assert 0 < cache._entries.currsize <= most
+    assert len(cache) <= most / matches.ENTRY_OVERHEAD
 
 
 ALONE = [
@@ -152,10 +152,10 @@ def test_lists_that_are_kept_by_nothing_else_count(make_api: MakeAPI, query: str
     for above in (1, 2):
         api.total(f"pages/?{query.format(above)}")
     with api.backend.reader() as reader:
-        view: Any = cast(Snapshot, reader).view(Viewer(datetime.now(UTC)))
-    for found in [*view.found._things.values()]:
-        is_shared = sys.getrefcount(found._places) > 2
-        assert is_shared or found.room == matches.ROOM + len(found._places)
+        visible_content: Any = cast(Snapshot, reader).visible_to(Viewer(datetime.now(UTC)))
+    for found in [*visible_content.match_cache._entries.values()]:
+        is_shared = sys.getrefcount(found._positions) > 2
+        assert is_shared or found.cache_size == matches.ENTRY_OVERHEAD + len(found._positions)
 
 
 @pytest.mark.parametrize("backend", ["memory", "jsonfiles"], indirect=True, scope="session")

@@ -20,7 +20,7 @@ from flask_contentapi.serializers import Item, Planner
 from flask_contentapi.sources import Context
 from flask_contentapi.state import State
 from flask_contentapi.types import Export, ObjectType
-from flask_contentapi.views import Visit, json_response, look
+from flask_contentapi.views import Responder, identify_viewer, json_response
 from tests.conftest import MakeApp
 from tests.samples import image, page, private
 from tests.test_types import BODY, FIELDS, PEOPLE, STORY, Every, Gallery, Person, Story, Teaser
@@ -179,12 +179,12 @@ def both(state: State, declared: ObjectType, view: View, chosen: Chosen) -> tupl
     only, exclude = options(declared, chosen)
     schema: AnswerSchema = Schemas().of(declared)(only=only, exclude=exclude)
     with state.backend.reader() as reader:
-        visit = Visit(request, state, endpoint, reader, look(state, reader), "")
+        responder = Responder(request, state, endpoint, reader, identify_viewer(state, reader), "")
         labels = None if declared is endpoint.base else declared.types
-        query = Query(endpoint.name, plan.columns, visit.viewer, types=labels)
+        query = Query(endpoint.name, plan.columns, responder.viewer, types=labels)
         rows = reader.select(query).rows
-        related = plan.look_up(rows, reader, visit.viewer, visit.scope)
-        context = Context(visit.addresses, related)
+        related = plan.look_up(rows, reader, responder.viewer, responder.scope)
+        context = Context(responder.addresses, related)
         build = plan.bind(context)
         compiled = [build(row) for row in rows]
         dumped = schema.dump([Item(plan, row, context) for row in rows], many=True)

@@ -134,7 +134,7 @@ def test_who_has_the_answer_is_lent_a_connection_where_nothing_can_be_watched(
         tried.append(True)
         raise pool.driver_error("There are too many already.")
 
-    monkeypatch.setattr(pool, "connect_apart", refuse)
+    monkeypatch.setattr(pool, "connect_outside_pool", refuse)
     pool.close_idle()
     for _ in range(3):
         with noted(api) as statements:

@@ -23,7 +23,7 @@ from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
-from flask_contentapi_jsonfiles.files import FileReader, Kept
+from flask_contentapi_jsonfiles.files import CachedFile, FileReader
 from flask_contentapi_jsonfiles.folder import Listing, list_folder, printable
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
@@ -57,14 +57,14 @@ class JSONFilesBackend(SnapshotBackend):
         self._interval = interval
         self._clock = clock
         self._debug, self._logs = False, True
-        self._kept: Mapping[str, Kept] = {}
-        #: Whether the content in ``_kept`` is what is served.
+        self._cached_files: Mapping[str, CachedFile] = {}
+        #: Whether the content in ``_cached_files`` is what is served.
         self._is_served = False
-        self._complained: tuple[Problem, ...] = ()
+        self._logged_problems: tuple[Problem, ...] = ()
         # The state of the folder when it was last read or checked.
         self._stamp: object = None
         self._fingerprint: object = None
-        self._looked = 0.0
+        self._checked_at = 0.0
 
     @classmethod
     def from_address(cls, address: str, root: Path) -> Backend:
@@ -92,7 +92,7 @@ class JSONFilesBackend(SnapshotBackend):
     def reader(self) -> AbstractContextManager[Reader]:
         if self._is_due() and self.changing.acquire(blocking=False):
             try:
-                self._catch_up()
+                self._reload_if_changed()
             finally:
                 self.changing.release()
         return super().reader()
@@ -114,8 +114,8 @@ class JSONFilesBackend(SnapshotBackend):
         for section, record in library.dump():
             records[section].append(record)
         with self.changing:
-            branches = self._list().branches.values()
-            obsolete = [file for branch in branches for file in branch.files]
+            folders = self._list().folders.values()
+            obsolete = [file for folder in folders for file in folder.files]
             try:
                 self._store.replace(records, obsolete)
             except OSError as error:
@@ -126,7 +126,7 @@ class JSONFilesBackend(SnapshotBackend):
             self._is_served = False
 
     def lost_by_loading(self) -> str:
-        files = [file for branch in self._list().branches.values() for file in branch.files]
+        files = [file for folder in self._list().folders.values() for file in folder.files]
         if not files:
             return ""
         return (
@@ -147,7 +147,7 @@ class JSONFilesBackend(SnapshotBackend):
 
     def _check_files(self) -> Iterable[Problem]:
         try:
-            _, reading = self._read(FileReader(self._kept))
+            _, reading = self._read(FileReader(self._cached_files))
             return [*reading.locate(reading.library(self.registry, logs=False).check())]
         except ContentError as error:
             return error.problems
@@ -156,30 +156,30 @@ class JSONFilesBackend(SnapshotBackend):
 
     def _is_due(self) -> bool:
         if self._debug:
-            return self._clock() - self._looked >= self._interval
+            return self._clock() - self._checked_at >= self._interval
         return self._store.stamp() != self._stamp
 
-    def _catch_up(self) -> None:
+    def _reload_if_changed(self) -> None:
         """Reads the folder if it has changed."""
         if not self._is_due():  # another thread has just done it
             return
-        self._looked = self._clock()
+        self._checked_at = self._clock()
         if self._debug and self._is_unchanged():
             return
         try:
             self._load()
         except ContentError as error:
-            self._complain(error)
+            self._log_problems(error)
 
     def _is_unchanged(self) -> bool:
         fingerprint = self._list().fingerprint
         known = fingerprint is not None and fingerprint == self._fingerprint
         return known and self._store.is_settled
 
-    def _complain(self, error: ContentError) -> None:
-        if error.problems == self._complained:
+    def _log_problems(self, error: ContentError) -> None:
+        if error.problems == self._logged_problems:
             return
-        self._complained = error.problems
+        self._logged_problems = error.problems
         for problem in error.problems:
             _log.error("%s: %s; the content read before is still served.", self.folder, problem)
 
@@ -197,15 +197,15 @@ class JSONFilesBackend(SnapshotBackend):
 
         :raises ContentError: if they are broken; then nothing is changed.
         """
-        files = FileReader(self._kept)
+        files = FileReader(self._cached_files)
         is_served, self._is_served = self._is_served, False
         self._stamp = self._store.stamp()
         self._fingerprint, reading = self._read(files)
-        self._kept = files.kept
+        self._cached_files = files.cached
         if reading.problems or not (is_served and files.is_unchanged):
             self.serve(reading.library(self.registry, logs=self._logs))
         self._is_served = True
-        self._complained = ()
+        self._logged_problems = ()
 
     def _read(self, files: FileReader) -> tuple[object, Reading]:
         """The fingerprint of the folder and the content read; never in the middle of a

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from flask_contentapi.jsontext import Fault, Unreadable, decode, parse_json
 
-__all__ = ["File", "FileReader", "Kept", "read_text", "signature_of"]
+__all__ = ["CachedFile", "File", "FileReader", "read_text", "signature_of"]
 
 
 class File(NamedTuple):
@@ -20,14 +20,14 @@ class File(NamedTuple):
     :param path: its path.
     :param name: its path inside the folder, with slashes, for messages.
     :param signature: differs after a change: its times, its size and its inode.
-    :param settled: whether its last change is long enough ago for the next one to show in the
-        signature. Some file systems have a clock resolution of two seconds.
+    :param has_reliable_signature: whether its last change is long enough ago for the next one to
+        show in the signature. Some file systems have a clock resolution of two seconds.
     """
 
     path: str
     name: str
     signature: tuple[int, ...]
-    settled: bool
+    has_reliable_signature: bool
 
 
 def signature_of(status: os.stat_result) -> tuple[int, ...]:
@@ -35,7 +35,7 @@ def signature_of(status: os.stat_result) -> tuple[int, ...]:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-class Kept(NamedTuple):
+class CachedFile(NamedTuple):
     """The content read from a file.
 
     :param file: the file as it was then.
@@ -51,13 +51,13 @@ class Kept(NamedTuple):
 class FileReader:
     """Reads files.
 
-    :param before: :attr:`kept` of the previous reader.
-    :ivar kept: what was read, by path.
+    :param before: :attr:`cached` of the previous reader.
+    :ivar cached: what was read, by path.
     """
 
-    def __init__(self, before: Mapping[str, Kept] | None = None) -> None:
+    def __init__(self, before: Mapping[str, CachedFile] | None = None) -> None:
         self._before = before or {}
-        self.kept: dict[str, Kept] = {}
+        self.cached: dict[str, CachedFile] = {}
 
     def json(self, file: File) -> Any:
         """The value in a JSON file.
@@ -78,20 +78,20 @@ class FileReader:
     def is_unchanged(self) -> bool:
         """Whether everything read is what the previous reader has read."""
         before = self._before
-        return self.kept.keys() == before.keys() and all(
-            found.digest == before[path].digest for path, found in self.kept.items()
+        return self.cached.keys() == before.keys() and all(
+            found.digest == before[path].digest for path, found in self.cached.items()
         )
 
     def _read(self, file: File, parse: Callable[[str], Any]) -> Any:
         known = self._before.get(file.path)
-        if known is not None and known.file == file and file.settled:
-            self.kept[file.path] = known
+        if known is not None and known.file == file and file.has_reliable_signature:
+            self.cached[file.path] = known
             return known.value
         text = read_text(file)
         digest = blake2b(text.encode(), digest_size=16).digest()
         if known is None or known.digest != digest:
-            known = Kept(file, digest, parse(text))
-        self.kept[file.path] = known._replace(file=file)
+            known = CachedFile(file, digest, parse(text))
+        self.cached[file.path] = known._replace(file=file)
         return known.value
 
 

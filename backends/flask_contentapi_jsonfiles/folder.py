@@ -20,7 +20,7 @@ from flask_contentapi.errors import Problem
 from flask_contentapi.hints import suggest
 from flask_contentapi_jsonfiles.files import File, signature_of
 
-__all__ = ["Branch", "Listing", "list_folder", "printable", "slug_of"]
+__all__ = ["Listing", "RecordFolder", "list_folder", "printable", "slug_of"]
 
 _BODY = re.compile(r"(.+)\.body\.(html|md)", re.DOTALL)
 _RECORD = re.compile(r"(.+)\.json", re.DOTALL)
@@ -41,45 +41,45 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _order(name: str) -> tuple[float, str]:
+def _sort_key(name: str) -> tuple[float, str]:
     """The sort key that puts numbered names first, by number."""
     numbered = _NUMBERED.fullmatch(name)
     return (int(numbered[1]), numbered[2]) if numbered else (float("inf"), name)
 
 
 @dataclass(slots=True)
-class Branch:
+class RecordFolder:
     """A folder with records.
 
     :param name: its path inside the content folder, with slashes.
     :param records: its JSON files, by name without extension.
     :param bodies: the files with bodies, by the name of the record.
-    :param below: its subfolders, by name.
+    :param subfolders: its subfolders, by name.
     """
 
     name: str
     records: dict[str, File] = field(default_factory=dict)
     bodies: dict[str, list[File]] = field(default_factory=dict)
-    below: dict[str, Branch] = field(default_factory=dict)
+    subfolders: dict[str, RecordFolder] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
         """All names in it, in order."""
-        return sorted(self.records.keys() | self.below.keys(), key=_order)
+        return sorted(self.records.keys() | self.subfolders.keys(), key=_sort_key)
 
     @property
     def files(self) -> Iterator[File]:
         """All files in it, at any depth."""
-        for branch in self.walk():
-            yield from branch.records.values()
-            for bodies in branch.bodies.values():
+        for folder in self.walk():
+            yield from folder.records.values()
+            for bodies in folder.bodies.values():
                 yield from bodies
 
-    def walk(self) -> Iterator[Branch]:
+    def walk(self) -> Iterator[RecordFolder]:
         """The folder itself and all folders below it."""
         yield self
-        for branch in self.below.values():
-            yield from branch.walk()
+        for folder in self.subfolders.values():
+            yield from folder.walk()
 
 
 @dataclass(slots=True)
@@ -87,26 +87,26 @@ class Listing:
     """The relevant files in the folder.
 
     :param lists: the files with a list of records, by section.
-    :param branches: the folders with one record per file, by section.
+    :param folders: the folders with one record per file, by section.
     :param problems: the problems with what is in the folder.
     """
 
     lists: dict[str, File] = field(default_factory=dict)
-    branches: dict[str, Branch] = field(default_factory=dict)
+    folders: dict[str, RecordFolder] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     @property
     def files(self) -> Iterator[File]:
         """All files."""
         yield from self.lists.values()
-        for branch in self.branches.values():
-            yield from branch.files
+        for folder in self.folders.values():
+            yield from folder.files
 
     @property
     def fingerprint(self) -> object:
         """A value that differs after every change; None if a change might not show."""
         files = list(self.files)
-        if not all(file.settled for file in files):
+        if not all(file.has_reliable_signature for file in files):
             return None
         return [(file.path, file.signature) for file in files], self.problems
 
@@ -141,18 +141,18 @@ class _Lister:
 
     def _top_file(self, entry: os.DirEntry[str], section: str) -> None:
         if section not in self._sections:
-            self._unknown(entry.name, section, self._sections)
+            self._note_unknown_section(entry.name, section, self._sections)
         elif file := self._file(entry, entry.name):
             self._listing.lists[section] = file
 
     def _top_folder(self, entry: os.DirEntry[str]) -> None:
         if entry.name in self._folders:
-            if branch := self._branch(entry, entry.name, (self._root,)):
-                self._listing.branches[entry.name] = branch
+            if folder := self._folder(entry, entry.name, (self._root,)):
+                self._listing.folders[entry.name] = folder
         elif not entry.is_symlink() and _has_records(entry.path):
-            self._unknown(entry.name, entry.name, self._folders)
+            self._note_unknown_section(entry.name, entry.name, self._folders)
 
-    def _unknown(self, name: str, section: str, known: Collection[str]) -> None:
+    def _note_unknown_section(self, name: str, section: str, known: Collection[str]) -> None:
         hint = suggest(section, known) or f" There are {', '.join(known)}."
         self._note(name, f"there is no section '{printable(section)}'.{hint}")
 
@@ -168,7 +168,9 @@ class _Lister:
             return []
         return sorted(shown, key=attrgetter("name"))
 
-    def _branch(self, entry: os.DirEntry[str], name: str, above: tuple[str, ...]) -> Branch | None:
+    def _folder(
+        self, entry: os.DirEntry[str], name: str, above: tuple[str, ...]
+    ) -> RecordFolder | None:
         """The folder of an entry; ``above`` are the real paths of the folders around it."""
         real = os.path.join(above[-1], entry.name)
         if entry.is_symlink():
@@ -179,21 +181,23 @@ class _Lister:
         if real in above:
             self._note(name, "leads back to a folder that it lies in")
             return None
-        branch = Branch(name)
+        folder = RecordFolder(name)
         for inner in self._entries(entry.path, name):
-            self._sort_in(branch, inner, (*above, real))
-        return branch
+            self._add_entry(folder, inner, (*above, real))
+        return folder
 
-    def _sort_in(self, branch: Branch, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
-        name = f"{branch.name}/{entry.name}"
+    def _add_entry(
+        self, folder: RecordFolder, entry: os.DirEntry[str], above: tuple[str, ...]
+    ) -> None:
+        name = f"{folder.name}/{entry.name}"
         if _is_folder(entry):
-            if below := self._branch(entry, name, above):
-                branch.below[entry.name] = below
+            if subfolder := self._folder(entry, name, above):
+                folder.subfolders[entry.name] = subfolder
         elif match := _RECORD.fullmatch(entry.name):
             if file := self._file(entry, name):
-                branch.records[match[1]] = file
+                folder.records[match[1]] = file
         elif (match := _BODY.fullmatch(entry.name)) and (file := self._file(entry, name)):
-            branch.bodies.setdefault(match[1], []).append(file)
+            folder.bodies.setdefault(match[1], []).append(file)
 
     def _file(self, entry: os.DirEntry[str], name: str) -> File | None:
         if entry.is_symlink() and not self._is_inside(os.path.realpath(entry.path)):
@@ -207,8 +211,8 @@ class _Lister:
         if not stat.S_ISREG(status.st_mode):
             self._note(name, "is no file")
             return None
-        settled = abs(time.time_ns() - status.st_mtime_ns) > _TICK
-        return File(entry.path, name, signature_of(status), settled)
+        has_reliable_signature = abs(time.time_ns() - status.st_mtime_ns) > _TICK
+        return File(entry.path, name, signature_of(status), has_reliable_signature)
 
     def _is_inside(self, real: str) -> bool:
         return real == self._root or real.startswith(os.path.join(self._root, ""))

@@ -10,28 +10,28 @@ from typing import Any, NamedTuple
 
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.jsontext import Lines, Unreadable, in_line
-from flask_contentapi.library import Library, must_be_list, read_library
+from flask_contentapi.library import Library, not_a_list_message, read_library
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text
-from flask_contentapi_jsonfiles.folder import Branch, Listing, printable, slug_of
+from flask_contentapi_jsonfiles.folder import Listing, RecordFolder, printable, slug_of
 
 __all__ = ["Reading", "read_folder"]
 
 #: The fields that the location of a record determines, with their values.
-Said = Mapping[str, Any]
+Implied = Mapping[str, Any]
 
 
-class Origin(NamedTuple):
+class RecordOrigin(NamedTuple):
     """The origin of a record.
 
     :param file: its file.
-    :param way: the path to it inside the file: its index in a list, or nothing.
+    :param path: the path to it inside the file: its index in a list, or nothing.
     :param body: the file with its body, or None.
     """
 
     file: File
-    way: tuple[int, ...] = ()
+    path: tuple[int, ...] = ()
     body: File | None = None
 
 
@@ -42,16 +42,16 @@ class Reading:
     :param content: the records by section.
     :param origins: the origin of each record.
     :param problems: the problems of files.
-    :param noted: the problems of records with regard to their files and folders.
-    :param partial: whether records are missing, or their parents unknown, so that checking them
+    :param record_problems: the problems of records with regard to their files and folders.
+    :param is_partial: whether records are missing, or their parents unknown, so that checking them
         against each other makes no sense.
     """
 
     content: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    origins: dict[str, list[Origin]] = field(default_factory=lambda: defaultdict(list))
+    origins: dict[str, list[RecordOrigin]] = field(default_factory=lambda: defaultdict(list))
     problems: list[Problem] = field(default_factory=list)
-    noted: list[Problem] = field(default_factory=list)
-    partial: bool = False
+    record_problems: list[Problem] = field(default_factory=list)
+    is_partial: bool = False
 
     def library(self, registry: Registry, *, logs: bool = True) -> Library:
         """The content, checked.
@@ -59,8 +59,8 @@ class Reading:
         :param logs: whether undeclared types are logged.
         :raises ContentError: with every problem, and the file and line of each.
         """
-        noted = list(self.noted)
-        if self.partial:
+        noted = list(self.record_problems)
+        if self.is_partial:
             noted += _check_each(self.content, registry)
         else:
             try:
@@ -81,18 +81,18 @@ class Reading:
             elif origin.body is not None and problem.path[:1] == ("body",):
                 yield replace(problem, file=printable(origin.body.name))
             else:
-                way = (*origin.way, *problem.path)
-                file = _shown(origin.file, _lines(origin.file, lines).of(way))
+                path = (*origin.path, *problem.path)
+                file = _file_and_line(origin.file, _lines(origin.file, lines).of(path))
                 yield replace(problem, where=_where(problem, origin), file=file)
 
-    def _origin(self, problem: Problem) -> Origin | None:
+    def _origin(self, problem: Problem) -> RecordOrigin | None:
         origins = self.origins.get(problem.section, [])
         if 0 <= problem.index < len(origins):
             return origins[problem.index]
         return self._by_name.get(problem.where.partition(",")[0])
 
     @cached_property
-    def _by_name(self) -> dict[str, Origin]:
+    def _by_name(self) -> dict[str, RecordOrigin]:
         """The origins of records by the names that problems have for them."""
         return {
             _name(section, record): origin
@@ -106,14 +106,14 @@ def _name(section: str, record: Mapping[str, Any]) -> str:
     return f"{section} {record['id']}" if "id" in record else ""
 
 
-def _where(problem: Problem, origin: Origin) -> str:
+def _where(problem: Problem, origin: RecordOrigin) -> str:
     """The name of a record in messages; an index is left out if the file has only one record."""
-    if origin.way:
+    if origin.path:
         return problem.where
     return problem.where.removeprefix(f"{problem.section}[{problem.index}]").lstrip(", ")
 
 
-def _shown(file: File, line: int) -> str:
+def _file_and_line(file: File, line: int) -> str:
     return in_line(printable(file.name), line)
 
 
@@ -132,11 +132,11 @@ def _check_each(content: Mapping[str, Iterable[Any]], registry: Registry) -> lis
     for section, records in content.items():
         for index, record in enumerate(records):
             if section == "sites":
-                reader.site(index, record)
+                reader.read_site(index, record)
             elif section == "collections":
-                reader.collection(index, record)
+                reader.read_collection(index, record)
             elif section in registry.endpoints:
-                reader.entry(section, index, record)
+                reader.read_entry(section, index, record)
     return reader.problems
 
 
@@ -149,14 +149,14 @@ def read_folder(listing: Listing, files: FileReader, registry: Registry) -> Read
     """
     gatherer = _Gatherer(files)
     gatherer.reading.problems += listing.problems
-    gatherer.reading.partial = bool(listing.problems)
+    gatherer.reading.is_partial = bool(listing.problems)
     for section, file in listing.lists.items():
-        gatherer.listed(section, file)
-    for section, branch in listing.branches.items():
+        gatherer.read_list(section, file)
+    for section, folder in listing.folders.items():
         if section in registry.endpoints and registry.endpoints[section].tree:
-            gatherer.tree(section, branch)
+            gatherer.read_page_tree(section, folder)
         else:
-            gatherer.heap(section, branch)
+            gatherer.read_records(section, folder)
     return gatherer.reading
 
 
@@ -166,143 +166,143 @@ class _Gatherer:
         self._listed_pages: dict[tuple[int | None, str], Any] = {}
         self.reading = Reading()
 
-    def listed(self, section: str, file: File) -> None:
+    def read_list(self, section: str, file: File) -> None:
         """Reads a file with a list of records."""
         try:
             records = self._files.json(file)
         except Unreadable as error:
-            self._unreadable(file, error)
+            self._note_unreadable(file, error)
             return
         if not isinstance(records, list):
-            self._broken(file, must_be_list(section), 1)
+            self._refuse(file, not_a_list_message(section), 1)
             return
         self.reading.content[section] += records
-        self.reading.origins[section] += [Origin(file, (n,)) for n in range(len(records))]
+        self.reading.origins[section] += [RecordOrigin(file, (n,)) for n in range(len(records))]
 
-    def heap(self, section: str, branch: Branch) -> None:
+    def read_records(self, section: str, folder: RecordFolder) -> None:
         """Reads a folder of records whose locations have no meaning."""
-        self._refuse_lone_bodies(branch)
-        for inner in branch.walk():
+        self._refuse_lone_bodies(folder)
+        for inner in folder.walk():
             for name in inner.names:
                 if name in inner.records:
                     self._record(section, inner, name, {})
 
-    def tree(self, section: str, branch: Branch) -> None:
+    def read_page_tree(self, section: str, folder: RecordFolder) -> None:
         """Reads a folder that mirrors the tree of pages."""
-        self._refuse_lone_bodies(branch)
-        if "index" in branch.records:
-            self._broken(
-                branch.records["index"], "has no page's folder around it; name it by its slug"
+        self._refuse_lone_bodies(folder)
+        if "index" in folder.records:
+            self._refuse(
+                folder.records["index"], "has no page's folder around it; name it by its slug"
             )
-        self._listed_pages = _by_place(self.reading.content[section])
-        self._pages(section, branch, {"parent": None})
+        self._listed_pages = _by_parent_and_slug(self.reading.content[section])
+        self._pages(section, folder, {"parent": None})
 
-    def _pages(self, section: str, branch: Branch, said: Said) -> None:
+    def _pages(self, section: str, folder: RecordFolder, implied: Implied) -> None:
         """Reads the pages of a folder.
 
-        :param said: their parent, if it is known.
+        :param implied: their parent, if it is known.
         """
-        for name in branch.names:
-            below = branch.below.get(name)
-            page = self._page(section, branch, name, said)
+        for name in folder.names:
+            below = folder.subfolders.get(name)
+            page = self._page(section, folder, name, implied)
             if below is not None:
                 # Without the page the parent of those below it is unknown.
-                self.reading.partial |= not page and any(below.files)
+                self.reading.is_partial |= not page and any(below.files)
                 self._pages(section, below, page)
 
-    def _page(self, section: str, branch: Branch, name: str, said: Said) -> Said:
+    def _page(self, section: str, folder: RecordFolder, name: str, implied: Implied) -> Implied:
         """Reads the page of a file, a folder or both; returns the fields for pages below it."""
-        below = branch.below.get(name)
-        own = {"slug": slug_of(name), **said}
+        below = folder.subfolders.get(name)
+        own = {"slug": slug_of(name), **implied}
         # In its own folder, an index is the page that was read one folder above.
-        file = branch.records.get(name) if name != "index" else None
+        file = folder.records.get(name) if name != "index" else None
         index = below.records.get("index") if below is not None else None
         if file is not None and index is not None:
-            self._broken(index, f"is the same page as {printable(file.name)}; keep one of them")
+            self._refuse(index, f"is the same page as {printable(file.name)}; keep one of them")
         if file is not None:
-            return _as_parent(self._record(section, branch, name, own))
+            return _implied_below(self._record(section, folder, name, own))
         if below is not None and index is not None:
-            return _as_parent(self._record(section, below, "index", own))
+            return _implied_below(self._record(section, below, "index", own))
         return self._listed_parent(below, own) if below is not None else {}
 
-    def _listed_parent(self, branch: Branch, own: Said) -> Said:
+    def _listed_parent(self, folder: RecordFolder, own: Implied) -> Implied:
         """The fields for pages in a folder whose own page is in the list of pages."""
-        if "parent" not in own or not any(branch.files):
+        if "parent" not in own or not any(folder.files):
             return {}
         page = self._listed_pages.get((own["parent"], own["slug"]))
         if page is None:
-            name = printable(branch.name)
+            name = printable(folder.name)
             message = f"there is no page for it, as {name}.json or {name}/index.json"
             self.reading.problems.append(Problem("", "", message, file=name))
-        return _as_parent(page)
+        return _implied_below(page)
 
-    def _record(self, section: str, branch: Branch, name: str, said: Said) -> Any:
+    def _record(self, section: str, folder: RecordFolder, name: str, implied: Implied) -> Any:
         """Reads a file with one record; returns the record, or None."""
-        file = branch.records[name]
+        file = folder.records[name]
         try:
             record = self._files.json(file)
         except Unreadable as error:
-            self._unreadable(file, error)
+            self._note_unreadable(file, error)
             return None
         if not isinstance(record, dict):
-            self._broken(file, f"must be one record; a list of them is {section}.json", 1)
+            self._refuse(file, f"must be one record; a list of them is {section}.json", 1)
             return None
         place = Place(section, len(self.reading.content[section]), _name(section, record))
-        if "parent" in said and record.get("parent", said["parent"]) != said["parent"]:
-            self._note(place, "parent", f"must be {_shown_id(said)}, which its folder belongs to")
-        body = self._body(place, branch, name, record)
-        self.reading.content[section].append({**said, **body, **record})
-        found = Origin(file, (), branch.bodies[name][0] if body else None)
+        if "parent" in implied and record.get("parent", implied["parent"]) != implied["parent"]:
+            self._note(place, "parent", f"must be {_id_text(implied)}, which its folder belongs to")
+        body = self._body(place, folder, name, record)
+        self.reading.content[section].append({**implied, **body, **record})
+        found = RecordOrigin(file, (), folder.bodies[name][0] if body else None)
         self.reading.origins[section].append(found)
         return record
 
     def _body(
-        self, place: Place, branch: Branch, name: str, record: Mapping[str, Any]
+        self, place: Place, folder: RecordFolder, name: str, record: Mapping[str, Any]
     ) -> dict[str, str]:
         """The body in a file beside the record, if there is one."""
-        if name not in branch.bodies:
+        if name not in folder.bodies:
             return {}
-        first, *others = branch.bodies[name]
+        first, *others = folder.bodies[name]
         for other in others:
-            self._broken(other, f"is the same body as {printable(first.name)}; keep one of them")
+            self._refuse(other, f"is the same body as {printable(first.name)}; keep one of them")
         if "body" in record:
             self._note(place, "body", f"stands in {printable(first.name)} as well; keep one")
             return {}
         try:
             return {"body": self._files.body(first)}
         except Unreadable as error:
-            self._unreadable(first, error)
+            self._note_unreadable(first, error)
             return {}
 
-    def _refuse_lone_bodies(self, branch: Branch) -> None:
-        for inner in branch.walk():
+    def _refuse_lone_bodies(self, folder: RecordFolder) -> None:
+        for inner in folder.walk():
             for name in inner.bodies.keys() - inner.records.keys():
                 for file in inner.bodies[name]:
-                    self._broken(file, f"has no record beside it, {printable(name)}.json")
+                    self._refuse(file, f"has no record beside it, {printable(name)}.json")
 
     def _note(self, place: Place, key: str, message: str) -> None:
-        self.reading.noted.append(place.problem(key, message))
+        self.reading.record_problems.append(place.problem(key, message))
 
-    def _unreadable(self, file: File, error: Unreadable) -> None:
+    def _note_unreadable(self, file: File, error: Unreadable) -> None:
         for fault in error.faults:
-            self._broken(file, fault.message, fault.line)
+            self._refuse(file, fault.message, fault.line)
 
-    def _broken(self, file: File, message: str, line: int = 0) -> None:
-        self.reading.problems.append(Problem("", "", message, file=_shown(file, line)))
-        self.reading.partial = True
+    def _refuse(self, file: File, message: str, line: int = 0) -> None:
+        self.reading.problems.append(Problem("", "", message, file=_file_and_line(file, line)))
+        self.reading.is_partial = True
 
 
-def _as_parent(page: Any) -> Said:
+def _implied_below(page: Any) -> Implied:
     """The fields that a page's folder determines for the pages in it."""
     identity = page.get("id") if isinstance(page, dict) else None
     return {"parent": identity} if type(identity) is int else {}
 
 
-def _shown_id(said: Said) -> str:
-    return "null" if said["parent"] is None else str(said["parent"])
+def _id_text(implied: Implied) -> str:
+    return "null" if implied["parent"] is None else str(implied["parent"])
 
 
-def _by_place(pages: Iterable[Any]) -> dict[tuple[int | None, str], Any]:
+def _by_parent_and_slug(pages: Iterable[Any]) -> dict[tuple[int | None, str], Any]:
     """Pages by parent and slug."""
     found = {}
     for page in pages:

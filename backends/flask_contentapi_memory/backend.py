@@ -74,7 +74,7 @@ class SnapshotBackend(Backend):
         :param library: the content.
         :param words: word indexes that exist already, by endpoint.
         """
-        version = _stamp(library)
+        version = _version_of(library)
         before = self._snapshot
         if before is None or before.version != version:
             self._snapshot = Snapshot(library, version, words)
@@ -145,14 +145,14 @@ class MemoryBackend(SnapshotBackend):
             before = self.snapshot
             library = revise_library(before.library, self.registry, **changes)
             words = {
-                name: _revised_words(shelf, library)
+                name: _revise_words(shelf, library)
                 for name, shelf in before.shelves.items()
                 if "words" in vars(shelf)
             }
             self.serve(library, words)
 
 
-def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
+def _revise_words(shelf: Shelf, library: Library) -> WordIndex:
     """The word index for objects of which few have changed."""
     table = library.tables[shelf.endpoint.name]
     before = {row[0]: row for row in shelf.table.rows}
@@ -166,7 +166,7 @@ def _revised_words(shelf: Shelf, library: Library) -> WordIndex:
     )
 
 
-def _stamp(library: Library) -> str:
+def _version_of(library: Library) -> str:
     """A stamp that is the same for the same content in every process."""
     digest = blake2b(digest_size=12)
     others = [library.locales, library.site_records, [*library.collections.values()]]

@@ -1,6 +1,6 @@
-"""All objects of an endpoint, for any viewer, identified by their places in default order.
+"""All objects of an endpoint, for any viewer, identified by their positions in default order.
 
-So a list of places in ascending order is in default order too, and a branch of the tree is a
+So a list of positions in ascending order is in default order too, and a branch of the tree is a
 range.
 """
 
@@ -20,11 +20,11 @@ from flask_contentapi_memory.words import WordIndex
 __all__ = ["Labels", "Range", "Shelf", "is_within"]
 
 #: How many functions that read columns are cached.
-KEPT_GETTERS = 256
+GETTER_CACHE_SIZE = 256
 
 #: The types that have a column; None if all have it.
 Labels = frozenset[str] | None
-#: The first place, and the one after the last.
+#: The first position, and the one after the last.
 Range = tuple[int, int]
 
 
@@ -38,7 +38,7 @@ class Shelf:
     def __init__(self, table: Table, words: WordIndex | None = None) -> None:
         self.table = table
         self.endpoint = table.endpoint
-        self.ids = {row[0]: place for place, row in enumerate(table.rows)}
+        self.ids = {row[0]: position for position, row in enumerate(table.rows)}
         # A page's row starts with its path of slugs, so that this can be queried.
         self._ahead = 1 if table.endpoint.tree else 0
         self.rows: list[Row] = table.rows
@@ -53,29 +53,29 @@ class Shelf:
     def words(self) -> WordIndex:
         """The word index."""
         rows, type_of = self.table.rows, self.endpoint.type_of
-        ordered = (rows[place] for _, place in sorted(self.ids.items()))
+        ordered = (rows[position] for _, position in sorted(self.ids.items()))
         return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in ordered)
 
     @cached_property
     def children(self) -> Mapping[int | None, Sequence[int]]:
-        """The places of each page's children."""
+        """The positions of each page's children."""
         parent = self.getter("parent", None)
         found: defaultdict[int | None, list[int]] = defaultdict(list)
-        for place, row in enumerate(self.rows):
-            found[parent(row)].append(place)
+        for position, row in enumerate(self.rows):
+            found[parent(row)].append(position)
         return found
 
     @cached_property
     def paths(self) -> Mapping[str, int]:
-        """The place of each path of slugs."""
-        return {row[0]: place for place, row in enumerate(self.rows)}
+        """The position of each path of slugs."""
+        return {row[0]: position for position, row in enumerate(self.rows)}
 
     @property
-    def type_place(self) -> int:
+    def type_index(self) -> int:
         """The index of the type's label in the rows."""
         return 1 + self._ahead
 
-    def _place(self, column: str, label: str) -> int:
+    def _column_index(self, column: str, label: str) -> int:
         if column == "url_path":
             return 0
         return self.endpoint.type_of(label).places[column] + self._ahead
@@ -85,51 +85,53 @@ class Shelf:
 
     def getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
         """The function that reads a column of objects of some types."""
-        return self._kept((column, labels), self._getter)
+        return self._cached_getter((column, labels), self._getter)
 
     def project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
         """The function that reads several columns of objects of some types, in order."""
-        return self._kept((columns, labels), self._project)
+        return self._cached_getter((columns, labels), self._project)
 
-    def _kept(self, key: Any, make: Callable[..., Callable[[Row], Any]]) -> Callable[[Row], Any]:
+    def _cached_getter(
+        self, key: Any, make: Callable[..., Callable[[Row], Any]]
+    ) -> Callable[[Row], Any]:
         """A cached function that reads columns."""
         found = self._getters.get(key)
         if found is None:
-            if len(self._getters) >= KEPT_GETTERS:
+            if len(self._getters) >= GETTER_CACHE_SIZE:
                 self._getters.clear()
             found = self._getters[key] = make(*key)
         return found
 
     def _getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
-        places = {label: self._place(column, label) for label in self._labels(labels)}
-        first, *others = set(places.values())
+        positions = {label: self._column_index(column, label) for label in self._labels(labels)}
+        first, *others = set(positions.values())
         if not others:
             return itemgetter(first)
-        base, of_type = places.get(self.endpoint.base.label, first), self.type_place
-        return lambda row: row[places.get(row[of_type], base)]
+        base, of_type = positions.get(self.endpoint.base.label, first), self.type_index
+        return lambda row: row[positions.get(row[of_type], base)]
 
     def _project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
         getters = [self._getter(column, labels) for column in columns]
         if len(columns) > 1 and all(isinstance(getter, itemgetter) for getter in getters):
             label = next(iter(self._labels(labels)))
-            return itemgetter(*(self._place(column, label) for column in columns))
+            return itemgetter(*(self._column_index(column, label) for column in columns))
         return lambda row: tuple([getter(row) for getter in getters])
 
     def project_own(self, row: Row, columns: Sequence[str]) -> Row:
         """Some columns of an object's own type, in order."""
-        return self.project(tuple(columns), frozenset((row[self.type_place],)))(row)
+        return self.project(tuple(columns), frozenset((row[self.type_index],)))(row)
 
     def branches(self, scope: Iterable[int]) -> list[Range]:
         """The ranges of the branches of some pages, without overlaps, in order."""
         ends = self.table.ends
-        places = sorted(self.ids[page] for page in scope if page in self.ids)
+        positions = sorted(self.ids[page] for page in scope if page in self.ids)
         ranges: list[Range] = []
-        for place in places:
-            if not ranges or place >= ranges[-1][1]:
-                ranges.append((place, ends[place]))
+        for position in positions:
+            if not ranges or position >= ranges[-1][1]:
+                ranges.append((position, ends[position]))
         return ranges
 
 
-def is_within(place: int, ranges: Sequence[Range] | None) -> bool:
-    """Whether a place is in one of the ranges; None: everything is."""
-    return ranges is None or any(low <= place < high for low, high in ranges)
+def is_within(position: int, ranges: Sequence[Range] | None) -> bool:
+    """Whether a position is in one of the ranges; None: everything is."""
+    return ranges is None or any(low <= position < high for low, high in ranges)

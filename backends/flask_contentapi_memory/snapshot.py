@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.kept import Kept
+from flask_contentapi.bounded_cache import BoundedCache
 from flask_contentapi.library import Library
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restrictions
-from flask_contentapi_memory.selection import Selection
+from flask_contentapi_memory.queries import QueryRunner
 from flask_contentapi_memory.shelves import Shelf
-from flask_contentapi_memory.views import View
+from flask_contentapi_memory.visible import VisibleContent
 from flask_contentapi_memory.words import WordIndex
 
 __all__ = ["Snapshot"]
 
-#: How many views are cached: one for each set of rights.
-KEPT_VIEWS = 16
+#: For how many sets of rights the visible content is cached.
+VISIBLE_CACHE_SIZE = 16
 
 
 class Snapshot(Reader):
@@ -40,8 +40,8 @@ class Snapshot(Reader):
         self.shelves = {
             name: Shelf(table, known.get(name)) for name, table in library.tables.items()
         }
-        self._turns = self._find_turns()
-        self._views: Kept[View] = Kept(KEPT_VIEWS)
+        self._change_moments = self._find_change_moments()
+        self._visible: BoundedCache[VisibleContent] = BoundedCache(VISIBLE_CACHE_SIZE)
 
     @property
     def version(self) -> str:
@@ -59,7 +59,7 @@ class Snapshot(Reader):
     def restrictions(self) -> Restrictions:
         return self.library.restrictions
 
-    def _find_turns(self) -> list[datetime]:
+    def _find_change_moments(self) -> list[datetime]:
         """The moments at which pages become visible or expire."""
         shelf = self.shelves["pages"]
         live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
@@ -68,18 +68,20 @@ class Snapshot(Reader):
         return sorted(moment for moment in moments if moment is not None)
 
     def next_change(self, moment: datetime) -> datetime | None:
-        place = bisect_right(self._turns, moment)
-        return self._turns[place] if place < len(self._turns) else None
+        passed = bisect_right(self._change_moments, moment)
+        return self._change_moments[passed] if passed < len(self._change_moments) else None
 
-    def view(self, viewer: Viewer) -> View:
+    def visible_to(self, viewer: Viewer) -> VisibleContent:
         """What a viewer may see."""
-        turn = bisect_right(self._turns, viewer.moment)
-        key = (turn, viewer.pages, viewer.collections)
-        return self._views.find(key) or self._views.keep(key, self._make_view(*key))
+        passed = bisect_right(self._change_moments, viewer.moment)
+        key = (passed, viewer.pages, viewer.collections)
+        return self._visible.get(key) or self._visible.put(key, self._make_visible(*key))
 
-    def _make_view(self, turn: int, pages: frozenset[int], collections: frozenset[int]) -> View:
-        moment = self._turns[turn - 1] if turn else datetime.min.replace(tzinfo=UTC)
-        return View(self.shelves, Viewer(moment, pages, collections))
+    def _make_visible(
+        self, passed: int, pages: frozenset[int], collections: frozenset[int]
+    ) -> VisibleContent:
+        moment = self._change_moments[passed - 1] if passed else datetime.min.replace(tzinfo=UTC)
+        return VisibleContent(self.shelves, Viewer(moment, pages, collections))
 
     def fetch(
         self,
@@ -89,7 +91,7 @@ class Snapshot(Reader):
         viewer: Viewer,
         scope: Sequence[int] | None = None,
     ) -> Mapping[int, Row]:
-        visible = self.view(viewer).of(endpoint)
+        visible = self.visible_to(viewer).of(endpoint)
         ranges = None if scope is None else visible.shelf.branches(scope)
         found = {}
         for identity in ids:
@@ -106,13 +108,13 @@ class Snapshot(Reader):
         viewer: Viewer,
         scope: Sequence[int] | None = None,
     ) -> tuple[str, Row] | None:
-        visible = self.view(viewer).of(endpoint)
+        visible = self.visible_to(viewer).of(endpoint)
         shelf = visible.shelf
         row = visible.row(id, None if scope is None else shelf.branches(scope))
         if row is None:
             return None
-        label: str = row[shelf.type_place]
+        label: str = row[shelf.type_index]
         return label, shelf.project_own(row, columns_of(label))
 
     def select(self, query: Query) -> Selected:
-        return Selection(self.view(query.viewer), query).run()
+        return QueryRunner(self.visible_to(query.viewer), query).run()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 
-from flask_contentapi.kept import Kept
+from flask_contentapi.bounded_cache import BoundedCache
 from flask_contentapi.search import TITLE_WEIGHT
 
 __all__ = ["WordIndex"]
 
 #: How many searches are cached.
-KEPT = 32
+SCORE_CACHE_SIZE = 32
 #: How many bits an entry has for the weight of a word in an object.
 _BITS = (1 + TITLE_WEIGHT).bit_length()
 _COUNT = 2**_BITS - 1
@@ -32,7 +32,7 @@ class WordIndex:
         #: The numbers of deleted objects, for new ones.
         self._free: list[int] = []
         self._postings: dict[str, array[int]] = {}
-        self._scores: Kept[Mapping[int, int]] = Kept(KEPT)
+        self._scores: BoundedCache[Mapping[int, int]] = BoundedCache(SCORE_CACHE_SIZE)
         self._add(documents)
 
     def _add(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
@@ -80,8 +80,8 @@ class WordIndex:
         """The scores of objects that have every word, or any of them, by id."""
         # Clients that page through results repeat the search.
         key = (words, every)
-        known = self._scores.find(key)
-        return self._scores.keep(key, self._score(*key)) if known is None else known
+        known = self._scores.get(key)
+        return self._scores.put(key, self._score(*key)) if known is None else known
 
     def _score(self, words: tuple[str, ...], every: bool) -> Mapping[int, int]:
         postings = sorted((self._postings.get(word, ()) for word in words), key=len)

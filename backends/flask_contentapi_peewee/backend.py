@@ -22,12 +22,12 @@ from flask_contentapi.sites import Site
 from flask_contentapi_peewee.checking import check
 from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
+    BorrowedConnection,
     ConnectionLost,
-    Lent,
-    complaint,
     connected,
+    error_sentence,
     file_of,
-    is_gone,
+    is_outage,
 )
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.layouts import layout_of, stored_layout
@@ -70,10 +70,10 @@ class PeeweeBackend(Backend):
         self._tables: Tables | None = None
         self._statements: Statements | None = None
         self._structure: Structure | None = None
-        self._ready = False
+        self._is_ready = False
         #: The stored layout when the tables were last found to fit.
         self._layout: str | None = None
-        self._here = threading.local()
+        self._thread = threading.local()
 
     @classmethod
     def from_address(cls, address: str, root: Path) -> PeeweeBackend:
@@ -105,7 +105,7 @@ class PeeweeBackend(Backend):
         self._tables = Tables(registry, self.engine)
         mapped = self._models and MappedTables(self._tables, registry, self._models)
         self._statements = Statements(mapped or self._tables)
-        why = self.not_ready() if logs else ""
+        why = self.why_not_ready() if logs else ""
         if why:
             _log.error("%s", why)
 
@@ -115,43 +115,43 @@ class PeeweeBackend(Backend):
     @property
     def tables(self) -> Tables:
         """The tables."""
-        return _opened(self._tables)
+        return _require_open(self._tables)
 
     @property
     def statements(self) -> Statements:
         """The statements."""
-        return _opened(self._statements)
+        return _require_open(self._statements)
 
     @property
     def registry(self) -> Registry:
         """The declared types."""
-        return _opened(self._registry)
+        return _require_open(self._registry)
 
     # Set-up.
 
-    def not_ready(self) -> str:
+    def why_not_ready(self) -> str:
         """Why the database cannot be served from, in sentences; "" if it can."""
         try:
-            return self._not_ready(self.engine.reading)
+            return self._why_unusable(self.engine.reading)
         except DATABASE_ERRORS as error:
-            return complaint(error, self._name)
+            return error_sentence(error, self._name)
 
-    def _not_ready(self, database: peewee.Database) -> str:
+    def _why_unusable(self, database: peewee.Database) -> str:
         """The same, through connections for reading or for writing; the database must answer."""
         for _ in range(2):
             with suppress(ConnectionLost):
-                return self._not_made(database) or self._unfit(database)
+                return self._why_no_tables(database) or self._why_unfit(database)
         raise peewee.OperationalError("connections break as soon as they are used")
 
-    def _not_made(self, database: peewee.Database) -> str:
+    def _why_no_tables(self, database: peewee.Database) -> str:
         """Why there are no tables of this version; "" if there are."""
-        missing = self._missing()
+        missing = self._why_no_database()
         if missing:
             return missing
         with connected(database):
             unsuitable = self.engine.unsuitable(database)
             schema = self._read_schema(database)
-        made = f"The tables are not there. {_MAKE}" if schema is None else _unknown(schema)
+        made = f"The tables are not there. {_MAKE}" if schema is None else _why_unknown(schema)
         return unsuitable or made
 
     @property
@@ -159,25 +159,25 @@ class PeeweeBackend(Backend):
         """The name of the database in messages."""
         return "The database"
 
-    def _missing(self) -> str:
+    def _why_no_database(self) -> str:
         """Why there is no database to connect to, and the remedy, in sentences; "" if there may
         be one."""
         return ""
 
-    def _unfit(self, database: peewee.Database) -> str:
+    def _why_unfit(self, database: peewee.Database) -> str:
         """Why the tables do not fit the declared types; "" if they do."""
         with connected(database):
             layout = self.tables.read_state("layout", database)
             steps = list(self._migration(database).steps())
             if steps:
                 before, now = (
-                    stored_layout(self.tables, database).places,
-                    layout_of(self.tables).places,
+                    stored_layout(self.tables, database).locations,
+                    layout_of(self.tables).locations,
                 )
                 remedy = _CHANGE if self._layout is None else _RESTART
-                return " ".join([_UNFIT, *steps, remedy, *_by_module_alone(before, now)])
+                return " ".join([_UNFIT, *steps, remedy, *_app_label_hints(before, now)])
             self._layout = layout
-            return self.statements.tables.missing(database)
+            return self.statements.tables.missing_message(database)
 
     def create(self) -> None:
         """Creates the tables if there are none, and the file if the database is one.
@@ -189,20 +189,20 @@ class PeeweeBackend(Backend):
         self.engine.create()
         database = self.engine.database
         try:
-            with self._answering(), connected(database):
+            with self._reporting_outages(), connected(database):
                 if unsuitable := self.engine.unsuitable(database):
                     raise ConfigurationError(unsuitable)
                 schema = self._read_schema(database)
                 if schema is None:
                     self._create_tables()
         except DATABASE_ERRORS as error:
-            raise ConfigurationError(complaint(error, self._name)) from error
-        if schema is not None and _unknown(schema):
-            raise ConfigurationError(_unknown(schema))
+            raise ConfigurationError(error_sentence(error, self._name)) from error
+        if schema is not None and _why_unknown(schema):
+            raise ConfigurationError(_why_unknown(schema))
 
     def _create_tables(self) -> None:
         """Creates all tables, unless another process has just done so."""
-        with self.engine.alone(), self.engine.transaction():
+        with self.engine.schema_lock(), self.engine.transaction():
             if self._read_schema(self.engine.database) is None:
                 self._make_tables()
 
@@ -232,8 +232,8 @@ class PeeweeBackend(Backend):
         :raises RuntimeError: if :meth:`dump` is running in this thread.
         """
         database = self.engine.database
-        with self._answering():
-            why = self._not_made(database)
+        with self._reporting_outages():
+            why = self._why_no_tables(database)
             if why:
                 raise ConfigurationError(why)
             with connected(database):
@@ -242,7 +242,7 @@ class PeeweeBackend(Backend):
 
     def _migrate(self) -> list[str]:
         """Changes the tables, unless another process has done so meanwhile."""
-        with self.engine.alone():
+        with self.engine.schema_lock():
             migration = self._migration(self.engine.database)
             steps = list(migration.steps())
             if steps:
@@ -252,7 +252,7 @@ class PeeweeBackend(Backend):
     def _run(self, migration: Migration) -> None:
         with self._transaction(migrating=True):
             migration.change_tables()
-            self.engine.begin_again()
+            self.engine.begin_after_ddl()
             # If DDL has ended the transaction, other writers wait only from here on.
             self._write_state("stamp", secrets.token_hex(8))
             migration.move_objects()
@@ -262,7 +262,7 @@ class PeeweeBackend(Backend):
             # Without a transaction, readers may have seen changes under the first new stamp.
             self._write_state("stamp", secrets.token_hex(8))
             self._write_state("layout", orjson.dumps(migration.layout.write()).decode())
-        self._ready = False
+        self._is_ready = False
 
     def _migration(self, database: peewee.Database) -> Migration:
         """The migration of the tables to the declared types."""
@@ -286,52 +286,52 @@ class PeeweeBackend(Backend):
         database = self.engine.reading
         self._require_ready()
         try:
-            with Lent(database):
-                reader = self._present(database)
+            with BorrowedConnection(database):
+                reader = self._current_reader(database)
                 try:
                     yield reader
                 except (*DATABASE_ERRORS, ContentChanged):
                     raise
                 except Exception:
                     # Errors too must be based on a single version.
-                    reader.settle()
+                    reader.confirm_version()
                     raise
-                reader.settle()
+                reader.confirm_version()
         except ContentChanged:
             self._structure = None
             raise
         except ConnectionLost as error:
             raise ContentChanged from error
         except DATABASE_ERRORS as error:
-            self._ready = False
-            why = complaint(error, self._name) if is_gone(error) else self.not_ready()
+            self._is_ready = False
+            why = error_sentence(error, self._name) if is_outage(error) else self.why_not_ready()
             if not why:
                 raise
             raise BackendUnavailable(why) from error
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _reporting_outages(self) -> Iterator[None]:
         """Turns errors of an unreachable database into BackendUnavailable."""
         try:
             yield
         except ConnectionLost as error:
             raise BackendUnavailable(f"The database is gone: {error}.") from error
         except DATABASE_ERRORS as error:
-            if not is_gone(error):
+            if not is_outage(error):
                 raise
-            raise BackendUnavailable(complaint(error, self._name)) from error
+            raise BackendUnavailable(error_sentence(error, self._name)) from error
 
     def _require_ready(self) -> None:
-        if not self._ready:
-            why = self.not_ready()
+        if not self._is_ready:
+            why = self.why_not_ready()
             if why:
                 raise BackendUnavailable(why)
-            self._ready = True
+            self._is_ready = True
 
-    def _present(self, database: peewee.Database) -> DatabaseReader:
+    def _current_reader(self, database: peewee.Database) -> DatabaseReader:
         """A reader of the present version, with what is known of its structure."""
         # Within a write() block the version is the same before and after each change.
-        within = getattr(self._here, "writing", False)
+        within = getattr(self._thread, "writing", False)
         versioned = self.statements.tables.versioned and not within
         structure = self._structure if versioned else None
         if structure is None:
@@ -349,7 +349,7 @@ class PeeweeBackend(Backend):
         query = peewee.Select(columns=[tables.version(), tables.state_of("layout")])
         ((stamp, layout),) = tables.all(query, database)
         if layout != self._layout:
-            self._ready = False
+            self._is_ready = False
             raise ContentChanged
         return Structure(tables, database, str(stamp))
 
@@ -439,29 +439,29 @@ class PeeweeBackend(Backend):
 
     def _analyze(self) -> None:
         """Updates the statistics of the database, so that it chooses good query plans."""
-        with self._answering(), connected(self.engine.database):
+        with self._reporting_outages(), connected(self.engine.database):
             self.engine.analyze(self.tables.names, self.tables.words)
 
     @contextmanager
     def _transaction(self, *, migrating: bool = False) -> Iterator[None]:
         """A transaction that gives the content a new version."""
-        if getattr(self._here, "reading", False):
+        if getattr(self._thread, "reading", False):
             raise RuntimeError(
                 "What is being dumped is not changed meanwhile; take all of it first."
             )
         database = self.engine.database
-        with self._answering():
-            why = "" if migrating else self._not_ready(database)
+        with self._reporting_outages():
+            why = "" if migrating else self._why_unusable(database)
             if why:
                 raise ConfigurationError(why)
             with connected(database), self.engine.transaction():
                 # Other writers wait here, so that each builds on the changes of the one before.
                 self._write_state("stamp", secrets.token_hex(8))
-                within, self._here.writing = getattr(self._here, "writing", False), True
+                within, self._thread.writing = getattr(self._thread, "writing", False), True
                 try:
                     yield
                 finally:
-                    self._here.writing = within
+                    self._thread.writing = within
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
@@ -482,15 +482,15 @@ class PeeweeBackend(Backend):
             raise RuntimeError("Content is not dumped while it is changed; end the change first.")
         self._require_ready()
         try:
-            with self._answering(), connected(database), self.engine.snapshot():
-                self._here.reading = True
+            with self._reporting_outages(), connected(database), self.engine.snapshot():
+                self._thread.reading = True
                 reader = DatabaseReader(database, self.statements, self._read_structure(database))
                 yield reader
-                reader.settle()
+                reader.confirm_version()
         except ContentChanged as error:
             raise BackendUnavailable("The content changes while it is read.") from error
         finally:
-            self._here.reading = False
+            self._thread.reading = False
 
     def check(self) -> Iterator[Problem]:
         """The problems of the content, or only why the database cannot be served from.
@@ -498,7 +498,7 @@ class PeeweeBackend(Backend):
         :raises BackendUnavailable: as :meth:`dump`.
         :raises RuntimeError: if the content is being changed in this thread.
         """
-        why = self.not_ready()
+        why = self.why_not_ready()
         if why:
             yield Problem("database", "", why)
             return
@@ -511,7 +511,7 @@ class PeeweeBackend(Backend):
         :raises BackendUnavailable: as :meth:`dump`.
         :raises RuntimeError: if the content is being changed in this thread.
         """
-        if not self.not_ready():
+        if not self.why_not_ready():
             with self._snapshot():
                 yield from self._migration(self.engine.reading).left_over()
 
@@ -527,17 +527,17 @@ class SQLiteBackend(PeeweeBackend):
         return "The database" if file is None else f"The database file {str(file)!r}"
 
     def create(self) -> None:
-        if no_folder := self._no_folder():
+        if no_folder := self._why_no_folder():
             raise ConfigurationError(no_folder)
         super().create()
 
-    def _missing(self) -> str:
+    def _why_no_database(self) -> str:
         file = file_of(self.engine.database)
         if file is None or file.exists():
             return ""
-        return self._no_folder() or f"There is no database file {str(file)!r}. {_PUT}"
+        return self._why_no_folder() or f"There is no database file {str(file)!r}. {_PUT}"
 
-    def _no_folder(self) -> str:
+    def _why_no_folder(self) -> str:
         file = file_of(self.engine.database)
         if file is None or file.parent.is_dir():
             return ""
@@ -564,14 +564,14 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
 )
 
 
-def _opened(part: Part | None) -> Part:
+def _require_open(part: Part | None) -> Part:
     """A part that exists once the backend is open."""
     if part is None:
         raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
     return part
 
 
-def _unknown(schema: str) -> str:
+def _why_unknown(schema: str) -> str:
     """Why tables of a layout version cannot be used; "" if they can."""
     if schema == SCHEMA:
         return ""
@@ -581,7 +581,7 @@ def _unknown(schema: str) -> str:
     )
 
 
-def _by_module_alone(before: Collection[str], now: Collection[str]) -> Iterator[str]:
+def _app_label_hints(before: Collection[str], now: Collection[str]) -> Iterator[str]:
     """The remedy if a type may have a new label only because its module was renamed."""
     added = {label.rpartition(".")[2] for label in now if label not in before}
     for label in before:

@@ -23,14 +23,14 @@ from flask_contentapi_peewee.fitting import (
 )
 from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 
-__all__ = ["Bound", "bind"]
+__all__ = ["BoundModel", "bind"]
 
 #: The fields that cannot be mapped to a column: of pages, and of other objects.
 _FIXED_OF_PAGES = frozenset(("id", "type", "parent", "restriction"))
 _FIXED = frozenset(("id", "type"))
 
 
-class Bound:
+class BoundModel:
     """A mapped model with the declared type that it represents.
 
     :param mapped: the mapped model.
@@ -84,7 +84,7 @@ class Bound:
 
     # Values.
 
-    def given(
+    def mapped_value(
         self, declared: ObjectType, column: Column, model: Any, columns: Mapping[str, Any]
     ) -> Any:
         """The column or expression that gives a field's value, or a constant.
@@ -186,7 +186,7 @@ class Bound:
             else:
                 given = columns.get(column.name)
                 check_shape(self._where(declared, column.name), column, given)
-                self.given(declared, column, model, columns)
+                self.mapped_value(declared, column, model, columns)
 
     def _check_name(self, declared: ObjectType, name: str, fixed: Set[str]) -> None:
         where = self._where(declared, name)
@@ -232,7 +232,7 @@ def _constant(column: Column, value: Any, where: str) -> Any:
         raise DeclarationError(f"{where} {error}.") from None
 
 
-def bind(mapped: Sequence[MappedModel], registry: Registry) -> list[Bound]:
+def bind(mapped: Sequence[MappedModel], registry: Registry) -> list[BoundModel]:
     """All mapped models with the types that they represent, parents first.
 
     :raises DeclarationError: if a type is not declared, or something does not fit.
@@ -247,14 +247,14 @@ def bind(mapped: Sequence[MappedModel], registry: Registry) -> list[Bound]:
             raise DeclarationError(f"{one!r}: the type is not among the declared types.")
         if any(other.content_class is one.content_class for other in mapped[:number]):
             raise DeclarationError(f"{one!r}: the type is mapped to another model already.")
-    bound = [Bound(one, by_class[one.content_class], mapped) for one in mapped]
+    bound = [BoundModel(one, by_class[one.content_class], mapped) for one in mapped]
     for each in bound:
         each.check()
     return _parents_first(bound)
 
 
-def _parents_first(bound: Sequence[Bound]) -> list[Bound]:
-    ordered: list[Bound] = []
+def _parents_first(bound: Sequence[BoundModel]) -> list[BoundModel]:
+    ordered: list[BoundModel] = []
     waiting = list(bound)
     while waiting:
         placed = [one.mapped for one in ordered]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flask_contentapi.changes import MOST_NAMED, tags_of
-from flask_contentapi.relations import Object, embedded, pointed
+from flask_contentapi.relations import ObjectKey, related_blocks, targets_of
 from flask_contentapi.signals import EVERYTHING
 from flask_contentapi.types import Column
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -22,31 +22,31 @@ class Changes:
 
     def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
-        self._changed: set[Object] = set()
-        self._turned: set[Object] = set()
-        self._everything = False
+        self._changed: set[ObjectKey] = set()
+        self._visibility_changed: set[ObjectKey] = set()
+        self._is_everything_changed = False
 
-    def changed(self, endpoint: str, *ids: int) -> None:
+    def note_change(self, endpoint: str, *ids: int) -> None:
         """Notes objects that have changed but are visible to the same viewers."""
         self._changed |= {(endpoint, identity) for identity in ids}
 
-    def turned(self, endpoint: str, *ids: int) -> None:
+    def note_visibility(self, endpoint: str, *ids: int) -> None:
         """Notes objects that are new, deleted, or visible to other viewers."""
-        self._turned |= {(endpoint, identity) for identity in ids}
+        self._visibility_changed |= {(endpoint, identity) for identity in ids}
 
-    def everything(self) -> None:
+    def note_everything(self) -> None:
         """Notes that everything may have changed."""
-        self._everything = True
+        self._is_everything_changed = True
 
     def tags(self) -> frozenset[str]:
         """The cache tags of the answers that may have changed."""
-        changed = self._changed | self._turned
-        if self._everything or len(changed) > MOST_NAMED:
+        changed = self._changed | self._visibility_changed
+        if self._is_everything_changed or len(changed) > MOST_NAMED:
             return frozenset([EVERYTHING])
-        return tags_of(changed.union(self._pointing() if self._turned else ()))
+        return tags_of(changed.union(self._referring() if self._visibility_changed else ()))
 
-    def _pointing(self) -> Iterator[Object]:
-        """The objects that point to an object noted by :meth:`turned`."""
+    def _referring(self) -> Iterator[ObjectKey]:
+        """The objects that point to an object noted by :meth:`note_visibility`."""
         for name, endpoint in self._reader.tables.endpoints.items():
             for own in endpoint.all:
                 for table in (own, *own.many.values()):
@@ -55,10 +55,10 @@ class Changes:
 
     def _owners(self, table: OwnTable, column: Column) -> Iterator[int]:
         """The objects that point to such an object by a column of their own or of a child."""
-        targets = [endpoint for _, endpoint in embedded(column)]
+        targets = [endpoint for _, endpoint in related_blocks(column)]
         if column.target is not None:
             targets.append(column.target.served_at.name)
-        wanted = {(endpoint, i) for endpoint, i in self._turned if endpoint in targets}
+        wanted = {(endpoint, i) for endpoint, i in self._visibility_changed if endpoint in targets}
         if not wanted:
             return
         owner = table.fields.get("owner_") or table.fields["id"]
@@ -66,5 +66,5 @@ class Changes:
         if column.target is not None:
             query = query.where(table.fields[column.name].in_([i for _, i in wanted]))
         for identity, value in self._reader.all(query):
-            if not wanted.isdisjoint(pointed(column, value)):
+            if not wanted.isdisjoint(targets_of(column, value)):
                 yield identity

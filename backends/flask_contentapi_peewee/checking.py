@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import peewee
 
 from flask_contentapi.errors import Problem
-from flask_contentapi.library import undeclared
+from flask_contentapi.library import undeclared_message
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
-from flask_contentapi.relations import pointed, values_of
+from flask_contentapi.relations import targets_of, values_of
 from flask_contentapi_peewee.loading import dump
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -33,7 +33,7 @@ def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
         query = base.model.select(identity, label).where(label.not_in(declared)).order_by(identity)
         for page, found in reader.all(query):
             yield tables.place(name, page, found).problem(
-                "type", undeclared(found, endpoint.endpoint)
+                "type", undeclared_message(found, endpoint.endpoint)
             )
         found = [one for table in endpoint.all for one in _dangling(reader, table, tables)]
         labels = reader.labels(name, [page for page, *_ in found])
@@ -51,12 +51,12 @@ def _refused(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
     pointing: list[tuple[Place, str, str, int]] = []
     for section, record in dump(reader):
         if section in registry.endpoints and record["type"] not in reader.tables.foreign:
-            entry = records.entry(section, -1, record)
+            entry = records.read_entry(section, -1, record)
             place = Place(section, -1, f"{section} {record['id']}")
             declared = registry.endpoints[section].type_of(record["type"])
             for value in values_of(declared, entry[0]) if entry else ():
                 if value.column.target is None:
-                    found = pointed(value.column, value.stored)
+                    found = targets_of(value.column, value.stored)
                     pointing.extend((place, value.column.name, *one) for one in found)
     yield from records.problems
     yield from _missing(reader, pointing)

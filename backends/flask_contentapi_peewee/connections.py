@@ -31,16 +31,16 @@ from playhouse.pool import (
 
 __all__ = [
     "DATABASE_ERRORS",
+    "BorrowedConnection",
     "ConnectionLost",
-    "Lent",
     "MariaDBPool",
     "Pool",
     "PostgreSQLPool",
     "SQLitePool",
-    "complaint",
     "connected",
+    "error_sentence",
     "file_of",
-    "is_gone",
+    "is_outage",
     "pymysql",
     "reason",
 ]
@@ -54,7 +54,7 @@ DATABASE_ERRORS = (
 )
 #: The errors of a database that does not answer, and the exact types of errors of one that cannot
 #: be read at all.
-_GONE = (
+_OUTAGES = (
     peewee.OperationalError,
     peewee.InterfaceError,
     sqlite3.OperationalError,
@@ -76,8 +76,9 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
     """
 
     def __init__(self, *args: Any, recheck: float = 0.0, **options: Any) -> None:
-        self._watch = _Watch(self)
-        self._ending: set[Any] = set()
+        self._watch = _VersionWatch(self)
+        self._to_close_on_return: set[Any] = set()
+        self._holds_watch_lock = False
         super().__init__(*args, **options)
         self._recheck = recheck
         _pools.add(self)
@@ -98,11 +99,11 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         """The base class of the driver's errors, for connections that bypass peewee."""
         raise NotImplementedError
 
-    def connect_apart(self) -> Any:
+    def connect_outside_pool(self) -> Any:
         """A connection outside the pool."""
         return super(PooledDatabase, self)._connect()
 
-    def asking(
+    def prepared_query(
         self, connection: Any, question: str, parameters: Sequence[Any]
     ) -> Callable[[], object]:
         """A function that runs the same query on a connection each time.
@@ -126,7 +127,7 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         """
         return not (self._is_closed(connection) or (self._stale_timeout and self._is_stale(since)))
 
-    def has_lost(self) -> bool:
+    def is_connection_broken(self) -> bool:
         """Whether the open connection of this thread is broken."""
         return not self.is_closed() and self._is_closed(self.connection())
 
@@ -140,39 +141,39 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self.close()
         with self._pool_lock:
             self.close_idle()
-            self._ending |= self._in_use.keys()
+            self._to_close_on_return |= self._in_use.keys()
 
     def _close(self, conn: Any, close_conn: bool = False) -> None:
         key = self.conn_key(conn)
-        super()._close(conn, close_conn or key in self._ending)
-        self._ending.discard(key)
+        super()._close(conn, close_conn or key in self._to_close_on_return)
+        self._to_close_on_return.discard(key)
 
     def hold(self) -> None:
-        """Closes idle connections, and keeps others from connecting until :meth:`go_on`.
+        """Closes idle connections, and keeps others from connecting until :meth:`release`.
 
         A process forked while another thread connects may wait for ever.
         """
         self._pool_lock.acquire()
-        self._is_held = self._watch.lock.acquire(timeout=PAUSE)
+        self._holds_watch_lock = self._watch.lock.acquire(timeout=PAUSE)
         self.close_idle()
 
-    def go_on(self) -> None:
+    def release(self) -> None:
         """Lets others connect again."""
-        if self._is_held:
+        if self._holds_watch_lock:
             self._watch.lock.release()
         self._pool_lock.release()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked process, forgets what belongs to the parent."""
         self._lock = threading.Lock()
         self._pool_lock = threading.RLock()
         self._pool_available = threading.Condition(self._pool_lock)
         self._in_use: dict[Any, Any] = {}
-        self._ending = set()
-        self._watch = _Watch(self)
+        self._to_close_on_return = set()
+        self._watch = _VersionWatch(self)
 
 
-class _Watch:
+class _VersionWatch:
     """A connection outside the pool, used only to find out whether the content has changed.
 
     Requests that need nothing else do not have to borrow one.
@@ -184,7 +185,7 @@ class _Watch:
         self._pool = pool
         self.lock = threading.RLock()
         self._connection: Any = None
-        self._asked: Callable[[], object] | None = None
+        self._query: Callable[[], object] | None = None
         self._since = 0.0
         self._not_before = 0.0
 
@@ -196,7 +197,7 @@ class _Watch:
         try:
             if self._connection is None or not self._pool.is_good(self._connection, self._since):
                 self._connect(question, parameters)
-            return self._asked and (self._asked, self._asked())
+            return self._query and (self._query, self._query())
         except self._pool.driver_error:
             self._close()
             self._not_before = time.time() + PAUSE
@@ -209,8 +210,8 @@ class _Watch:
         self._close()
         if time.time() >= self._not_before:
             self._since = time.time()
-            self._connection = self._pool.connect_apart()
-            self._asked = self._pool.asking(self._connection, question, parameters)
+            self._connection = self._pool.connect_outside_pool()
+            self._query = self._pool.prepared_query(self._connection, question, parameters)
 
     def end(self) -> None:
         """Closes the connection, unless another thread uses it for too long."""
@@ -222,38 +223,40 @@ class _Watch:
         if self._connection is not None:
             with suppress(self._pool.driver_error):
                 self._connection.close()
-        self._connection = self._asked = None
+        self._connection = self._query = None
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 #: The pools held during a fork, by one thread at a time.
-_held: list[Pool] = []
+_held_pools: list[Pool] = []
 _forking = threading.RLock()
 
 
-def _hold() -> None:
+def _hold_pools() -> None:
     _forking.acquire()
-    _held.extend(_pools)
-    for pool in _held:
+    _held_pools.extend(_pools)
+    for pool in _held_pools:
         pool.hold()
 
 
-def _go_on() -> None:
-    while _held:
-        _held.pop().go_on()
+def _release_pools() -> None:
+    while _held_pools:
+        _held_pools.pop().release()
     _forking.release()
 
 
-def _begin_anew() -> None:
-    while _held:
-        _held.pop().begin_anew()
+def _reset_pools() -> None:
+    while _held_pools:
+        _held_pools.pop().reset_after_fork()
     _forking.release()
 
 
 if hasattr(os, "register_at_fork"):
     # Processes cannot share connections, as the workers of a server would if it loads the site
     # before it forks.
-    os.register_at_fork(before=_hold, after_in_parent=_go_on, after_in_child=_begin_anew)
+    os.register_at_fork(
+        before=_hold_pools, after_in_parent=_release_pools, after_in_child=_reset_pools
+    )
 
 
 @contextmanager
@@ -262,25 +265,25 @@ def connected(database: peewee.Database) -> Iterator[None]:
 
     :raises ConnectionLost: in place of an error caused by a broken connection of a pool.
     """
-    with Lent(database):
+    with BorrowedConnection(database):
         database.connect(reuse_if_open=True)
         yield
 
 
-class Lent:
+class BorrowedConnection:
     """Lets the first statement open a connection if there is none, and then returns it at the end.
 
     :param database: the connections.
     :raises ConnectionLost: as :func:`connected`.
     """
 
-    __slots__ = ("_database", "_opens")
+    __slots__ = ("_database", "_opened_here")
 
     def __init__(self, database: peewee.Database) -> None:
         self._database = database
 
     def __enter__(self) -> None:
-        self._opens = self._database.is_closed()
+        self._opened_here = self._database.is_closed()
         if not self._database.autoconnect:
             self._database.connect(reuse_if_open=True)
 
@@ -288,27 +291,27 @@ class Lent:
         database = self._database
         try:
             if isinstance(error, DATABASE_ERRORS) and isinstance(database, Pool):
-                self._tell_lost(database, error)
+                self._raise_if_lost(database, error)
         finally:
-            if self._opens and not database.is_closed():
+            if self._opened_here and not database.is_closed():
                 # A broken connection cannot always be closed.
                 with suppress(*DATABASE_ERRORS):
                     database.close()
 
     @staticmethod
-    def _tell_lost(pool: Pool, error: BaseException) -> None:
-        if pool.has_lost():
+    def _raise_if_lost(pool: Pool, error: BaseException) -> None:
+        if pool.is_connection_broken():
             # If one is broken, others probably are too.
             pool.close_idle()
             raise ConnectionLost(reason(error)) from error
 
 
-def is_gone(error: BaseException) -> bool:
+def is_outage(error: BaseException) -> bool:
     """Whether an error means that a database does not answer, and not that a statement is wrong."""
-    return isinstance(error, _GONE) or type(error) in _BROKEN
+    return isinstance(error, _OUTAGES) or type(error) in _BROKEN
 
 
-def complaint(error: BaseException, name: str) -> str:
+def error_sentence(error: BaseException, name: str) -> str:
     """A database's error as a sentence.
 
     :param name: the name of the database in messages.
@@ -330,7 +333,7 @@ class _FileConnection(sqlite3.Connection):
 
     def __init__(self, database: str, *args: Any, **options: Any) -> None:
         # Before opening, so that a file that replaces it meanwhile is not mistaken for it.
-        self.file = _identity(database)
+        self.file = _file_identity(database)
         super().__init__(database, *args, **options)
 
 
@@ -348,22 +351,22 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
         # It changes when other connections change the file.
         return self._watch.ask("PRAGMA data_version", ())
 
-    def connect_apart(self) -> _FileConnection:
-        connection: _FileConnection = super().connect_apart()
+    def connect_outside_pool(self) -> _FileConnection:
+        connection: _FileConnection = super().connect_outside_pool()
         # Not knowing is better than waiting.
         connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
     def _is_closed(self, conn: _FileConnection) -> bool:
-        if conn.file == _identity(str(self.database)):
+        if conn.file == _file_identity(str(self.database)):
             return False
         self._close_raw(conn)
         return True
 
 
-def _identity(name: str) -> tuple[int, int] | None:
+def _file_identity(name: str) -> tuple[int, int] | None:
     """The identity of a database file, which differs from that of other files with its name."""
-    file = _file_named(name)
+    file = _file_path(name)
     try:
         status = os.stat(file) if file else None
     except OSError:
@@ -373,11 +376,11 @@ def _identity(name: str) -> tuple[int, int] | None:
 
 def file_of(database: peewee.Database) -> Path | None:
     """The file of an SQLite database; None if it is in memory."""
-    return _file_named(str(database.database))
+    return _file_path(str(database.database))
 
 
 @lru_cache
-def _file_named(name: str) -> Path | None:
+def _file_path(name: str) -> Path | None:
     if name == ":memory:" or "mode=memory" in name:
         return None
     return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
@@ -391,7 +394,7 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
         error: type[Exception] = import_module("psycopg").Error
         return error
 
-    def asking(
+    def prepared_query(
         self, connection: Any, question: str, parameters: Sequence[Any]
     ) -> Callable[[], object]:
         # The driver's cursor would take longer than the server.

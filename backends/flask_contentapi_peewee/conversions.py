@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import ClassVar
 
@@ -12,7 +12,10 @@ from peewee import SQL, fn
 
 from flask_contentapi_peewee.columns import Clause, StoredField
 
-__all__ = ["Conversion"]
+__all__ = ["Conversion", "Converter"]
+
+#: Converts a site's column to what our column stores; is given our column and the site's.
+Converter = Callable[[StoredField, Clause], Clause]
 
 _PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
@@ -48,8 +51,13 @@ class Conversion(ABC):
         name = field.kind.name
         if isinstance(column, peewee.UUIDField):
             return self.typed(name, self._uuid(column))
-        convert = getattr(self, f"_{name}", None)
+        convert = self.converters.get(name)
         return self.typed(name, column if convert is None else convert(field, column))
+
+    @property
+    def converters(self) -> dict[str, Converter]:
+        """The converters of columns, by the name of the kind; other kinds need none."""
+        return {"boolean": self._boolean}
 
     def _uuid(self, column: Clause) -> Clause:
         """A UUID that is stored as 32 digits."""
@@ -71,15 +79,15 @@ class Conversion(ABC):
         """The condition that a text contains another."""
         return fn.INSTR(text, part) > 0
 
-    def number(self, identity: Clause) -> Clause:
+    def object_id(self, identity: Clause) -> Clause:
         """The id of an object, from a column with the id of a row."""
         return identity
 
-    def legible(self, column: Clause) -> Clause:
+    def is_legible(self, column: Clause) -> Clause:
         """The condition that a column has valid text."""
         return column.is_null(False)
 
-    def odd(self, name: str, column: Clause) -> Clause | None:
+    def has_other_kind(self, name: str, column: Clause) -> Clause | None:
         """The condition that a column has a value not of a kind, which is shown as if empty.
 
         :param name: the name of the kind.

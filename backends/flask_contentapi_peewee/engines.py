@@ -196,7 +196,7 @@ class Engine(ABC):
         return self.database.atomic()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def schema_lock(self) -> Iterator[None]:
         """A context for creating or changing tables; others that do so wait for its end.
 
         It is a transaction if DDL is transactional.
@@ -204,7 +204,7 @@ class Engine(ABC):
         with self.transaction():
             yield
 
-    def begin_again(self) -> None:  # noqa: B027 - tables are part of most transactions
+    def begin_after_ddl(self) -> None:  # noqa: B027 - tables are part of most transactions
         """Begins a new transaction, if DDL has ended the last one."""
 
     @contextmanager

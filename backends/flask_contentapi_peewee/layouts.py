@@ -20,16 +20,16 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 __all__ = [
     "CHILDREN",
     "TAGS",
-    "Layout",
-    "Stand",
-    "Stands",
+    "Location",
+    "Locations",
+    "TableLayout",
     "all_tables",
     "kind_named",
     "kind_of_column",
     "layout_of",
     "name_of",
     "stored_layout",
-    "tables_of",
+    "tables_in",
 ]
 
 #: The keys of a stored layout that are about types.
@@ -38,7 +38,7 @@ SEARCHED, PLACES, LEFT, GONE, ROWS = "searched", "places", "left", "gone", "rows
 TAGS, CHILDREN = "tags", "children"
 
 
-class Stand(NamedTuple):
+class Location(NamedTuple):
     """Where a field of a type is stored.
 
     :param table: the name of the table.
@@ -51,123 +51,125 @@ class Stand(NamedTuple):
     fields: tuple[str, ...] = ()
 
     @property
-    def fills(self) -> bool:
+    def has_own_table(self) -> bool:
         """Whether the table is the field's own."""
         return self.kind in (TAGS, CHILDREN)
 
 
 #: Where each field is stored.
-Stands = dict[str, Stand]
+Locations = dict[str, Location]
 
 
-class Layout:
+class TableLayout:
     """The layout of the tables.
 
     :ivar columns: for each table its columns, each with the kind of its values.
     :ivar searched: for each type the searched fields.
-    :ivar places: for each type, and each endpoint, where its fields are.
+    :ivar locations: for each type, and each endpoint, where its fields are.
     :ivar rows: for each type, and each endpoint, the tables in which an object has a row.
-    :ivar left: for each type where its former fields are.
-    :ivar gone: for each type that is no longer declared, where its ``id`` is, and where its fields
-        were that are now in the extras.
+    :ivar former: for each type where its former fields are.
+    :ivar undeclared: for each type that is no longer declared, where its ``id`` is, and where its
+        fields were that are now in the extras.
     """
 
     def __init__(self) -> None:
         self.columns: dict[str, dict[str, str]] = {}
         self.searched: dict[str, str] = {}
-        self.places: dict[str, Stands] = {}
+        self.locations: dict[str, Locations] = {}
         self.rows: dict[str, list[str]] = {}
-        self.left: dict[str, Stands] = {}
-        self.gone: dict[str, Stands] = {}
+        self.former: dict[str, Locations] = {}
+        self.undeclared: dict[str, Locations] = {}
 
     @staticmethod
-    def read(stored: Mapping[str, Any]) -> Layout:
+    def read(stored: Mapping[str, Any]) -> TableLayout:
         """The layout as stored in the state table."""
-        layout = Layout()
+        layout = TableLayout()
         about = (SEARCHED, PLACES, LEFT, GONE, ROWS)
         layout.columns = {name: dict(c) for name, c in stored.items() if name not in about}
         layout.searched = dict(stored.get(SEARCHED, {}))
-        layout.places = _stands(stored.get(PLACES, {}))
-        layout.left = _stands(stored.get(LEFT, {}))
-        layout.gone = _stands(stored.get(GONE, {}))
+        layout.locations = _read_locations(stored.get(PLACES, {}))
+        layout.former = _read_locations(stored.get(LEFT, {}))
+        layout.undeclared = _read_locations(stored.get(GONE, {}))
         layout.rows = dict(stored.get(ROWS, {}))
         return layout
 
     def write(self) -> dict[str, Any]:
         """The layout in the form for the state table."""
-        known = {PLACES: self.places, LEFT: self.left, GONE: self.gone}
-        stands = {name: {n: _lists(s) for n, s in at.items()} for name, at in known.items()}
-        return {**self.columns, SEARCHED: self.searched, ROWS: self.rows, **stands}
+        known = {PLACES: self.locations, LEFT: self.former, GONE: self.undeclared}
+        locations = {
+            name: {n: _write_locations(s) for n, s in at.items()} for name, at in known.items()
+        }
+        return {**self.columns, SEARCHED: self.searched, ROWS: self.rows, **locations}
 
-    def of_type(self, label: str) -> set[str]:
+    def tables_of_type(self, label: str) -> set[str]:
         """The names of the tables with values of objects of a type."""
-        known = [at.get(label, {}) for at in (self.places, self.left, self.gone)]
-        return {*self.rows.get(label, ())}.union(*(tables_of(at.values()) for at in known))
+        known = [at.get(label, {}) for at in (self.locations, self.former, self.undeclared)]
+        return {*self.rows.get(label, ())}.union(*(tables_in(at.values()) for at in known))
 
     @property
-    def bases(self) -> set[str]:
+    def base_tables(self) -> set[str]:
         """The names of the tables of endpoints, which have a table of words each."""
-        return {stands["id"].table for stands in self.places.values()}
+        return {locations["id"].table for locations in self.locations.values()}
 
-    def used(self) -> set[str]:
+    def used_tables(self) -> set[str]:
         """The names of the tables that are used."""
-        known = (*self.places.values(), *self.left.values(), *self.gone.values())
+        known = (*self.locations.values(), *self.former.values(), *self.undeclared.values())
         rows = {table for tables in self.rows.values() for table in tables}
-        return rows | {stand.table for stands in known for stand in stands.values()}
+        return rows | {location.table for locations in known for location in locations.values()}
 
 
-def _lists(stands: Stands) -> dict[str, list[Any]]:
-    return {field: [*stand[:2], [*stand.fields]] for field, stand in stands.items()}
+def _write_locations(locations: Locations) -> dict[str, list[Any]]:
+    return {field: [*location[:2], [*location.fields]] for field, location in locations.items()}
 
 
-def _stands(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Stands]:
+def _read_locations(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Locations]:
     return {
         label: {
-            field: Stand(table, kind, tuple(inside))
+            field: Location(table, kind, tuple(inside))
             for field, (table, kind, inside) in fields.items()
         }
         for label, fields in stored.items()
     }
 
 
-def stored_layout(tables: Tables, database: peewee.Database) -> Layout:
+def stored_layout(tables: Tables, database: peewee.Database) -> TableLayout:
     """The layout in the state table."""
-    return Layout.read(orjson.loads(tables.read_state("layout", database) or "{}"))
+    return TableLayout.read(orjson.loads(tables.read_state("layout", database) or "{}"))
 
 
-def layout_of(tables: Tables) -> Layout:
+def layout_of(tables: Tables) -> TableLayout:
     """The layout of the tables of the declared types."""
-    layout = Layout()
+    layout = TableLayout()
     layout.columns = {
         name_of(table): {c: kind_of_column(table, c) for c in table.fields}
         for table in all_tables(tables)
     }
     for name, endpoint in tables.endpoints.items():
-        layout.places[name] = _places(endpoint.endpoint.base, [endpoint.base])
+        layout.locations[name] = _locations_of(endpoint.endpoint.base, [endpoint.base])
         layout.rows[name] = [name_of(endpoint.base)]
-        layout.searched[name] = _searched(endpoint.endpoint.base)
+        layout.searched[name] = _searched_fields(endpoint.endpoint.base)
         for label, declared in endpoint.endpoint.types.items():
             own = [endpoint.base, *endpoint.lineage(label)]
-            layout.places[label] = _places(declared, own)
+            layout.locations[label] = _locations_of(declared, own)
             layout.rows[label] = [name_of(table) for table in own]
-            layout.searched[label] = _searched(declared)
+            layout.searched[label] = _searched_fields(declared)
     return layout
 
 
-def _searched(declared: ObjectType) -> str:
+def _searched_fields(declared: ObjectType) -> str:
     return ",".join(column.name for column in declared.searched)
 
 
-def _places(declared: ObjectType, tables: Iterable[OwnTable]) -> Stands:
-    stands: Stands = {}
+def _locations_of(declared: ObjectType, tables: Iterable[OwnTable]) -> Locations:
+    locations: Locations = {}
     for table in tables:
         for column in table.columns:
-            stands.setdefault(column, Stand(name_of(table), kind_of_column(table, column)))
+            locations.setdefault(column, Location(name_of(table), kind_of_column(table, column)))
         for field, many in table.many.items():
             fields = tuple(name for name in many.columns if name != "id")
             kind = CHILDREN if many.child else TAGS
-            stands.setdefault(field, Stand(name_of(many), kind, fields))
-    return {field: stands[field] for field in declared.columns}
+            locations.setdefault(field, Location(name_of(many), kind, fields))
+    return {field: locations[field] for field in declared.columns}
 
 
 def all_tables(tables: Tables) -> Iterator[OwnTable]:
@@ -182,9 +184,9 @@ def name_of(table: OwnTable) -> str:
     return str(table.model._meta.table_name)
 
 
-def tables_of(stands: Iterable[Stand]) -> set[str]:
+def tables_in(locations: Iterable[Location]) -> set[str]:
     """The tables of some fields."""
-    return {stand.table for stand in stands}
+    return {location.table for location in locations}
 
 
 def kind_of_column(table: OwnTable, column: str) -> str:

@@ -17,11 +17,11 @@ from flask_contentapi.tables import Table
 from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import Branch, Inserter, batches, words_of_row
+from flask_contentapi_peewee.rows import Inserter, TreePosition, batches, words_of_row
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
-from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, OwnTable, Tables
 
-__all__ = ["dump", "forget_gone", "ids_of", "load", "of_site", "reindex"]
+__all__ = ["delete_stale_words", "dump", "foreign_message", "ids_of", "load", "reindex"]
 
 
 def load(
@@ -39,19 +39,21 @@ def load(
     :raises ContentError: with every problem in the records.
     """
     require_mapping(content)
-    again = _Again(content)
-    outline = read_library(again, registry, outline=True)
+    rereadable = _Rereadable(content)
+    outline = read_library(rereadable, registry, outline=True)
     _refuse_foreign(outline, foreign)
     clear(tables)
     _load_structure(outline, tables)
     for name, table in outline.tables.items():
-        _load_objects(again.get(name, ()), table, registry, tables, outline.locales)
+        _load_objects(rereadable.get(name, ()), table, registry, tables, outline.locales)
 
 
 def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
     """Refuses records of types whose objects are rows of the site's own tables."""
     problems = [
-        Place(name, -1, f"{name} {row[0]}").problem("type", of_site(row[1], foreign[row[1]]))
+        Place(name, -1, f"{name} {row[0]}").problem(
+            "type", foreign_message(row[1], foreign[row[1]])
+        )
         for name, table in outline.tables.items()
         for row in table.rows
         if row[1] in foreign
@@ -60,7 +62,7 @@ def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
         raise ContentError(problems)
 
 
-def of_site(label: str, table: str) -> str:
+def foreign_message(label: str, table: str) -> str:
     """The message that only the site itself may change objects of a type."""
     return f"{label} are the rows of {table}, which the site itself changes"
 
@@ -71,17 +73,17 @@ def clear(tables: Tables) -> None:
     for model in tables.models:
         if model is not state.model:
             model.delete().execute()
-    state.model.delete().where(state.fields["key"].startswith(GONE)).execute()
+    state.model.delete().where(state.fields["key"].startswith(USED_ID_PREFIX)).execute()
     for endpoint in tables.endpoints.values():
         tables.engine.clear_words(endpoint.words)
 
 
-class _Again(Mapping[str, Iterable[Any]]):
+class _Rereadable(Mapping[str, Iterable[Any]]):
     """Content whose sections can be read more than once."""
 
     def __init__(self, content: Mapping[str, Iterable[Any]]) -> None:
         self._content = content
-        self._kept: dict[str, list[Any]] = {}
+        self._lists: dict[str, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self._content)
@@ -90,13 +92,13 @@ class _Again(Mapping[str, Iterable[Any]]):
         return iter(self._content)
 
     def __getitem__(self, section: str) -> Iterable[Any]:
-        if section in self._kept:
-            return self._kept[section]
+        if section in self._lists:
+            return self._lists[section]
         records = self._content[section]
         if isinstance(records, Iterator) and records is self._content[section]:
             # An iterator can be read only once.
-            self._kept[section] = list(records)
-            return self._kept[section]
+            self._lists[section] = list(records)
+            return self._lists[section]
         return records
 
 
@@ -120,36 +122,36 @@ def _load_objects(
     locales: Sequence[str],
 ) -> None:
     endpoint = table.endpoint
-    branches = _find_branches(table) if endpoint.tree else {}
+    positions = _find_positions(table) if endpoint.tree else {}
     inserter = Inserter(tables, tables.endpoints[endpoint.name])
     reader = RecordReader(registry, logs=False)
     locale = endpoint.base.places.get("locale")
     for index, record in enumerate(records):
-        entry = reader.entry(endpoint.name, index, record)
+        entry = reader.read_entry(endpoint.name, index, record)
         assert entry is not None
         row, extras = entry
         if locale is not None and row[locale] is None and locales:
             row = (*row[:locale], locales[0], *row[locale + 1 :])
-        inserter.add(row, extras, branches.get(row[0]))
+        inserter.add(row, extras, positions.get(row[0]))
     inserter.flush()
 
 
-def _find_branches(pages: Table) -> dict[int, Branch]:
-    """The place of each page in the tree, by id.
+def _find_positions(pages: Table) -> dict[int, TreePosition]:
+    """The position of each page in the tree, by id.
 
     :param pages: the pages in tree order; only their structural columns are used.
     """
     parent = pages.endpoint.base.places["parent"]
-    branches: dict[int, Branch] = {}
+    positions: dict[int, TreePosition] = {}
     children: dict[int | None, int] = {}
     for row, url_path, access in zip(pages.rows, pages.url_paths, pages.access, strict=True):
         number = children.get(row[parent], 0) + GAP
         children[row[parent]] = number
-        above = branches[row[parent]].path if row[parent] is not None else ""
-        branches[row[0]] = Branch(
+        above = positions[row[parent]].path if row[parent] is not None else ""
+        positions[row[0]] = TreePosition(
             above + step(number), url_path, OPEN if access is None else access
         )
-    return branches
+    return positions
 
 
 def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
@@ -205,7 +207,7 @@ def reindex(reader: DatabaseReader, endpoint: str, ids: Sequence[int]) -> None:
             engine.put_words(tables.words, [words_of_row(declared, row[:-1]) for row in rows])
 
 
-def forget_gone(reader: DatabaseReader, endpoint: str) -> None:
+def delete_stale_words(reader: DatabaseReader, endpoint: str) -> None:
     """Deletes the words of objects that no longer exist."""
     tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
     words = peewee.Table(tables.words).bind(engine.database)

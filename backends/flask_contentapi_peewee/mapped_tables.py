@@ -20,14 +20,14 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi.records import Place
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.arms import ABOVE, KEY, Arm
-from flask_contentapi_peewee.binding import Bound, bind
+from flask_contentapi_peewee.binding import BoundModel, bind
 from flask_contentapi_peewee.columns import Clause, StoredField, md5
 from flask_contentapi_peewee.decoding import decoder
 from flask_contentapi_peewee.engines import Engine
+from flask_contentapi_peewee.mapped_rows import ABOVE, KEY, MappedRows
 from flask_contentapi_peewee.mapping import MappedModel
 from flask_contentapi_peewee.names import PREFIX, query_name
-from flask_contentapi_peewee.tables import EndpointTables, Maker, OwnTable, Tables
+from flask_contentapi_peewee.tables import EndpointTables, OwnTable, TableMaker, Tables
 
 __all__ = ["MappedTables"]
 
@@ -49,7 +49,7 @@ def _forms(address: str) -> Iterator[str]:
         yield f"/{'/'.join(slugs[:count])}//{unquote('/'.join(slugs[count:]))}/"
 
 
-class _MappedMaker(Maker):
+class _MappedTableMaker(TableMaker):
     """Makes the tables for reading, which may have values that records cannot have."""
 
     def address(self) -> StoredField:
@@ -69,19 +69,21 @@ class _Part(EndpointTables):
     """Rows of one model, as a table with all columns of the type.
 
     :param whole: the tables of the endpoint.
-    :param arm: the rows.
+    :param mapped: the rows.
     :param number: the index of the query for them.
     :param make: makes the model.
     """
 
-    def __init__(self, whole: EndpointTables, arm: Arm, number: int, make: Maker) -> None:
-        self.endpoint, self.words, self.shift = whole.endpoint, whole.words, arm.shift
-        self._label = arm.label
+    def __init__(
+        self, whole: EndpointTables, mapped: MappedRows, number: int, make: TableMaker
+    ) -> None:
+        self.endpoint, self.words, self.shift = whole.endpoint, whole.words, mapped.shift
+        self._label = mapped.label
         # Rows below one page are in the order of their keys.
-        self._is_flat = number == 0 and arm.begins_flat
+        self._is_flat = number == 0 and mapped.begins_flat
         self._whole = whole
         self._own = {}
-        tables = (whole.base, *whole.lineage(arm.label))
+        tables = (whole.base, *whole.lineage(mapped.label))
         fields: dict[str, StoredField] = {
             name: copy(field) for table in tables for name, field in table.fields.items()
         }
@@ -89,7 +91,7 @@ class _Part(EndpointTables):
         if self.endpoint.tree:
             self.reach = ABOVE
             fields |= {ABOVE: make.path()}
-        self.base = make.table(f"{arm.label.replace('.', '_').lower()}_rows{number}", fields)
+        self.base = make.table(f"{mapped.label.replace('.', '_').lower()}_rows{number}", fields)
         self.base.columns = {n: c for table in tables for n, c in table.columns.items()}
         self.base.many = {name: many for table in tables for name, many in table.many.items()}
 
@@ -102,7 +104,7 @@ class _Part(EndpointTables):
         order: StoredField = self.key if self._is_flat else super().default_order
         return order
 
-    def at(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
+    def has_address(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
         # The slug is nearly unique, and may have an index.
         slug = address(lambda path: unquote(path.rstrip("/").rpartition("/")[2]))
         digests = address(lambda path: ",".join(map(md5, _forms(path))))
@@ -129,21 +131,21 @@ class MappedTables(Tables):
     """
 
     def __init__(self, own: Tables, registry: Registry, mapped: Sequence[MappedModel]) -> None:
-        make = _MappedMaker(own.engine)
+        make = _MappedTableMaker(own.engine)
         super().__init__(registry, own.engine, make)
         self._bound = bind(mapped, registry)
-        self._arms = [Arm(own, bound) for bound in self._bound]
+        self._mapped_rows = [MappedRows(own, bound) for bound in self._bound]
         #: The functions that make the queries of each common table expression, from its columns.
         self._queries: dict[str, Callable[[Sequence[str]], list[Any]]] = {}
         #: The tables that the expressions replace.
         self._tables: dict[str, OwnTable] = {}
         for name, whole in self.endpoints.items():
-            arms = [arm for arm in self._arms if arm.label in whole.endpoint.types]
-            if arms:
+            mapped_here = [m for m in self._mapped_rows if m.label in whole.endpoint.types]
+            if mapped_here:
                 self._unite(own.endpoints[name], whole)
                 whole.ours = self._ours(whole, make)
-                for arm in arms:
-                    self._add_parts(whole, arm, make)
+                for rows in mapped_here:
+                    self._add_parts(whole, rows, make)
 
     # Common table expressions.
 
@@ -157,7 +159,7 @@ class MappedTables(Tables):
     def _unite_table(self, ours: OwnTable, read: OwnTable) -> None:
         def query(columns: Sequence[str]) -> list[Any]:
             own = ours.model.select(*(ours.fields[column] for column in columns))
-            return [own, *(rows for arm in self._arms for rows in arm.rows(ours, columns))]
+            return [own, *(rows for m in self._mapped_rows for rows in m.rows(ours, columns))]
 
         if len(query(["id"])) > 1:
             name = query_name(ours.model._meta.table_name)
@@ -165,31 +167,33 @@ class MappedTables(Tables):
             self._queries[name], self._tables[name] = query, read
 
     @staticmethod
-    def _ours(whole: EndpointTables, make: Maker) -> EndpointTables:
+    def _ours(whole: EndpointTables, make: TableMaker) -> EndpointTables:
         """Our tables alone. Tags and child objects are read from the tables of all objects."""
         ours = EndpointTables(whole.endpoint, make)
         for table, read in zip(ours.all, whole.all, strict=True):
             table.many = read.many
         return ours
 
-    def _add_parts(self, whole: EndpointTables, arm: Arm, make: Maker) -> None:
-        count = len(arm.objects(whole.base, ["id"]))
-        parts = [_Part(whole, arm, number, make) for number in range(count)]
-        whole.further[arm.label] = parts
+    def _add_parts(self, whole: EndpointTables, mapped: MappedRows, make: TableMaker) -> None:
+        count = len(mapped.objects(whole.base, ["id"]))
+        parts = [_Part(whole, mapped, number, make) for number in range(count)]
+        whole.further[mapped.label] = parts
         for number, part in enumerate(parts):
             name = str(part.base.model._meta.table_name)
-            self._queries[name] = partial(self._part_query, arm, part.base, number)
+            self._queries[name] = partial(self._part_query, mapped, part.base, number)
             self._tables[name] = part.base
 
     @staticmethod
-    def _part_query(arm: Arm, table: OwnTable, number: int, columns: Sequence[str]) -> list[Any]:
-        return [arm.objects(table, columns)[number]]
+    def _part_query(
+        mapped: MappedRows, table: OwnTable, number: int, columns: Sequence[str]
+    ) -> list[Any]:
+        return [mapped.objects(table, columns)[number]]
 
-    def complete(self, query: Any) -> Any:
+    def with_ctes(self, query: Any) -> Any:
         text, _ = query.bind(self.engine.database).sql()
         named = [self._named(name, text) for name in self._queries.keys() & {*_NAME.findall(text)}]
-        places = [place for place in map(self._places, self._arms) if place]
-        needed = [*places, *named] if named else []
+        positions = [query for query in map(self._positions, self._mapped_rows) if query]
+        needed = [*positions, *named] if named else []
         return query.with_cte(*needed, *(query._cte_list or ())) if needed else query
 
     def _named(self, name: str, text: str) -> peewee.CTE:
@@ -200,14 +204,16 @@ class MappedTables(Tables):
         materialized = self.engine.conversion.materialized
         return peewee.CTE(name, reduce(add, queries), materialized=materialized)
 
-    def _places(self, arm: Arm) -> peewee.CTE | None:
-        """The places in the tree of pages that are rows of a model."""
-        places = arm.places()
-        if not places:
+    def _positions(self, mapped: MappedRows) -> peewee.CTE | None:
+        """The positions in the tree of pages that are rows of a model."""
+        positions = mapped.positions()
+        if not positions:
             return None
-        return peewee.CTE(arm.places_name, reduce(add, places), recursive=arm.is_recursive)
+        return peewee.CTE(
+            mapped.positions_name, reduce(add, positions), recursive=mapped.is_recursive
+        )
 
-    def missing(self, database: peewee.Database) -> str:
+    def missing_message(self, database: peewee.Database) -> str:
         for bound in self._bound:
             for model in bound.models:
                 table, schema = model._meta.table_name, model._meta.schema
@@ -225,7 +231,7 @@ class MappedTables(Tables):
         return any(bound.above is not None for bound in self._bound)
 
     @property
-    def bound(self) -> Sequence[Bound]:
+    def bound(self) -> Sequence[BoundModel]:
         """The models, parents first."""
         return self._bound
 
@@ -249,7 +255,7 @@ class MappedTables(Tables):
         return all(bound.mapped.version is not False for bound in self._bound)
 
     def version(self) -> Clause:
-        return reduce(_joined, [super().version(), *self._versions()])
+        return reduce(_joined_by_dot, [super().version(), *self._versions()])
 
     def _versions(self) -> Iterator[Clause]:
         """The versions of the models: the number of rows, and the last change."""
@@ -258,7 +264,7 @@ class MappedTables(Tables):
             if isinstance(column, peewee.ColumnBase):
                 parts = (fn.COUNT(SQL("*")), fn.MAX(column))
                 count, last = (part.cast("CHAR(40)") for part in parts)
-                seen = _joined(count, fn.COALESCE(last, ""))
+                seen = _joined_by_dot(count, fn.COALESCE(last, ""))
                 yield bound.model.select(self.engine.conversion.typed("key", seen))
 
 
@@ -270,7 +276,7 @@ def _columns(database: peewee.Database, table: str, schema: str | None) -> set[s
         return set()
 
 
-def _joined(left: Clause, right: Clause) -> Clause:
+def _joined_by_dot(left: Clause, right: Clause) -> Clause:
     """Two texts joined by a dot."""
     start = peewee.StringExpression(left, peewee.OP.CONCAT, ".")
     return peewee.StringExpression(start, peewee.OP.CONCAT, right)

@@ -12,7 +12,7 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.conversions import Conversion
+from flask_contentapi_peewee.conversions import Conversion, Converter
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 
 __all__ = ["MariaDB"]
@@ -35,6 +35,15 @@ class MariaDBConversion(Conversion):
             converted = peewee.NodeList((value, SQL(f"USING {charset}")))
             return peewee.NodeList((fn.CONVERT(converted), SQL(f"COLLATE {collation}")))
         return peewee.Cast(value, sql_type) if name in ("decimal", "float") else value
+
+    @property
+    def converters(self) -> dict[str, Converter]:
+        return {
+            **super().converters,
+            "date": self._date,
+            "time": self._time,
+            "datetime": self._datetime,
+        }
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
         return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%d"))
@@ -95,7 +104,7 @@ class MariaDB(Engine):
         return cls(*addresses.mariadb(address))
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def schema_lock(self) -> Iterator[None]:
         # Lock names are global on the server.
         name = "CONCAT(DATABASE(), '.contentapi')"
         taken = self.database.execute_sql(f"SELECT GET_LOCK({name}, {WAIT_FOR_TABLES})")
@@ -118,7 +127,7 @@ class MariaDB(Engine):
     def as_text(self, value: Clause) -> Clause:
         return value.cast("CHAR")
 
-    def begin_again(self) -> None:
+    def begin_after_ddl(self) -> None:
         self.database.execute_sql("START TRANSACTION")
 
     def random(self) -> Clause:

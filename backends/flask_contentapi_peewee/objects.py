@@ -18,17 +18,17 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.types import ObjectType
 from flask_contentapi_peewee.engines import Words
 from flask_contentapi_peewee.layouts import name_of, stored_layout
-from flask_contentapi_peewee.loading import of_site
+from flask_contentapi_peewee.loading import foreign_message
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import (
-    Branch,
     Inserter,
     Replacer,
+    TreePosition,
     batches,
     stored_values,
     words_of_row,
 )
-from flask_contentapi_peewee.tables import GONE, EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, OwnTable, Tables
 
 __all__ = ["Objects", "raise_problems", "refuse"]
 
@@ -38,9 +38,9 @@ def refuse(place: Place, key: str, message: str) -> NoReturn:
     raise ContentError([place.problem(key, message)])
 
 
-def _gone(table: OwnTable) -> str:
+def _used_id_key(table: OwnTable) -> str:
     """The key in the state table for the highest id of a deleted object."""
-    return f"{GONE}{table.model._meta.table_name}"
+    return f"{USED_ID_PREFIX}{table.model._meta.table_name}"
 
 
 def raise_problems(reader: RecordReader) -> None:
@@ -62,8 +62,8 @@ class Objects:
         self._registry = registry
         self._reader = reader
         #: The words to delete and the words to write, by endpoint and id.
-        self._gone: defaultdict[str, set[int]] = defaultdict(set)
-        self._new: defaultdict[str, dict[int, Words]] = defaultdict(dict)
+        self._words_to_delete: defaultdict[str, set[int]] = defaultdict(set)
+        self._words_to_write: defaultdict[str, dict[int, Words]] = defaultdict(dict)
 
     def exists(self, table: OwnTable, identity: Any) -> bool:
         """Whether a table has a row with an id."""
@@ -71,7 +71,7 @@ class Objects:
             return False
         return self.count(table, table.fields["id"] == identity) > 0
 
-    def is_there(self, endpoint: str, identity: Any) -> bool:
+    def object_exists(self, endpoint: str, identity: Any) -> bool:
         """Whether there is an object with an id, in our tables or the site's own."""
         return self.exists(self._reader.tables.endpoints[endpoint].base, identity)
 
@@ -82,21 +82,21 @@ class Objects:
 
     def next_id(self, table: OwnTable) -> int:
         """An id greater than those of all rows and of all deleted objects."""
-        return max(self._highest(table), self._highest_gone(table)) + 1
+        return max(self._highest_id(table), self._highest_deleted_id(table)) + 1
 
-    def _highest(self, table: OwnTable) -> int:
+    def _highest_id(self, table: OwnTable) -> int:
         ((highest,),) = self._reader.all(table.model.select(fn.MAX(table.fields["id"])))
         return int(highest or 0)
 
-    def _highest_gone(self, table: OwnTable) -> int:
-        return int(self._tables.read_state(_gone(table), self._tables.engine.database) or 0)
+    def _highest_deleted_id(self, table: OwnTable) -> int:
+        return int(self._tables.read_state(_used_id_key(table), self._tables.engine.database) or 0)
 
-    def keep_id(self, table: OwnTable, identity: int) -> None:
+    def reserve_id(self, table: OwnTable, identity: int) -> None:
         """Prevents an id from being used again, because old relations would point to it."""
-        if identity > self._highest_gone(table):
+        if identity > self._highest_deleted_id(table):
             state = self._tables.state
-            state.model.delete().where(state.fields["key"] == _gone(table)).execute()
-            self.put(state, {"key": _gone(table), "value": str(identity)})
+            state.model.delete().where(state.fields["key"] == _used_id_key(table)).execute()
+            self.put(state, {"key": _used_id_key(table), "value": str(identity)})
 
     def endpoint(self, name: str) -> EndpointTables:
         """The tables of an endpoint.
@@ -145,14 +145,14 @@ class Objects:
         :raises ContentError: with all its problems.
         """
         reader = RecordReader(self._registry)
-        entry = reader.entry(endpoint, 0, self._completed(endpoint, record))
+        entry = reader.read_entry(endpoint, 0, self._complete(endpoint, record))
         if entry is not None:
             self._check(reader, Place(endpoint, 0, f"{endpoint} {entry[0][0]}"), entry[0])
         raise_problems(reader)
         assert entry is not None
         return entry
 
-    def _completed(self, endpoint: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    def _complete(self, endpoint: str, record: Mapping[str, Any]) -> dict[str, Any]:
         completed = dict(record)
         if self._registry.endpoints[endpoint].tree and completed.get("locale") is None:
             completed["locale"] = next(iter(self.locales()), None)
@@ -171,7 +171,7 @@ class Objects:
         """Ids that no child objects of a type have, neither stored ones nor those in records."""
         given = (record.get("id") for record in records if isinstance(record, Mapping))
         highest = max((i for i in given if isinstance(i, int) and i in INT64), default=0)
-        return count(1 + max(highest, *map(self._highest, self._tables.of_child(child))))
+        return count(1 + max(highest, *map(self._highest_id, self._tables.of_child(child))))
 
     def locales(self) -> list[str]:
         """The codes of all languages."""
@@ -188,7 +188,7 @@ class Objects:
         if endpoint.tree:
             parent, locale = values["parent"], values["locale"]
             if parent is not None and not self.exists(self._pages, parent):
-                foreign = self.is_there("pages", parent)
+                foreign = self.object_exists("pages", parent)
                 why = f"page {parent} is a row of the site's own; pages of ours go below ours only"
                 reader.note(place, "parent", why if foreign else f"there is no page {parent}")
             if locale is not None and locale not in self.locales():
@@ -199,7 +199,7 @@ class Objects:
         """Refuses to change an object that is a row of one of the site's own tables."""
         table = self._reader.tables.foreign.get(label)
         if table is not None:
-            refuse(place, "type", of_site(label, table))
+            refuse(place, "type", foreign_message(label, table))
 
     @property
     def _pages(self) -> OwnTable:
@@ -212,7 +212,7 @@ class Objects:
         table.model.insert({table.fields[name]: v for name, v in values.items()}).execute()
 
     def insert(
-        self, endpoint: str, row: Row, extras: Mapping[str, Any], branch: Branch | None
+        self, endpoint: str, row: Row, extras: Mapping[str, Any], position: TreePosition | None
     ) -> None:
         """Inserts a new object; :meth:`write_words` writes its words.
 
@@ -220,9 +220,9 @@ class Objects:
         """
         self._check_children(endpoint, row)
         inserter = Inserter(self._tables, self._tables.endpoints[endpoint])
-        inserter.add(row, extras, branch)
+        inserter.add(row, extras, position)
         inserter.flush_rows()
-        self._new[endpoint] |= {words[0]: words for words in inserter.words}
+        self._words_to_write[endpoint] |= {words[0]: words for words in inserter.words}
 
     def replace(
         self,
@@ -230,7 +230,7 @@ class Objects:
         label: str,
         row: Row,
         extras: Mapping[str, Any],
-        branch: Branch | None,
+        position: TreePosition | None,
     ) -> None:
         """Replaces the object with the same id; :meth:`write_words` writes its words.
 
@@ -246,24 +246,24 @@ class Objects:
         if label != row[1]:
             others = [table for table in known.lineage(label) if table not in own]
             self._clear(others, ids)
-            self._clear_left([label], ids, [*own, *others])
+            self._clear_former_fields([label], ids, [*own, *others])
         declared, replacer = self.declared(endpoint, row[1]), Replacer(self._tables.engine)
-        values = stored_values(declared, row, extras, branch)
+        values = stored_values(declared, row, extras, position)
         for table in own:
             replacer.put(table, ids, [values])
-        self._gone[endpoint].update(ids)
-        self._new[endpoint][row[0]] = words_of_row(declared, row)
+        self._words_to_delete[endpoint].update(ids)
+        self._words_to_write[endpoint][row[0]] = words_of_row(declared, row)
 
     def _check_children(self, endpoint: str, row: Row) -> None:
         declared = self.declared(endpoint, row[1])
         for name, column in declared.columns.items():
             if column.child is not None:
                 ids = [child[0] for child in row[declared.places[name]]]
-                for taken in self._taken(column.child, ids, endpoint, row[0]):
+                for taken in self._taken_ids(column.child, ids, endpoint, row[0]):
                     place = Place(endpoint, 0, f"{endpoint} {row[0]}")
                     refuse(place, name, f"the id {taken} stands in another object already")
 
-    def _taken(
+    def _taken_ids(
         self, child: ObjectType, ids: Sequence[int], endpoint: str, owner: int
     ) -> Iterator[int]:
         """Those of some ids that child objects of other objects have.
@@ -299,8 +299,8 @@ class Objects:
         for label in labels:
             tables += [table for table in known.lineage(label) if table not in tables]
         self._clear(tables, ids)
-        self._clear_left(labels, ids, tables)
-        self._gone[endpoint].update(ids)
+        self._clear_former_fields(labels, ids, tables)
+        self._words_to_delete[endpoint].update(ids)
 
     @staticmethod
     def _clear(tables: Iterable[OwnTable], ids: Sequence[int]) -> None:
@@ -311,7 +311,7 @@ class Objects:
                 many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
 
-    def _clear_left(
+    def _clear_former_fields(
         self, labels: Iterable[str], ids: Sequence[int], cleared: Iterable[OwnTable]
     ) -> None:
         """Deletes values of fields that the types of objects no longer declare.
@@ -322,7 +322,7 @@ class Objects:
         database = self._tables.engine.database
         layout = stored_layout(self._tables, database)
         names = {name_of(t) for table in cleared for t in (table, *table.many.values())}
-        for name in sorted(set().union(*map(layout.of_type, labels)) - names):
+        for name in sorted(set().union(*map(layout.tables_of_type, labels)) - names):
             # Somebody may have dropped it, as it is no longer used.
             if database.table_exists(name):
                 table = peewee.Table(name).bind(database)
@@ -334,17 +334,17 @@ class Objects:
     def write_words(self) -> None:
         """Writes the words of written objects and deletes those of deleted ones."""
         engine = self._tables.engine
-        for endpoint, gone in self._gone.items():
-            for some in batches([*gone]):
+        for endpoint, ids in self._words_to_delete.items():
+            for some in batches([*ids]):
                 engine.delete_words(self._tables.endpoints[endpoint].words, some)
-        for endpoint, new in self._new.items():
-            engine.put_words(self._tables.endpoints[endpoint].words, new.values())
+        for endpoint, words in self._words_to_write.items():
+            engine.put_words(self._tables.endpoints[endpoint].words, words.values())
         self.forget_words()
 
     def forget_words(self) -> None:
         """Discards pending changes of words."""
-        self._gone.clear()
-        self._new.clear()
+        self._words_to_delete.clear()
+        self._words_to_write.clear()
 
 
 def _with_id(record: Any, free: Iterator[int]) -> Any:

@@ -52,7 +52,7 @@ def last_number(path: str) -> int:
 
 def _ends(path: str) -> Iterator[int]:
     """Where each step of a path ends."""
-    place = 0
-    while place < len(path):
-        place += 1 + int(path[place])
-        yield place
+    position = 0
+    while position < len(path):
+        position += 1 + int(path[position])
+        yield position

@@ -13,7 +13,7 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField
-from flask_contentapi_peewee.conversions import Conversion
+from flask_contentapi_peewee.conversions import Conversion, Converter
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 from flask_contentapi_peewee.names import index_name
 
@@ -35,6 +35,16 @@ class PostgreSQLConversion(Conversion):
 
     def _uuid(self, column: Clause) -> Clause:
         return column
+
+    @property
+    def converters(self) -> dict[str, Converter]:
+        return {
+            **super().converters,
+            "date": self._date,
+            "time": self._time,
+            "float": self._float,
+            "datetime": self._datetime,
+        }
 
     def _date(self, field: StoredField, column: Clause) -> Clause:
         return self._within(column, fn.to_char(column, "YYYY-MM-DD"))
@@ -104,8 +114,8 @@ class PostgreSQL(Engine):
         )
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        with super().alone():
+    def schema_lock(self) -> Iterator[None]:
+        with super().schema_lock():
             self.database.execute_sql("SELECT pg_advisory_xact_lock(hashtext('contentapi'))")
             yield
 

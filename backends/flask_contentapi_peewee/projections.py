@@ -20,11 +20,11 @@ __all__ = ["Detail", "Projection", "project"]
 class Many(NamedTuple):
     """A field whose values are rows of another table.
 
-    :param place: its index among the requested columns.
+    :param position: its index among the requested columns.
     :param table: that table.
     """
 
-    place: int
+    position: int
     table: OwnTable
 
 
@@ -55,11 +55,11 @@ class Projection:
 
     def _row(self, found: Sequence[Any], fillings: Sequence[Mapping[int, Any]]) -> Row:
         row = [*found[1:-1]]
-        for place, decode in self.decoders:
-            if row[place] is not None:
-                row[place] = decode(row[place])
+        for position, decode in self.decoders:
+            if row[position] is not None:
+                row[position] = decode(row[position])
         for many, filling in zip(self.many, fillings, strict=True):
-            row.insert(many.place, filling.get(found[0], ()))
+            row.insert(many.position, filling.get(found[0], ()))
         return tuple(row)
 
 
@@ -67,12 +67,12 @@ def project(tables: Sequence[OwnTable], columns: Sequence[str]) -> Projection:
     """The projection for some columns of some tables."""
     nodes: list[StoredField] = []
     many = []
-    for place, column in enumerate(columns):
+    for position, column in enumerate(columns):
         table = next(table for table in tables if table.has(column))
         if column in table.fields:
             nodes.append(table.fields[column])
         else:
-            many.append(Many(place, table.many[column]))
+            many.append(Many(position, table.many[column]))
     decoders = tuple((n, field.decode) for n, field in enumerate(nodes) if not field.is_plain)
     return Projection(tuple(nodes), decoders, tuple(many))
 

@@ -49,7 +49,7 @@ class DatabaseReader(Reader):
         self._versioned = versioned
         # Whether the stamp was checked since the last result that does not include it: a cached
         # part of the structure, or an empty result.
-        self._proved = False
+        self._is_stamp_checked = False
 
     @property
     def tables(self) -> Tables:
@@ -85,7 +85,7 @@ class DatabaseReader(Reader):
             self._database.connect()
 
     def next_change(self, moment: datetime) -> datetime | None:
-        until = self._structure.turn(moment).until
+        until = self._structure.period(moment).until
         return None if until == NEVER else EPOCH + timedelta(microseconds=until)
 
     def select(self, query: Query) -> Selected:
@@ -132,14 +132,14 @@ class DatabaseReader(Reader):
             values.scope,
             query.viewer.pages,
             query.viewer.collections,
-            self._structure.turn(query.viewer.moment),
+            self._structure.period(query.viewer.moment),
         )
         return self._structure.counted(key, lambda: self._count(shape, values))
 
     def _count(self, shape: Shape, values: Values) -> Counted:
         statement = self._statements.count(shape._replace(columns=(), order=(), random=False))
         ((stamp, *named, total),) = self._execute(statement, values)
-        self._verify(stamp)
+        self._check_stamp(stamp)
         return Counted(tuple(named), total)
 
     def fetch(
@@ -230,7 +230,7 @@ class DatabaseReader(Reader):
         self._connect()
         paths = None if scope is None else self._paths(scope)
         closed = self._structure.closed(viewer.collections)
-        since = self._structure.turn(viewer.moment).since
+        since = self._structure.period(viewer.moment).since
         return Values(viewer, closed, paths, since, query, ids)
 
     def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
@@ -276,26 +276,26 @@ class DatabaseReader(Reader):
         """The result of a statement whose last column is the stamp, which is verified."""
         found = self._execute(statement, values)
         if found:
-            self._verify(found[-1][-1])
+            self._check_stamp(found[-1][-1])
         else:
-            self._proved = False
+            self._is_stamp_checked = False
         return found
 
-    def settle(self) -> None:
+    def confirm_version(self) -> None:
         """Makes sure that the content still has the version that was read.
 
         :raises ContentChanged: if the content has changed meanwhile.
         """
-        if not self._proved:
-            self._prove()
+        if not self._is_stamp_checked:
+            self._check_version()
 
-    def _prove(self) -> None:
+    def _check_version(self) -> None:
         version = self._statements.version
         mark = self.tables.engine.mark(version.text, version.fill(_UNKNOWN))
         if mark is not None and mark == self._structure.mark:
             return
         ((stamp,),) = self._execute(version, _UNKNOWN)
-        self._verify(str(stamp))
+        self._check_stamp(str(stamp))
         self._structure.mark = mark
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
@@ -304,10 +304,10 @@ class DatabaseReader(Reader):
             self._database, lambda: self._database.execute_sql(text, parameters).fetchall()
         )
 
-    def _verify(self, stamp: str) -> None:
+    def _check_stamp(self, stamp: str) -> None:
         if stamp != self._structure.stamp:
             raise ContentChanged
-        self._proved = True
+        self._is_stamp_checked = True
 
 
 _NOBODY = Viewer(EPOCH)

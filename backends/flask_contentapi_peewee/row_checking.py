@@ -13,7 +13,7 @@ from flask_contentapi.errors import Problem
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.binding import Bound
+from flask_contentapi_peewee.binding import BoundModel
 from flask_contentapi_peewee.columns import ALWAYS, NEVER
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -38,7 +38,7 @@ def check_rows(
 ) -> Iterator[Problem]:
     """The problems of rows that cannot be served, are served differently than meant, or clash."""
     for bound in tables.bound:
-        yield from _Rows(reader, registry, tables, bound).problems()
+        yield from _RowChecker(reader, registry, tables, bound).problems()
     for name in dict.fromkeys(bound.declared.served_at.name for bound in tables.bound):
         yield from _clashes(reader, tables, name)
 
@@ -67,7 +67,7 @@ def _repeated(reader: DatabaseReader, endpoint: EndpointTables, *columns: str) -
     return [row for row in reader.all(query.order_by(*fields)) if None not in row]
 
 
-class _Rows:
+class _RowChecker:
     """The rows of one mapped model.
 
     :param reader: reads the content.
@@ -77,7 +77,7 @@ class _Rows:
     """
 
     def __init__(
-        self, reader: DatabaseReader, registry: Registry, tables: MappedTables, bound: Bound
+        self, reader: DatabaseReader, registry: Registry, tables: MappedTables, bound: BoundModel
     ) -> None:
         self._reader = reader
         self._registry = registry
@@ -125,7 +125,7 @@ class _Rows:
             yield Problem(repr(bound.mapped), "parent", f"there is no page {under} of ours")
         above: Any = SQL("NULL")
         if bound.above:
-            above = self._convert.number(bound.shifted(bound.parent, bound.above))
+            above = self._convert.object_id(bound.shifted(bound.parent, bound.above))
         # Selected as it is, because peewee could not convert every value.
         slug = NodeList((self._given("slug"),)).alias("given_")
         rows = {identity: found for identity, *found in self._rows(slug, above)}
@@ -138,7 +138,9 @@ class _Rows:
         """The column, expression or constant of a field."""
         bound = self._bound
         declared = bound.declared
-        return bound.given(declared, declared.columns[column], bound.model, bound.mapped.columns)
+        return bound.mapped_value(
+            declared, declared.columns[column], bound.model, bound.mapped.columns
+        )
 
     def _ids_of_ours(self) -> set[int]:
         base = self._tables.endpoints[self._endpoint.name].ours.base
@@ -167,13 +169,13 @@ class _Rows:
         }
         known = {"collection": {None, *collections}, "locale": {None, *self._reader.locales}}
         hidden = self._never_shown()
-        odd = self._odd()
+        unreadable = self._unreadable()
         for some in batches(ids):
             stored = self._reader.stored(self._endpoint.name, some, self._label)
             for identity, (*row, _) in sorted(stored.items()):
                 yield from self._unfit_record(tuple(row))
                 values = dict(zip(self._bound.declared.column_names, row, strict=True))
-                for name, shown in odd.get(identity, ()):
+                for name, shown in unreadable.get(identity, ()):
                     message = f"cannot be read; it is shown as {shown}"
                     yield self._place(identity).problem(name, message)
                 for name, there in unread.items():
@@ -188,7 +190,7 @@ class _Rows:
                         message = f"there is no {name} {values[name]!r}"
                         yield self._place(identity).problem(name, message)
 
-    def _odd(self) -> Mapping[int, Sequence[tuple[str, str]]]:
+    def _unreadable(self) -> Mapping[int, Sequence[tuple[str, str]]]:
         """The fields that are shown as if they were empty, by object: the name, and how shown."""
         found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
         for name, column in self._bound.declared.columns.items():
@@ -196,7 +198,7 @@ class _Rows:
                 continue
             if not isinstance(self._given(name), ColumnBase):
                 continue
-            condition = self._convert.odd(column.kind.name, self._given(name))
+            condition = self._convert.has_other_kind(column.kind.name, self._given(name))
             rows = [] if condition is None else self._rows(condition=condition)
             for (identity,) in rows:
                 found[identity].append((name, _SHOWN.get(column.kind.name, "null")))
@@ -225,7 +227,7 @@ class _Rows:
     def _unfit_record(self, row: Row) -> Iterator[Problem]:
         """The problems that a row would have as a record."""
         reader = RecordReader(self._registry, logs=False)
-        reader.entry(self._endpoint.name, -1, write_record(self._endpoint, row))
+        reader.read_entry(self._endpoint.name, -1, write_record(self._endpoint, row))
         place = self._place(row[0])
         for problem in reader.problems:
             where = problem.where.replace(f"{self._endpoint.name} {row[0]}", place.name, 1)

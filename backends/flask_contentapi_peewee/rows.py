@@ -19,9 +19,9 @@ from flask_contentapi_peewee.words import tokens
 
 __all__ = [
     "BATCH",
-    "Branch",
     "Inserter",
     "Replacer",
+    "TreePosition",
     "batches",
     "stored_values",
     "words_of_row",
@@ -39,8 +39,8 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         yield entries[start : start + BATCH]
 
 
-class Branch(NamedTuple):
-    """The place of a page in the tree.
+class TreePosition(NamedTuple):
+    """The position of a page in the tree.
 
     :param path: its steps.
     :param url_path: its slugs.
@@ -52,17 +52,17 @@ class Branch(NamedTuple):
     access: int
 
 
-def _derived_columns(page: Mapping[str, Any], branch: Branch) -> dict[str, Any]:
-    """The columns of a page that are derived from others and from its place.
+def _derived_columns(page: Mapping[str, Any], position: TreePosition) -> dict[str, Any]:
+    """The columns of a page that are derived from others and from its position.
 
     :param page: its stored values.
     """
     start, until = _visible(page)
     return {
-        "path_": branch.path,
-        "url_path": branch.url_path,
-        "url_hash_": md5(branch.url_path),
-        "access_": branch.access,
+        "path_": position.path,
+        "url_path": position.url_path,
+        "url_hash_": md5(position.url_path),
+        "access_": position.access,
         "visible_from_": start,
         "visible_until_": until,
         "is_restricted_": bool(page["restriction"]),
@@ -81,17 +81,17 @@ def _visible(page: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def stored_values(
-    declared: ObjectType, row: Row, extras: Mapping[str, Any], branch: Branch | None
+    declared: ObjectType, row: Row, extras: Mapping[str, Any], position: TreePosition | None
 ) -> dict[str, Any]:
     """The columns of all tables in which an object has a row, and its tags and child objects.
 
     :param row: the columns of its type.
     :param extras: the extra values in a record of an undeclared type.
-    :param branch: its place, if it is a page.
+    :param position: its position in the tree, if it is a page.
     """
     values = dict(zip(declared.column_names, row, strict=True))
     values["extras_"] = dict(extras) or None
-    return values if branch is None else values | _derived_columns(values, branch)
+    return values if position is None else values | _derived_columns(values, position)
 
 
 def _values_of_many(
@@ -132,15 +132,17 @@ class Inserter:
         self.words: list[Words] = []
         self._texts: dict[OwnTable, str] = {}
 
-    def add(self, row: Row, extras: Mapping[str, Any], branch: Branch | None = None) -> None:
+    def add(
+        self, row: Row, extras: Mapping[str, Any], position: TreePosition | None = None
+    ) -> None:
         """Adds an object.
 
         :param row: the columns of its type.
         :param extras: the extra values in a record of an undeclared type.
-        :param branch: its place, if it is a page.
+        :param position: its position in the tree, if it is a page.
         """
         declared = self._endpoint.endpoint.type_of(row[1])
-        values = stored_values(declared, row, extras, branch)
+        values = stored_values(declared, row, extras, position)
         for table in (self._endpoint.base, *self._endpoint.lineage(row[1])):
             self._put(table, values)
             for name, many in table.many.items():
@@ -174,9 +176,9 @@ class Inserter:
     def _text(self, table: OwnTable) -> str:
         """The statement that inserts a row."""
         if table not in self._texts:
-            place = SQL(self._engine.database.param)
+            placeholder = SQL(self._engine.database.param)
             self._texts[table] = table.model.insert(
-                dict.fromkeys(table.fields.values(), place)
+                dict.fromkeys(table.fields.values(), placeholder)
             ).sql()[0]
         return self._texts[table]
 
@@ -212,9 +214,9 @@ class Replacer:
         raw = self._raw(table)
         query = raw.select(raw.c.id).where(raw.c.id.in_([row["id"] for row in rows]))
         there = {identity for (identity,) in query.tuples()}
-        place = SQL(self._engine.database.param)
+        placeholder = SQL(self._engine.database.param)
         fields = _in_order(table)
-        update = table.model.update({f: place for _, f in fields if f is not key})
+        update = table.model.update({f: placeholder for _, f in fields if f is not key})
         old: list[list[Any]] = []
         new: list[Mapping[str, Any]] = []
         for row in rows:
@@ -224,14 +226,14 @@ class Replacer:
                 values = [field.db_value(row[name]) for name, field in fields if name != "id"]
                 old.append([*values, row["id"]])
         if old:
-            self._engine.insert(update.where(key == place).sql()[0], old)
+            self._engine.insert(update.where(key == placeholder).sql()[0], old)
         self._insert(table, new)
 
     def _insert(self, table: OwnTable, rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
-            place = SQL(self._engine.database.param)
+            placeholder = SQL(self._engine.database.param)
             fields = _in_order(table)
-            insert = table.model.insert({field: place for _, field in fields})
+            insert = table.model.insert({field: placeholder for _, field in fields})
             values = [[field.db_value(row[name]) for name, field in fields] for row in rows]
             self._engine.insert(insert.sql()[0], values)
 

@@ -28,7 +28,7 @@ FEW_TAGS = 8
 _BELOW = frozenset(("child_of", "descendant_of"))
 
 
-class _Objects:
+class _BaseTable:
     """The base table of an endpoint in a statement.
 
     :param tables: the endpoint's tables.
@@ -47,12 +47,12 @@ class _Objects:
         field = self._fields[column]
         return getattr(self.model, field.name) if self._aliased else field
 
-    def is_(self, identity: Clause) -> Clause:
+    def has_id(self, identity: Clause) -> Clause:
         """The condition that an object has an id."""
         shift = self._tables.shift
         return self.field(self._tables.key.column_name) == (identity - shift if shift else identity)
 
-    def seen(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
+    def visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         """The conditions that the viewer may see an object."""
         if shape.everything:
             return
@@ -87,7 +87,7 @@ class _Objects:
         opened = slot(engine, lambda values: engine.integers([OPEN, *values.viewer.pages]))
         return engine.among(access, opened)
 
-    def within(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
+    def in_scope(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         """The conditions that a page is in the scope."""
         if shape.scope is None:
             return
@@ -128,11 +128,11 @@ class Select:
     """
 
     def __init__(self, tables: Tables, part: EndpointTables, shape: Shape) -> None:
-        self._all = tables
+        self._all_tables = tables
         self._shape = shape
         self._engine = tables.engine
-        self._here = tables.endpoints[shape.endpoint]
-        self._objects = _Objects(part)
+        self._endpoint = tables.endpoints[shape.endpoint]
+        self._base = _BaseTable(part)
         self._words = peewee.Table(part.words)
         self.part = part
         self.tables = [part.base, *self._own_tables()]
@@ -159,7 +159,7 @@ class Select:
 
     def query(self, *columns: Clause) -> Any:
         """A query for columns of all objects that match."""
-        source: Any = self._joined(self._first(), self._engine.ordered_join)
+        source: Any = self._join_tables(self._first(), self._engine.ordered_join)
         if self._shape.searched:
             on = self.part.key == self._shifted(self._engine.words_id(self._words))
             source = peewee.Join(source, self._words, on=on)
@@ -182,7 +182,7 @@ class Select:
     def named_by(self, ids: Any, *columns: Clause) -> Any:
         """A query for columns of the objects that another query returns, in the same order."""
         wanted = ids.alias("wanted")
-        source = peewee.Join(self._joined(), wanted, on=wanted.c.id == self.identity)
+        source = peewee.Join(self._join_tables(), wanted, on=wanted.c.id == self.identity)
         return peewee.Select([source], columns).order_by(*self.order())
 
     def _first(self) -> OwnTable:
@@ -190,7 +190,7 @@ class Select:
         index."""
         return self._ordered() if self._shape.walk else self.part.base
 
-    def _joined(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
+    def _join_tables(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
         """Joins the tables whose columns are needed.
 
         :param first: the first table; None: the base.
@@ -213,20 +213,20 @@ class Select:
 
     def _conditions(self) -> Iterator[Clause]:
         shape = self._shape
-        yield from self._objects.seen(shape, self._engine)
+        yield from self._base.visibility(shape, self._engine)
         # Pages below a page in the scope are in the scope as well.
         if not _BELOW & set(shape.relations):
-            yield from self._objects.within(shape, self._engine)
+            yield from self._base.in_scope(shape, self._engine)
         if shape.types is not None:
             labels = sorted(shape.types)
-            label = self._objects.field("type")
+            label = self._base.field("type")
             if shape.walk or shape.is_narrow:
                 label = self._engine.unindexed(label)
             yield label == labels[0] if len(labels) == 1 else label.in_(labels)
         for number, relation in enumerate(shape.relations):
-            yield self._related(number, relation)
+            yield self._on_tree(number, relation)
         for number, (column, operator, arity) in enumerate(shape.filters):
-            yield from self._filtered(number, column, operator, arity)
+            yield from self._on_column(number, column, operator, arity)
         if shape.searched:
             yield self._engine.matches(self._words, self._search())
 
@@ -252,40 +252,40 @@ class Select:
             yield self._of_page(
                 "path_",
                 self._page(number),
-                lambda pages: [*pages.seen(shape, engine), *pages.within(shape, engine)],
+                lambda pages: [*pages.visibility(shape, engine), *pages.in_scope(shape, engine)],
             )
 
     def _of_page(
         self,
         column: str,
         identity: Clause,
-        conditions: Callable[[_Objects], Sequence[Clause]] = lambda pages: (),
+        conditions: Callable[[_BaseTable], Sequence[Clause]] = lambda pages: (),
     ) -> Clause:
         """A column of the page with an id.
 
         :param conditions: further conditions on the page.
         """
         found = []
-        for part, _ in self._here.parts(None):
-            pages = _Objects(part, aliased=True)
-            met = all_of([pages.is_(identity), *conditions(pages)])
+        for part, _ in self._endpoint.parts(None):
+            pages = _BaseTable(part, aliased=True)
+            met = all_of([pages.has_id(identity), *conditions(pages)])
             found.append(pages.model.select(pages.field(column)).where(met))
         return found[0] if len(found) == 1 else fn.COALESCE(*found)
 
-    def _related(self, number: int, relation: str) -> Clause:
+    def _on_tree(self, number: int, relation: str) -> Clause:
         page = self._page(number)
         if relation == "child_of":
-            return self._objects.field("parent") == page
+            return self._base.field("parent") == page
         if relation == "ancestor_of":
             return self.identity.in_(self._ancestors(number))
         if relation == "translation_of":
             wanted = self._of_page("translation_key", page)
-            same = self._engine.equals(self._objects.field("translation_key"), wanted)
+            same = self._engine.equals(self._base.field("translation_key"), wanted)
             return same & (self.identity != page)
-        start, stop = self._branch(number)
-        return self._objects.below(start, stop, self._shape, self._engine)
+        start, stop = self._branch_range(number)
+        return self._base.below(start, stop, self._shape, self._engine)
 
-    def _branch(self, number: int) -> tuple[Clause, Clause]:
+    def _branch_range(self, number: int) -> tuple[Clause, Clause]:
         """The path of a page that the query names, and the end of its branch."""
         if self._shape.counted:
             path = self.slot(lambda values: values.named[number])
@@ -305,12 +305,12 @@ class Select:
 
     # Filters.
 
-    def _filtered(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
+    def _on_column(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
         if operator == "all":
-            yield from self._tagged(number, column, arity)
+            yield from self._on_tags(number, column, arity)
             return
         if column == "url_path":
-            yield self.part.at(self._engine, partial(self._address, number))
+            yield self.part.has_address(self._engine, partial(self._address, number))
             return
         field = self._field(column)
         if operator == "in":
@@ -319,30 +319,30 @@ class Select:
             yield self._engine.equals(field, self._wanted(number, field))
         else:
             yield peewee.Expression(field, _COMPARE[operator], self._wanted(number, field))
-        yield from self._target_seen(column)
+        yield from self._target_visible(column)
 
     def _address(self, number: int, make: Callable[[str], Any]) -> SQL:
         """A parameter made from the requested address."""
         return self.slot(lambda values: make(values.query.filters[number].value))
 
-    def _wanted(self, number: int, field: StoredField, place: int | None = None) -> SQL:
+    def _wanted(self, number: int, field: StoredField, index: int | None = None) -> SQL:
         """A requested value, as stored in a column."""
 
         def get(values: Any) -> Any:
             wanted = values.query.filters[number].value
-            return field.db_value(wanted if place is None else wanted[place])
+            return field.db_value(wanted if index is None else wanted[index])
 
         return self.slot(get)
 
-    def _one_of(self, number: int, field: StoredField, places: Sequence[int]) -> Clause:
+    def _one_of(self, number: int, field: StoredField, indexes: Sequence[int]) -> Clause:
         """The condition that a column has one of the requested values.
 
-        :param places: the indexes of these values.
+        :param indexes: the indexes of these values.
         """
-        values = [self._wanted(number, field, place) for place in places]
+        values = [self._wanted(number, field, index) for index in indexes]
         return self._engine.one_of(field, values)
 
-    def _tagged(self, number: int, column: str, arity: int) -> Iterator[Clause]:
+    def _on_tags(self, number: int, column: str, arity: int) -> Iterator[Clause]:
         """The conditions that an object has every requested tag.
 
         The first tags get a subquery each, so that the database can start with the rarest. The
@@ -353,25 +353,25 @@ class Select:
         before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
         few = min(arity, max(FEW_TAGS - before, 0))
         singly, together = range(few), range(few, arity)
-        for places in [*([place] for place in singly), *filter(None, [together])]:
-            found = table.model.select(identity).where(self._one_of(number, tag, places))
-            if len(places) > 1:
-                all_there = fn.COUNT(tag.distinct()) == literal(len(places))
+        for indexes in [*([index] for index in singly), *filter(None, [together])]:
+            found = table.model.select(identity).where(self._one_of(number, tag, indexes))
+            if len(indexes) > 1:
+                all_there = fn.COUNT(tag.distinct()) == literal(len(indexes))
                 found = found.group_by(identity).having(all_there)
             yield self.identity.in_(found)
 
-    def _target_seen(self, column: str) -> Iterator[Clause]:
+    def _target_visible(self, column: str) -> Iterator[Clause]:
         """For a relation, the condition that the viewer may see its target."""
         declared = self._column(column)
         if declared is None or declared.target is None:
             return
-        parts = self._all.endpoints[declared.target.served_at.name].parts(None)
+        parts = self._all_tables.endpoints[declared.target.served_at.name].parts(None)
         yield any_of([self._points_into(part, self._field(column)) for part, _ in parts])
 
     def _points_into(self, part: EndpointTables, field: StoredField) -> Clause:
         """The condition that a relation points to a visible object in a part of the tables."""
-        objects = _Objects(part, aliased=True)
-        conditions = [objects.is_(field), *objects.seen(self._shape, self._engine)]
+        objects = _BaseTable(part, aliased=True)
+        conditions = [objects.has_id(field), *objects.visibility(self._shape, self._engine)]
         return fn.EXISTS(objects.model.select(SQL("1")).where(all_of(conditions)))
 
     # Order.
@@ -379,7 +379,7 @@ class Select:
     def order(self) -> list[Clause]:
         """The keys to order by."""
         shape, engine = self._shape, self._engine
-        default = self._objects.field("path_") if self._here.endpoint.tree else self.identity
+        default = self._base.field("path_") if self._endpoint.endpoint.tree else self.identity
         if shape.random:
             return [engine.random()]
         if shape.order:
@@ -404,8 +404,8 @@ class Select:
 
     def _sort_keys(self, order: Order) -> Sequence[Clause]:
         field = self._field(order.column)
-        seen = list(self._target_seen(order.column))
-        shown = peewee.Case(None, [(seen[0], field)], None) if seen else field
+        visibility = list(self._target_visible(order.column))
+        shown = peewee.Case(None, [(visibility[0], field)], None) if visibility else field
         return self._engine.sort_keys(shown, order.descending is not self._shape.backward)
 
 

@@ -1,9 +1,9 @@
 """Shapes: what queries that share a statement have in common, and the values in which they differ.
 
-Values that come from the structure of the content, such as places in the tree and the start of the
-current period, are literals in the statement. They let the planner estimate the number of rows,
-and they rarely change. The limit is a literal too if it is small, because otherwise a server plans
-the statement again each time.
+Values that come from the structure of the content, such as positions in the tree and the start of
+the current period, are literals in the statement. They let the planner estimate the number of
+rows, and they rarely change. The limit is a literal too if it is small, because otherwise a server
+plans the statement again each time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flask_contentapi_peewee.engines import Engine
 
 __all__ = ["Shape", "Slot", "Values", "literal", "shape_of", "slot"]
 
-_PLACE = re.compile(r"[0-9:]*")
+_PATH = re.compile(r"[0-9:]*")
 
 #: The greatest limit that is a literal.
 SHORT = 100
@@ -33,7 +33,7 @@ class Values(NamedTuple):
     :param viewer: who sends the request, and when.
     :param closed: the collections that are closed to the viewer.
     :param scope: the paths of some pages; only they and the pages below them match. None: all.
-    :param since: the start of the :class:`~flask_contentapi_peewee.structure.Turn` with the
+    :param since: the start of the :class:`~flask_contentapi_peewee.structure.Period` with the
         viewer's moment; since then the same pages have been visible.
     :param query: the query, if there is one.
     :param ids: the ids of the requested objects, if they are requested by id.
@@ -70,7 +70,7 @@ def literal(value: int | str) -> SQL:
     """A number or a path, as a literal in the text of a statement."""
     if isinstance(value, int):
         return SQL(str(value))
-    assert _PLACE.fullmatch(value)
+    assert _PATH.fullmatch(value)
     return SQL(f"'{value}'")
 
 

@@ -18,7 +18,7 @@ from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField, md5, microseconds, stored_field
 from flask_contentapi_peewee.connections import file_of
-from flask_contentapi_peewee.conversions import Conversion
+from flask_contentapi_peewee.conversions import Conversion, Converter
 from flask_contentapi_peewee.engines import Engine, Words
 
 __all__ = ["SQLite"]
@@ -41,11 +41,22 @@ class SQLiteConversion(Conversion):
             return value
         return peewee.Cast(value, self.sql_types[name])
 
-    def _converted(self, field: StoredField, column: Clause) -> Clause:
-        places = getattr(field.kind, "places", None)
-        return fn.contentapi_stored(field.kind.name, places, _passed(column))
+    @property
+    def converters(self) -> dict[str, Converter]:
+        return {
+            **super().converters,
+            "float": self._float,
+            "relation": self._relation,
+            "text": self._text,
+            "date": self._date,
+            "datetime": self._datetime,
+            "time": self._in_python,
+            "decimal": self._in_python,
+        }
 
-    _time = _decimal = _converted
+    def _in_python(self, field: StoredField, column: Clause) -> Clause:
+        places = getattr(field.kind, "places", None)
+        return fn.contentapi_stored(field.kind.name, places, _as_argument(column))
 
     def _float(self, field: StoredField, column: Clause) -> Clause:
         return peewee.Case(None, [(fn.typeof(column).in_(_NUMBERS), column)])
@@ -55,24 +66,26 @@ class SQLiteConversion(Conversion):
         return peewee.Case(None, [(column.is_null(), None), (is_true, SQL("TRUE"))], SQL("FALSE"))
 
     def _relation(self, field: StoredField, column: Clause) -> Clause:
-        return self.number(column)
+        return self.object_id(column)
 
-    def number(self, identity: Clause) -> Clause:
+    def object_id(self, identity: Clause) -> Clause:
         key = _key(identity)
         if key is identity:
             return identity
         # In an addition SQLite takes a text for 0.
         return peewee.Case(None, [(fn.typeof(key) == "integer", identity)])
 
-    def legible(self, column: Clause) -> Clause:
+    def is_legible(self, column: Clause) -> Clause:
         # Checking for ASCII is far faster than calling a Python function.
         is_ascii = ~peewee.Expression(column, "GLOB", "*[^ -~]*")
-        return (fn.typeof(column) == "text") & (is_ascii | fn.contentapi_legible(_passed(column)))
+        return (fn.typeof(column) == "text") & (
+            is_ascii | fn.contentapi_legible(_as_argument(column))
+        )
 
-    def odd(self, name: str, column: Clause) -> Clause | None:
+    def has_other_kind(self, name: str, column: Clause) -> Clause | None:
         key = _key(column)
         if name == "text" and isinstance(key, _TEXTS):
-            return ~self.legible(key) & key.is_null(False)
+            return ~self.is_legible(key) & key.is_null(False)
         if name == "boolean":
             return fn.typeof(key).not_in([*_NUMBERS, "null"])
         return fn.typeof(key).not_in(["integer", "null"]) if name in _INTEGERS else None
@@ -95,13 +108,13 @@ class SQLiteConversion(Conversion):
         whole = ((fn.LENGTH(column) == 19) & is_moment, start.concat(".000000Z"))
         has_fraction = peewee.Expression(fn.SUBSTR(column, 20), "GLOB", _FRACTION)
         fraction = (has_fraction & is_moment, start.concat("Z"))
-        return peewee.Case(None, [whole, fraction], self._converted(field, column))
+        return peewee.Case(None, [whole, fraction], self._in_python(field, column))
 
     def step(self, identity: Clause) -> Clause:
         return fn.printf("9%019d", identity)
 
     def moment(self, column: Clause) -> Clause:
-        return fn.contentapi_moment(_passed(column))
+        return fn.contentapi_moment(_as_argument(column))
 
     def register(self, database: peewee.SqliteDatabase) -> None:
         """Registers the conversion functions."""
@@ -133,7 +146,7 @@ _NUMBERS = ("integer", "real")
 _INTEGERS = ("integer", "relation")
 
 
-def _passed(column: Clause) -> Clause:
+def _as_argument(column: Clause) -> Clause:
     """A column in a form to pass to a Python function, which does not accept all text."""
     is_text = fn.typeof(column) == "text"
     return peewee.Case(None, [(is_text, column.cast("BLOB"))], column)

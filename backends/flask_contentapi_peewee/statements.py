@@ -23,7 +23,7 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 __all__ = ["Statement", "Statements"]
 
 #: How many statements of each sort are cached.
-KEPT = 512
+CACHE_SIZE = 512
 #: More rows than there can be.
 ALL = 2**62
 
@@ -45,8 +45,8 @@ class Statement:
     def fill(self, values: Values) -> list[Any]:
         """The parameters for some values."""
         filled = self._given.copy()
-        for place, get in self._slots:
-            filled[place] = get(values)
+        for index, get in self._slots:
+            filled[index] = get(values)
         return filled
 
 
@@ -58,11 +58,11 @@ class Statements:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self.count = lru_cache(KEPT)(self._count)
-        self.page = lru_cache(KEPT)(self._page)
-        self.fetch = lru_cache(KEPT)(self._fetch)
-        self.many = lru_cache(KEPT)(self._many)
-        self.detail = lru_cache(KEPT)(self._detail)
+        self.count = lru_cache(CACHE_SIZE)(self._count)
+        self.page = lru_cache(CACHE_SIZE)(self._page)
+        self.fetch = lru_cache(CACHE_SIZE)(self._fetch)
+        self.many = lru_cache(CACHE_SIZE)(self._many)
+        self.detail = lru_cache(CACHE_SIZE)(self._detail)
 
     @cached_property
     def version(self) -> Statement:
@@ -178,7 +178,7 @@ class Statements:
     def _statement(self, query: Any, *selects: Select) -> Statement:
         named = {name: q for select in selects for name, q in select.named_queries.items()}
         query = query.with_cte(*named.values()) if named else query
-        complete = self.tables.complete(query).bind(self.tables.engine.database)
+        complete = self.tables.with_ctes(query).bind(self.tables.engine.database)
         text, parameters = complete.sql()
         return Statement(text, parameters)
 

@@ -21,16 +21,16 @@ from flask_contentapi_peewee.clauses import any_of
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, microseconds
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
-__all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Structure", "Turn"]
+__all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Period", "Structure"]
 
 #: The keys of the records of sites and collections.
 SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
 COLLECTION_COLUMNS = ("id", "name", "parent", "restriction")
 #: How many totals are cached.
-KEPT_TOTALS = 4096
+TOTALS_CACHE_SIZE = 4096
 
 
-class Turn(NamedTuple):
+class Period(NamedTuple):
     """A period in which no page appears or expires, in microseconds.
 
     :param since: its start.
@@ -63,7 +63,7 @@ class Structure:
     def __init__(self, tables: Tables, database: peewee.Database, stamp: str) -> None:
         self._tables = tables
         self._database = database
-        self._turn = Turn(0, 0)
+        self._period = Period(0, 0)
         self.stamp = stamp
         #: The engine's mark from just before the version was last read.
         self.mark: object = None
@@ -200,23 +200,23 @@ class Structure:
 
     # Time.
 
-    def turn(self, moment: datetime) -> Turn:
+    def period(self, moment: datetime) -> Period:
         """The period around a moment in which no page appears or expires; read if not cached."""
         now = microseconds(moment)
-        if not self._turn.since <= now < self._turn.until:
+        if not self._period.since <= now < self._period.until:
             starts, ends = (self._pages.fields[f"visible_{name}_"] for name in ("from", "until"))
-            self._turn = Turn(
+            self._period = Period(
                 max(self._edge(fn.MAX(f), f <= now, ALWAYS) for f in (starts, ends)),
                 min(self._edge(fn.MIN(f), f > now, NEVER) for f in (starts, ends)),
             )
-        return self._turn
+        return self._period
 
     def counted(self, key: Any, count: Callable[[], Counted]) -> Counted:
         """The cached count, or a new one; the cache is bounded."""
         found = self._totals.get(key)
         if found is None:
             found = count()
-            if len(self._totals) >= KEPT_TOTALS:
+            if len(self._totals) >= TOTALS_CACHE_SIZE:
                 self._totals.clear()
             self._totals[key] = found
         return found

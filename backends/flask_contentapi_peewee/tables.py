@@ -26,17 +26,17 @@ from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.names import LONGEST_NAME, index_name, table_name, words_name
 
 __all__ = [
-    "GONE",
+    "USED_ID_PREFIX",
     "EndpointTables",
-    "Maker",
     "Model",
     "OwnTable",
+    "TableMaker",
     "Tables",
     "indexes_of",
 ]
 
 #: The prefix of keys in the state table for ids that must not be used again.
-GONE = "gone "
+USED_ID_PREFIX = "gone "
 #: How many indexes a table has at most, as some databases allow no more. Queries by further
 #: columns scan all rows.
 MOST_INDEXES = 60
@@ -86,15 +86,15 @@ class EndpointTables:
     shift = 0
     reach = "path_"
 
-    def __init__(self, endpoint: Endpoint, make: Maker) -> None:
+    def __init__(self, endpoint: Endpoint, make: TableMaker) -> None:
         self.endpoint = endpoint
         self.base = make.base_table(endpoint)
         self.words = words_name(table_name(endpoint.name))
-        asked = _asked(endpoint)
+        indexed = _indexed(endpoint)
         self._own = {
-            label: make.own_table(label.replace(".", "_").lower(), added, asked)
+            label: make.object_table(label.replace(".", "_").lower(), added, indexed)
             for label, declared in endpoint.types.items()
-            if (added := _added(endpoint, declared))
+            if (added := _added_columns(endpoint, declared))
         }
         #: Our own tables among these, and for each type whose objects are stored elsewhere the
         #: tables used instead.
@@ -139,7 +139,7 @@ class EndpointTables:
             if types is None or label in types:
                 yield from ((part, None) for part in parts)
 
-    def at(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
+    def has_address(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
         """The condition that a page is at an address.
 
         :param address: makes the parameter for a function of the address.
@@ -170,16 +170,16 @@ class EndpointTables:
 _RENAME = "Rename one of them, or give its type another app_label."
 
 
-def _asked(endpoint: Endpoint) -> frozenset[str]:
+def _indexed(endpoint: Endpoint) -> frozenset[str]:
     """The columns that lists of an endpoint can be filtered or ordered by."""
-    asked = {"translation_key"} if endpoint.tree else set()
+    indexed = {"translation_key"} if endpoint.tree else set()
     for declared in (endpoint.base, *endpoint.types.values()):
-        asked |= {column.name for column in declared.filterable.values()}
-        asked |= {custom.source for custom in declared.api_filters}
-    return frozenset(asked - {"id"})
+        indexed |= {column.name for column in declared.filterable.values()}
+        indexed |= {custom.source for custom in declared.api_filters}
+    return frozenset(indexed - {"id"})
 
 
-def _added(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
+def _added_columns(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
     """The columns that a type adds to the base and to the types that it derives from."""
     inherited = set(endpoint.base.columns)
     for other in endpoint.types.values():
@@ -197,8 +197,8 @@ class Tables:
     :raises DeclarationError: if two things would be stored in the same table.
     """
 
-    def __init__(self, registry: Registry, engine: Engine, make: Maker | None = None) -> None:
-        make = make or Maker(engine)
+    def __init__(self, registry: Registry, engine: Engine, make: TableMaker | None = None) -> None:
+        make = make or TableMaker(engine)
         self.engine = engine
         self.state = make.table("state", {"key": make.key(primary_key=True), "value": make.text()})
         self.locales = make.table(
@@ -286,7 +286,7 @@ class Tables:
         ((version,),) = self.all(peewee.Select(columns=[self.version()]), database)
         return str(version)
 
-    def missing(self, database: peewee.Database) -> str:
+    def missing_message(self, database: peewee.Database) -> str:
         """What is missing of the site's own tables, in a sentence; "" if nothing is."""
         return ""
 
@@ -297,13 +297,13 @@ class Tables:
         """
         return Place(section, -1, f"{section} {identity}")
 
-    def complete(self, query: Any) -> Any:
+    def with_ctes(self, query: Any) -> Any:
         """A query with everything that it refers to besides tables."""
         return query
 
     def all(self, query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
         """The result of a query, as tuples of stored values."""
-        complete = self.complete(query).tuples()
+        complete = self.with_ctes(query).tuples()
         return self.engine.all(database, lambda: list(complete.clone().execute(database)))
 
     def of_child(self, child: ObjectType) -> Iterator[OwnTable]:
@@ -333,7 +333,7 @@ class Tables:
                 yield from table.models
 
 
-class Maker:
+class TableMaker:
     """Makes tables for one database.
 
     :param engine: the database.
@@ -392,7 +392,7 @@ class Maker:
                 "visible_until_": self.integer(),
                 "is_restricted_": self.column(kinds.Boolean()),
             }
-        table = self.own_table(endpoint.name, endpoint.base.columns, _asked(endpoint), derived)
+        table = self.object_table(endpoint.name, endpoint.base.columns, _indexed(endpoint), derived)
         if endpoint.tree:
             self._index_tree(table)
         else:
@@ -416,16 +416,16 @@ class Maker:
         for name in ("visible_from_", "visible_until_", "is_restricted_"):
             self._index(table, [table.fields[name]])
 
-    def own_table(
+    def object_table(
         self,
         name: str,
         columns: Mapping[str, Column],
-        asked: Set[str],
+        indexed: Set[str],
         derived: Mapping[str, StoredField] | None = None,
     ) -> OwnTable:
         """A table with the given columns, and tables for their tags and children.
 
-        :param asked: the columns that get an index.
+        :param indexed: the columns that get an index.
         :param derived: columns that are not in records.
         """
         derived = derived or {}
@@ -440,7 +440,7 @@ class Maker:
         table = self.table(name, fields)
         table.columns = {c: column for c, column in columns.items() if c in fields}
         for column in table.columns.values():
-            if column.name in asked:
+            if column.name in indexed:
                 self._index_column(table, column)
         for column in columns.values():
             if isinstance(column.kind, kinds.Tags):
@@ -472,7 +472,7 @@ class Maker:
         if not isinstance(column.field, RichText):
             for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
                 name = column.name + ("_descending" if number else "")
-                self._index(table, [*keys, table.fields["id"], *_beside(table, column)], name)
+                self._index(table, [*keys, table.fields["id"], *_path_keys(table, column)], name)
 
     def _index(
         self, table: OwnTable, keys: Sequence[Any], name: str = "", unique: bool = False
@@ -508,7 +508,7 @@ def _refuse_columns(table: str, names: Iterable[str]) -> None:
             raise DeclarationError(f"{table} has a field {name!r}, which databases have already.")
 
 
-def _beside(table: OwnTable, column: Column) -> list[StoredField]:
+def _path_keys(table: OwnTable, column: Column) -> list[StoredField]:
     """Additional columns of an index on a column, for finding the newest pages of a branch without
     looking up those of others."""
     if "path_" not in table.fields or not isinstance(column.kind, kinds.DateTime):

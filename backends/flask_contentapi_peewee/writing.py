@@ -13,10 +13,10 @@ from flask_contentapi.library import read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.branches import Branches
 from flask_contentapi_peewee.changes import Changes
-from flask_contentapi_peewee.loading import forget_gone, ids_of, reindex
+from flask_contentapi_peewee.loading import delete_stale_words, ids_of, reindex
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
+from flask_contentapi_peewee.page_tree import PageTree
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
 
@@ -24,12 +24,12 @@ __all__ = ["Writer"]
 
 
 #: The fields that determine who sees an object.
-_SHOWING = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
+_VISIBILITY_FIELDS = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _whole(method: Method) -> Method:
+def _atomic(method: Method) -> Method:
     """Makes a method atomic: on an error it changes nothing."""
 
     @wraps(method)
@@ -74,7 +74,7 @@ class Writer:
         self.is_changing = False
         self._objects = Objects(tables, registry, reader)
         self._pages = tables.endpoints["pages"].base
-        self._branches = Branches(tables, reader)
+        self._page_tree = PageTree(tables, reader)
         self._changes = Changes(reader)
 
     # Objects.
@@ -86,7 +86,7 @@ class Writer:
         """
         return self._objects.record(endpoint, id)
 
-    @_whole
+    @_atomic
     def add(self, endpoint: str, record: Mapping[str, Any], *, before: int | None = None) -> int:
         """Adds an object.
 
@@ -103,20 +103,20 @@ class Writer:
             given["id"] = self._objects.next_id(tables.base)
         if tables.endpoint.tree and not given.get("slug"):
             title, parent = str(given.get("title", "")), given.get("parent")
-            known = parent if self._objects.is_there(endpoint, parent) else None
-            given["slug"] = self._branches.free_slug(known, title)
+            known = parent if self._objects.object_exists(endpoint, parent) else None
+            given["slug"] = self._page_tree.free_slug(known, title)
         row, extras = self._read(endpoint, given)
         place = _place(endpoint, row[0])
-        if self._objects.is_there(endpoint, row[0]):
+        if self._objects.object_exists(endpoint, row[0]):
             refuse(place, "id", "another record has this id already")
-        branch = None
+        position = None
         if tables.endpoint.tree:
-            branch = self._branches.place(place, self._values(row), before)
-        self._objects.insert(endpoint, row, extras, branch)
-        self._changes.turned(endpoint, row[0])
+            position = self._page_tree.new_position(place, self._values(row), before)
+        self._objects.insert(endpoint, row, extras, position)
+        self._changes.note_visibility(endpoint, row[0])
         return int(row[0])
 
-    @_whole
+    @_atomic
     def update(self, endpoint: str, id: int, /, **changes: Any) -> None:
         """Changes fields of an object.
 
@@ -132,8 +132,8 @@ class Writer:
                 refuse(place, name, "is not changed by an update; pages move")
         row, extras = self._read(endpoint, {**known, **changes})
         tree = self._tables.endpoints[endpoint].endpoint.tree
-        branch = self._branches.revise(place, self._values(row)) if tree else None
-        self._objects.replace(endpoint, known["type"], row, extras, branch)
+        position = self._page_tree.revise(place, self._values(row)) if tree else None
+        self._objects.replace(endpoint, known["type"], row, extras, position)
         self._note(endpoint, id, changes.keys())
 
     def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
@@ -145,12 +145,13 @@ class Writer:
 
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
         """Notes which answers a change of some fields of an object affects."""
-        note = self._changes.turned if changed & _SHOWING else self._changes.changed
+        affects_visibility = changed & _VISIBILITY_FIELDS
+        note = self._changes.note_visibility if affects_visibility else self._changes.note_change
         note(endpoint, identity)
         if endpoint == "pages" and changed & {"slug", "restriction"}:
-            note(endpoint, *(page for page, _ in self._branches.below(identity)))
+            note(endpoint, *(page for page, _ in self._page_tree.below(identity)))
 
-    @_whole
+    @_atomic
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
         """Deletes an object.
 
@@ -162,11 +163,11 @@ class Writer:
         doomed = [(id, self._objects.label(endpoint, id))]
         self._objects.refuse_foreign(_place(endpoint, id), doomed[0][1])
         if self._tables.endpoints[endpoint].endpoint.tree:
-            doomed = [*self._branches.below(id), *doomed]
+            doomed = [*self._page_tree.below(id), *doomed]
             self._check_doomed(_place(endpoint, id), doomed, descendants)
-        self._changes.turned(endpoint, *(identity for identity, _ in doomed))
+        self._changes.note_visibility(endpoint, *(identity for identity, _ in doomed))
         self._objects.remove(endpoint, doomed)
-        self._objects.keep_id(self._objects.endpoint(endpoint).base, max(doomed)[0])
+        self._objects.reserve_id(self._objects.endpoint(endpoint).base, max(doomed)[0])
 
     def _check_doomed(self, place: Place, doomed: list[tuple[int, str]], descendants: bool) -> None:
         if len(doomed) > 1 and not descendants:
@@ -184,7 +185,7 @@ class Writer:
 
     # Pages.
 
-    @_whole
+    @_atomic
     def move(self, page: int, parent: int | None, *, before: int | None = None) -> None:
         """Moves a page and all pages below it.
 
@@ -195,10 +196,11 @@ class Writer:
         """
         known = self.record("pages", page)
         row, _ = self._objects.read("pages", {**known, "parent": parent})
-        self._branches.move(_place("pages", page), self._values(row), before)
-        self._changes.turned("pages", page, *(below for below, _ in self._branches.below(page)))
+        self._page_tree.move(_place("pages", page), self._values(row), before)
+        moved = (page, *(below for below, _ in self._page_tree.below(page)))
+        self._changes.note_visibility("pages", *moved)
 
-    @_whole
+    @_atomic
     def publish(self, page: int) -> None:
         """Makes a page visible at once; the first time sets ``first_published_at``.
 
@@ -221,7 +223,7 @@ class Writer:
         """
         self.update("pages", page, live=False)
 
-    @_whole
+    @_atomic
     def alias(self, page: int, parent: int | None, /, **changes: Any) -> int:
         """Adds an alias: a page with the same content as another one, in another place.
 
@@ -234,7 +236,7 @@ class Writer:
         copy = {**self._copy(page), "parent": parent, "alias_of": page, "translation_key": None}
         return self.add("pages", {**copy, **changes})
 
-    @_whole
+    @_atomic
     def translate(self, page: int, locale: str, /, **changes: Any) -> int:
         """Adds a translation of a page, as a draft.
 
@@ -282,7 +284,7 @@ class Writer:
         pages = self._reader.all(found.order_by(fields["path_"]).limit(1))
         return next((page for (page,) in pages), None)
 
-    @_whole
+    @_atomic
     def refresh(self, endpoint: str | None = None, *ids: int) -> None:
         """Processes changes that the site's own code has made to rows of mapped models.
 
@@ -301,18 +303,18 @@ class Writer:
             served_at, known = ids_of(self._reader, label)
             if endpoint in (None, served_at):
                 reindex(self._reader, served_at, known)
-                forget_gone(self._reader, served_at)
-        self._changes.everything()
+                delete_stale_words(self._reader, served_at)
+        self._changes.note_everything()
 
     def _note_rows(self, endpoint: str, ids: Sequence[int]) -> None:
         """Notes that objects may have changed, and the addresses of pages below them."""
-        self._changes.turned(endpoint, *ids)
+        self._changes.note_visibility(endpoint, *ids)
         if endpoint != "pages" or not self._reader.tables.nested:
             return
         if {*ids} - self._reader.labels(endpoint, ids).keys():
             # The pages below a deleted one can no longer be found.
-            self._changes.everything()
-        self._changes.turned(endpoint, *self._branches.all_below(ids))
+            self._changes.note_everything()
+        self._changes.note_visibility(endpoint, *self._page_tree.all_below(ids))
 
     def tags(self) -> frozenset[str]:
         """The cache tags of the answers that may have changed."""
@@ -320,7 +322,7 @@ class Writer:
 
     # Languages, sites and collections.
 
-    @_whole
+    @_atomic
     def put_locale(self, code: str) -> None:
         """Adds a language after the others, if it does not exist.
 
@@ -329,7 +331,7 @@ class Writer:
         :param code: its code.
         :raises ContentError: if the code is not valid.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         locales = self._objects.locales()
         read_library({"locales": [*locales, code]}, self._registry)
         if not locales:
@@ -337,7 +339,7 @@ class Writer:
         if code not in locales:
             self._objects.put(self._tables.locales, {"code": code, "sort": len(locales)})
 
-    @_whole
+    @_atomic
     def put_site(self, **site: Any) -> None:
         """Adds a site, or changes the one with its host name and port.
 
@@ -345,7 +347,7 @@ class Writer:
         :raises ContentError: if a value does not fit.
         """
         reader = RecordReader(self._registry)
-        read = reader.site(0, site)
+        read = reader.read_site(0, site)
         if read is not None and not self._objects.exists(self._pages, read["root_page"]):
             place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
             reader.note(place, "root_page", f"there is no page {read['root_page']}")
@@ -359,7 +361,7 @@ class Writer:
             number = self._objects.next_id(table)
         self._objects.put(table, {"id": number, **read})
 
-    @_whole
+    @_atomic
     def delete_site(self, hostname: str, port: int = 80) -> int | None:
         """Deletes a site; its pages stay.
 
@@ -367,7 +369,7 @@ class Writer:
         :param port: its port.
         :returns: its number among the sites, or None if there was no such site.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         table = self._tables.sites
         known = self._reader.records(table, ["id", "hostname", "port"], "id")
         for site in known:
@@ -376,7 +378,7 @@ class Writer:
                 return int(site["id"])
         return None
 
-    @_whole
+    @_atomic
     def put_collection(self, **collection: Any) -> int:
         """Adds a collection, or changes the one with its id.
 
@@ -384,12 +386,12 @@ class Writer:
         :returns: its id.
         :raises ContentError: if a value does not fit.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         table = self._tables.collections
         if collection.get("id") is None:
             collection["id"] = self._objects.next_id(table)
         reader = RecordReader(self._registry)
-        read = reader.collection(0, collection)
+        read = reader.read_collection(0, collection)
         if read is not None:
             self._check_parents(reader, read)
         raise_problems(reader)
@@ -413,14 +415,14 @@ class Writer:
         if above is not None:
             reader.note(place, "parent", "the collections above it form a circle")
 
-    @_whole
+    @_atomic
     def delete_collection(self, id: int) -> None:
         """Deletes a collection.
 
         :param id: its id.
         :raises ContentError: if there is no such collection, or it is not empty.
         """
-        self._changes.everything()
+        self._changes.note_everything()
         table = self._tables.collections
         if not self._objects.exists(table, id):
             refuse(_place("collections", id), "", "there is no such collection")

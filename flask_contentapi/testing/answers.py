@@ -184,7 +184,7 @@ class AnswerTests(Kit):
 
     @classmethod
     @contextmanager
-    def asking(
+    def client_for(
         cls, can_view: Callable[[Mapping[str, Any]], bool] | None = None, **config: Any
     ) -> Iterator[FlaskClient]:
         """A client of an application that serves the sample from a fresh backend.
@@ -206,21 +206,21 @@ class AnswerTests(Kit):
     @classmethod
     def visitor(cls) -> Iterator[FlaskClient]:
         """A visitor without rights."""
-        with cls.asking() as client:
+        with cls.client_for() as client:
             yield client
 
     @pytest.fixture(scope="class")
     @classmethod
     def traveller(cls) -> Iterator[FlaskClient]:
         """A visitor without rights, with internationalisation on."""
-        with cls.asking(CMS_I18N_ENABLED=True) as client:
+        with cls.client_for(CMS_I18N_ENABLED=True) as client:
             yield client
 
     @pytest.fixture(scope="class")
     @classmethod
     def employee(cls) -> Iterator[FlaskClient]:
         """A visitor who may pass ``login``."""
-        with cls.asking(can_view=lambda rule: rule["type"] == "login") as client:
+        with cls.client_for(can_view=lambda rule: rule["type"] == "login") as client:
             yield client
 
     @pytest.mark.parametrize(("address", "ids", "total"), _rows(LISTS))

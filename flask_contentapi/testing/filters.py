@@ -8,7 +8,7 @@ from typing import Any
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, asks, found, holds
+from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, each_case, found
 
 __all__ = ["FilterTests"]
 
@@ -18,7 +18,7 @@ _MICROSECOND = timedelta(microseconds=1)
 def _filters(column: str, operator: str, *lines: tuple[Any, list[int], str]) -> list[Any]:
     """Lines about the exhibits: the value, the ids, and the rule."""
     return [
-        asks(
+        case(
             f"{column} {operator} {value!a}: {why}",
             ids,
             where=[(column, operator, value)],
@@ -159,93 +159,93 @@ FILTERS = [
         (("Bänded",), [13], "accents count"),
         (("quart",), [], "whole tags"),
     ),
-    asks("id eq: one page", [23], where=[("id", "eq", 23)]),
-    asks("id eq: not a hidden one", [], where=[("id", "eq", 26)]),
-    asks("id in: not the hidden ones", [23, 22], where=[("id", "in", (22, 26, 404, 23))]),
-    asks("slug eq: letter case counts", [20, 41], where=[("slug", "eq", "minerals")]),
-    asks("locale eq: the language of a page", [2, 70, 71], where=[("locale", "eq", "fr")]),
-    asks("show_in_menus eq: true", [20, 10, 60], where=[("show_in_menus", "eq", True)]),
-    asks(
+    case("id eq: one page", [23], where=[("id", "eq", 23)]),
+    case("id eq: not a hidden one", [], where=[("id", "eq", 26)]),
+    case("id in: not the hidden ones", [23, 22], where=[("id", "in", (22, 26, 404, 23))]),
+    case("slug eq: letter case counts", [20, 41], where=[("slug", "eq", "minerals")]),
+    case("locale eq: the language of a page", [2, 70, 71], where=[("locale", "eq", "fr")]),
+    case("show_in_menus eq: true", [20, 10, 60], where=[("show_in_menus", "eq", True)]),
+    case(
         "first_published_at eq: one instant in two offsets",
         [20, 12],
         where=[("first_published_at", "eq", datetime(2025, 5, 1, 10, tzinfo=UTC))],
     ),
-    asks("alias_of eq: the page copied", [14], where=[("alias_of", "eq", 23)]),
-    asks("alias_of eq: a hidden page counts as missing", [], where=[("alias_of", "eq", 30)]),
-    asks(
+    case("alias_of eq: the page copied", [14], where=[("alias_of", "eq", 23)]),
+    case("alias_of eq: a hidden page counts as missing", [], where=[("alias_of", "eq", 30)]),
+    case(
         "photo eq: what the viewer may see is not missing",
         [22],
         where=[("photo", "eq", 5)],
         types=EXHIBITS,
         viewer=STAFF,
     ),
-    asks(
+    case(
         "twin eq: what the viewer may see is not missing",
         [25, 37],
         where=[("twin", "eq", 36)],
         types=EXHIBITS,
         viewer=STAFF,
     ),
-    asks("url_path eq: the whole path", [20], where=[("url_path", "eq", "/home/minerals/")]),
-    asks("url_path eq: letter case counts", [12], where=[("url_path", "eq", "/home/Minerals/")]),
-    asks("url_path eq: not a part of it", [], where=[("url_path", "eq", "/home/miner")]),
-    asks("url_path eq: not a hidden page", [], where=[("url_path", "eq", "/home/depot/")]),
-    asks(
+    case("url_path eq: the whole path", [20], where=[("url_path", "eq", "/home/minerals/")]),
+    case("url_path eq: letter case counts", [12], where=[("url_path", "eq", "/home/Minerals/")]),
+    case("url_path eq: not a part of it", [], where=[("url_path", "eq", "/home/miner")]),
+    case("url_path eq: not a hidden page", [], where=[("url_path", "eq", "/home/depot/")]),
+    case(
         "url_path eq: slugs are percent-encoded",
         [17],
         where=[("url_path", "eq", "/home/gr%C3%BC%C3%9Fe%20%26%2050%25/")],
     ),
-    asks(
+    case(
         "url_path eq: not a page out of scope",
         [],
         where=[("url_path", "eq", "/home/minerals/")],
         scope=(60,),
     ),
-    asks(
+    case(
         "lender eq: a column of a derived type",
         [25],
         where=[("lender", "eq", "A neighbour")],
         types=frozenset({"museum.Loan"}),
     ),
-    asks(
+    case(
         "several filters: all are to be met",
         [25],
         where=[("title", "eq", "agate"), ("on_loan", "eq", True), ("number", "eq", 7)],
         types=EXHIBITS,
     ),
-    asks(
+    case(
         "several filters: two of one column",
         [24, 25, 11],
         where=[("found_on", "ge", date(1970, 1, 1)), ("found_on", "le", date(2024, 2, 29))],
         types=EXHIBITS,
     ),
-    asks("images: width eq", [1, 2], "images", where=[("width", "eq", 800)]),
-    asks(
+    case("images: width eq", [1, 2], "images", where=[("width", "eq", 800)]),
+    case(
         "images: tags all: letter case counts",
         [1, 3],
         "images",
         where=[("tags", "all", ("macro",))],
     ),
-    asks(
+    case(
         "images: objects of undeclared types have the common columns",
         [2, 7, 8],
         "images",
         where=[("photographer", "eq", "")],
     ),
-    asks(
+    case(
         "documents: title eq: letter case counts",
         [1],
         "documents",
         where=[("title", "eq", "Guide")],
     ),
-    asks("people: name eq: letter case counts", [2], "people", where=[("name", "eq", "ada")]),
-    asks("people: mentor eq: a relation to itself", [1], "people", where=[("mentor", "eq", 2)]),
+    case("people: name eq: letter case counts", [2], "people", where=[("name", "eq", "ada")]),
+    case("people: mentor eq: a relation to itself", [1], "people", where=[("mentor", "eq", 2)]),
 ]
 
 
 class FilterTests(Kit):
     """:attr:`Query.filters`."""
 
-    @holds(FILTERS)
+    @each_case(FILTERS)
     def test_filter(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)

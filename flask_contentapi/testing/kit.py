@@ -22,10 +22,10 @@ __all__ = [
     "EXHIBITS",
     "STAFF",
     "Kit",
-    "asks",
+    "case",
+    "each_case",
     "exact",
     "found",
-    "holds",
     "query",
 ]
 
@@ -148,7 +148,7 @@ def query(
     )
 
 
-def asks(rule: str, ids: list[int], *args: Any, total: int | None = None, **kwargs: Any) -> Any:
+def case(rule: str, ids: list[int], *args: Any, total: int | None = None, **kwargs: Any) -> Any:
     """One line of a table of queries.
 
     :param rule: what is wrong with a backend that answers differently.
@@ -160,8 +160,8 @@ def asks(rule: str, ids: list[int], *args: Any, total: int | None = None, **kwar
     return pytest.param(query(*args, **kwargs), ids, total, id=rule)
 
 
-def holds(table: list[Any]) -> pytest.MarkDecorator:
-    """Runs a test with each line of a table made by :func:`asks`."""
+def each_case(table: list[Any]) -> pytest.MarkDecorator:
+    """Runs a test with each line of a table made by :func:`case`."""
     return pytest.mark.parametrize(("query", "ids", "total"), table)
 
 

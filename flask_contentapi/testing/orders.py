@@ -7,7 +7,7 @@ from typing import Any
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, asks, found, holds, query
+from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, each_case, found, query
 
 __all__ = ["OrderTests"]
 
@@ -19,8 +19,8 @@ def _orders(column: str, ascending: list[int], descending: list[int]) -> list[An
     rule = "missing values first ascending, last descending; ties by id"
     parts: dict[str, Any] = {"types": EXHIBITS, "scope": (1,)}
     return [
-        asks(f"{column}: {rule}", ascending, order=column, **parts),
-        asks(f"-{column}: {rule}", descending, order=f"-{column}", **parts),
+        case(f"{column}: {rule}", ascending, order=column, **parts),
+        case(f"-{column}: {rule}", descending, order=f"-{column}", **parts),
     ]
 
 
@@ -39,7 +39,7 @@ ORDERS = [
     # Hidden targets count as missing.
     *_orders("photo", [11, 13, 21, 22, 23, 25, 24], [24, 23, 25, 11, 13, 21, 22]),
     *_orders("twin", [11, 21, 22, 25, 24, 23, 13], [13, 23, 24, 11, 21, 22, 25]),
-    asks(
+    case(
         "twin: what the viewer may see is not missing",
         [11, 21, 22, 24, 23, 25, 37, 13],
         order="twin",
@@ -47,60 +47,60 @@ ORDERS = [
         scope=(1,),
         viewer=STAFF,
     ),
-    asks(
+    case(
         "several keys: each in its own direction",
         [21, 22, 13, 24, 25, 11, 23],
         order="number,-id",
         types=EXHIBITS,
         scope=(1,),
     ),
-    asks(
+    case(
         "several keys: the first counts most",
         [24, 21, 25, 23, 22, 13, 11],
         order="-title,number",
         types=EXHIBITS,
         scope=(1,),
     ),
-    asks(
+    case(
         "several keys: missing values of the second",
         [25, 23, 13, 21, 22, 11, 24],
         order="-on_loan,found_on",
         types=EXHIBITS,
         scope=(1,),
     ),
-    asks(
+    case(
         "first_published_at: ties by id",
         [14, 15, 16, 17, 32, 35, 60, 10, 12, 20],
         order="first_published_at",
         tree={"child_of": 1},
     ),
-    asks(
+    case(
         "-first_published_at: ties by id",
         [12, 20, 10, 14, 15, 16, 17, 32, 35, 60],
         order="-first_published_at",
         tree={"child_of": 1},
     ),
-    asks(
+    case(
         "alias_of: by id, hidden ones missing",
         [10, 12, 15, 16, 20, 32, 35, 60, 17, 14],
         order="alias_of",
         tree={"child_of": 1},
     ),
-    asks("locale: by code point", [80, 40, 2], order="locale", where=[("id", "in", (2, 40, 80))]),
-    asks("with a search: instead of relevance", [22, 60], any_word="obsidian", order="title"),
-    asks("images: by id without an order", [1, 2, 3, 7, 8], "images"),
-    asks("images: -width", [3, 1, 2, 7, 8], "images", order="-width"),
-    asks("images: width", [7, 8, 1, 2, 3], "images", order="width"),
-    asks("people: born", [2, 1, 3], "people", order="born"),
-    asks("people: name by code point", [1, 2, 3], "people", order="name"),
-    asks("people: portrait, hidden ones missing", [2, 3, 1], "people", order="portrait"),
+    case("locale: by code point", [80, 40, 2], order="locale", where=[("id", "in", (2, 40, 80))]),
+    case("with a search: instead of relevance", [22, 60], any_word="obsidian", order="title"),
+    case("images: by id without an order", [1, 2, 3, 7, 8], "images"),
+    case("images: -width", [3, 1, 2, 7, 8], "images", order="-width"),
+    case("images: width", [7, 8, 1, 2, 3], "images", order="width"),
+    case("people: born", [2, 1, 3], "people", order="born"),
+    case("people: name by code point", [1, 2, 3], "people", order="name"),
+    case("people: portrait, hidden ones missing", [2, 3, 1], "people", order="portrait"),
 ]
 
 
 def _window(rule: str, ids: list[int], offset: int, limit: int | None, order: str = "") -> Any:
     """A line about the five exhibits of one room."""
     parts: dict[str, Any] = {"tree": {"child_of": 20}, "types": EXHIBITS}
-    return asks(rule, ids, offset=offset, limit=limit, order=order, total=5, **parts)
+    return case(rule, ids, offset=offset, limit=limit, order=order, total=5, **parts)
 
 
 WINDOWS = [
@@ -117,18 +117,18 @@ WINDOWS = [
     _window("with an order: past the end", [], 5, 2, "number"),
     _window("with an order: descending", [24, 22], 2, 2, "-number"),
     _window("with two keys", [22, 24], 1, 2, "number,id"),
-    asks("of nothing", [], offset=0, limit=2, tree={"child_of": 21}),
+    case("of nothing", [], offset=0, limit=2, tree={"child_of": 21}),
 ]
 
 
 class OrderTests(Kit):
     """:attr:`Query.order`, ``random``, ``limit``, ``offset`` and ``count``."""
 
-    @holds(ORDERS)
+    @each_case(ORDERS)
     def test_order(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
 
-    @holds(WINDOWS)
+    @each_case(WINDOWS)
     def test_window(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
 

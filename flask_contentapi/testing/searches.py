@@ -6,14 +6,14 @@ from typing import Any
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import STAFF, Kit, asks, found, holds, query
+from flask_contentapi.testing.kit import STAFF, Kit, case, each_case, found, query
 
 __all__ = ["SearchTests"]
 
 
 def _finds(rule: str, ids: list[int], *args: Any, **kwargs: Any) -> Any:
     """A line about the matches of a search, in id order."""
-    return asks(rule, ids, *args, order="id", **kwargs)
+    return case(rule, ids, *args, order="id", **kwargs)
 
 
 SEARCHES = [
@@ -67,7 +67,7 @@ SEARCHES = [
 class SearchTests(Kit):
     """:attr:`Query.search`. Relevance is up to the engine, except for the title and ties."""
 
-    @holds(SEARCHES)
+    @each_case(SEARCHES)
     def test_finds(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
 

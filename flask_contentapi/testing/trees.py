@@ -8,60 +8,60 @@ import pytest
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import BOARD, STAFF, Kit, asks, found, holds, query
+from flask_contentapi.testing.kit import BOARD, STAFF, Kit, case, each_case, found, query
 
 __all__ = ["TreeTests"]
 
 TREES = [
-    asks(
+    case(
         "child_of: hidden children are left out",
         [20, 12, 10, 32, 35, 60, 14, 15, 16, 17],
         tree={"child_of": 1},
     ),
-    asks("child_of: within the scope", [61], tree={"child_of": 60}, scope=(60,)),
-    asks(
+    case("child_of: within the scope", [61], tree={"child_of": 60}, scope=(60,)),
+    case(
         "child_of: siblings in their order, not by id", [23, 22, 21, 24, 25], tree={"child_of": 20}
     ),
-    asks("child_of: a page without children", [], tree={"child_of": 21}),
-    asks("child_of: what the viewer may see", [37], tree={"child_of": 36}, viewer=STAFF),
-    asks(
+    case("child_of: a page without children", [], tree={"child_of": 21}),
+    case("child_of: what the viewer may see", [37], tree={"child_of": 36}, viewer=STAFF),
+    case(
         "descendant_of: slugs that start alike are apart",
         [23, 22, 21, 24, 25],
         tree={"descendant_of": 20},
     ),
-    asks("descendant_of: letter case of slugs counts", [13], tree={"descendant_of": 12}),
-    asks("descendant_of: a longer slug", [11], tree={"descendant_of": 10}),
-    asks(
+    case("descendant_of: letter case of slugs counts", [13], tree={"descendant_of": 12}),
+    case("descendant_of: a longer slug", [11], tree={"descendant_of": 10}),
+    case(
         "descendant_of: pages below hidden ones",
         [20, 23, 22, 21, 24, 25, 12, 13, 10, 11, 31, 32, 35, 60, 61, 14, 15, 16, 17],
         tree={"descendant_of": 1},
     ),
-    asks("descendant_of: a page without any", [], tree={"descendant_of": 61}),
-    asks("descendant_of: within the scope", [61], tree={"descendant_of": 60}, scope=(60, 40)),
-    asks("ancestor_of: from the root on", [1, 20], tree={"ancestor_of": 23}),
-    asks("ancestor_of: a root has none", [], tree={"ancestor_of": 1}),
-    asks("ancestor_of: hidden ones are left out", [1], tree={"ancestor_of": 31}),
-    asks("ancestor_of: no further than the scope", [60], tree={"ancestor_of": 61}, scope=(60,)),
-    asks(
+    case("descendant_of: a page without any", [], tree={"descendant_of": 61}),
+    case("descendant_of: within the scope", [61], tree={"descendant_of": 60}, scope=(60, 40)),
+    case("ancestor_of: from the root on", [1, 20], tree={"ancestor_of": 23}),
+    case("ancestor_of: a root has none", [], tree={"ancestor_of": 1}),
+    case("ancestor_of: hidden ones are left out", [1], tree={"ancestor_of": 31}),
+    case("ancestor_of: no further than the scope", [60], tree={"ancestor_of": 61}, scope=(60,)),
+    case(
         "ancestor_of: what the viewer may see", [1, 36, 38], tree={"ancestor_of": 39}, viewer=BOARD
     ),
-    asks("translation_of: the other languages", [70, 80], tree={"translation_of": 20}),
-    asks("translation_of: from any of them", [20, 80], tree={"translation_of": 70}),
-    asks("translation_of: hidden ones are left out", [2], tree={"translation_of": 1}),
-    asks("translation_of: none is to be seen", [], tree={"translation_of": 10}),
-    asks(
+    case("translation_of: the other languages", [70, 80], tree={"translation_of": 20}),
+    case("translation_of: from any of them", [20, 80], tree={"translation_of": 70}),
+    case("translation_of: hidden ones are left out", [2], tree={"translation_of": 1}),
+    case("translation_of: none is to be seen", [], tree={"translation_of": 10}),
+    case(
         "translation_of: pages without a key are no translations", [], tree={"translation_of": 12}
     ),
-    asks("translation_of: within the scope", [70], tree={"translation_of": 20}, scope=(1, 2)),
-    asks("two relations: both are to be met", [20], tree={"descendant_of": 1, "ancestor_of": 23}),
-    asks("two relations: nothing meets both", [], tree={"child_of": 20, "translation_of": 20}),
-    asks(
+    case("translation_of: within the scope", [70], tree={"translation_of": 20}, scope=(1, 2)),
+    case("two relations: both are to be met", [20], tree={"descendant_of": 1, "ancestor_of": 23}),
+    case("two relations: nothing meets both", [], tree={"child_of": 20, "translation_of": 20}),
+    case(
         "relations and types: both are to be met",
         [25],
         tree={"child_of": 20},
         types=frozenset({"museum.Loan"}),
     ),
-    asks(
+    case(
         "relations and filters: both are to be met",
         [20, 10, 60],
         tree={"child_of": 1},
@@ -91,7 +91,7 @@ UNSEEN = [
 class TreeTests(Kit):
     """:attr:`Query.tree`."""
 
-    @holds(TREES)
+    @each_case(TREES)
     def test_relation(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
 
@@ -100,7 +100,7 @@ class TreeTests(Kit):
         selected = reader.select(query)
         assert (sorted(selected.unseen), list(selected.rows)) == (unseen, [])
 
-    @holds(TREES)
+    @each_case(TREES)
     def test_names_nothing_unseen(
         self, reader: Reader, query: Query, ids: list[int], total: int
     ) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query, Viewer
-from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, asks, found, holds
+from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, case, each_case, found
 from flask_contentapi.testing.sample import NOW
 
 __all__ = ["VisibilityTests"]
@@ -17,93 +17,93 @@ _MICROSECOND = timedelta(microseconds=1)
 _HOME = [1, 20, 23, 22, 21, 24, 25, 12, 13, 10, 11, 31, 32, 35, 60, 61, 14, 15, 16, 17]
 
 VISIBLE = [
-    asks(
+    case(
         "pages: drafts and what is closed or restricted are left out; tree order",
         [*_HOME, 2, 70, 71, 80, 40, 41, 51, 90],
     ),
-    asks("pages: go_live_at is the first moment", [32, 35], where=[("id", "in", (32, 33, 34, 35))]),
-    asks(
+    case("pages: go_live_at is the first moment", [32, 35], where=[("id", "in", (32, 33, 34, 35))]),
+    case(
         "pages: expires_at is the first moment after",
         [32, 33],
         viewer=Viewer(NOW + _MICROSECOND),
         where=[("id", "in", (32, 33, 34, 35))],
     ),
-    asks(
+    case(
         "pages: windows are held against the moment of the viewer",
         [34, 35],
         viewer=Viewer(NOW - _MICROSECOND),
         where=[("id", "in", (32, 33, 34, 35))],
     ),
-    asks("pages: below a draft they are shown", [31], where=[("id", "in", (30, 31))]),
-    asks(
+    case("pages: below a draft they are shown", [31], where=[("id", "in", (30, 31))]),
+    case(
         "pages: a restriction that is open opens what is below",
         [36, 37],
         viewer=STAFF,
         where=[("id", "in", (36, 37, 38, 39))],
     ),
-    asks(
+    case(
         "pages: a restriction below another one counts as well",
         [36, 37, 38, 39],
         viewer=BOARD,
         where=[("id", "in", (36, 37, 38, 39))],
     ),
-    asks(
+    case(
         "pages: open collections open no pages",
         [],
         viewer=Viewer(NOW, collections=frozenset({36, 38})),
         where=[("id", "in", (36, 37, 38, 39))],
     ),
-    asks(
+    case(
         "images: collections below a restricted one are closed with it", [1, 2, 3, 7, 8], "images"
     ),
-    asks(
+    case(
         "images: a restriction that is open opens the collections below",
         [1, 2, 3, 4, 5, 7, 8],
         "images",
         viewer=STAFF,
     ),
-    asks(
+    case(
         "images: a restriction below another one counts as well",
         [1, 2, 3, 4, 5, 6, 7, 8],
         "images",
         viewer=BOARD,
     ),
-    asks(
+    case(
         "images: open pages open no collections",
         [1, 2, 3, 7, 8],
         "images",
         viewer=Viewer(NOW, pages=frozenset({3, 6})),
     ),
-    asks("documents: restricted collections are closed", [1, 2], "documents"),
-    asks("documents: open collections are shown", [1, 2, 3], "documents", viewer=STAFF),
-    asks("other endpoints are in no collection", [1, 2, 3], "people"),
+    case("documents: restricted collections are closed", [1, 2], "documents"),
+    case("documents: open collections are shown", [1, 2, 3], "documents", viewer=STAFF),
+    case("other endpoints are in no collection", [1, 2, 3], "people"),
 ]
 
 SCOPES = [
-    asks(
+    case(
         "a site is its home page and all below",
         _HOME,
         scope=(1,),
     ),
-    asks("a site inside another one is its part alone", [60, 61], scope=(60,)),
-    asks("several home pages add up", [40, 41, 51], scope=(40, 50)),
-    asks("home pages below each other bring each page once", [60, 61], scope=(60, 61)),
-    asks("slugs that start alike are apart", [20, 23, 22, 21, 24, 25], scope=(20,)),
-    asks("a hidden home page hides itself alone", [51], scope=(50,)),
-    asks("a restricted home page hides all", [], scope=(36,)),
-    asks("no home page, no pages", [], scope=()),
+    case("a site inside another one is its part alone", [60, 61], scope=(60,)),
+    case("several home pages add up", [40, 41, 51], scope=(40, 50)),
+    case("home pages below each other bring each page once", [60, 61], scope=(60, 61)),
+    case("slugs that start alike are apart", [20, 23, 22, 21, 24, 25], scope=(20,)),
+    case("a hidden home page hides itself alone", [51], scope=(50,)),
+    case("a restricted home page hides all", [], scope=(36,)),
+    case("no home page, no pages", [], scope=()),
 ]
 
 TYPES = [
-    asks("derived types are named by the query", [23, 22, 21, 24, 25, 13, 11, 71], types=EXHIBITS),
-    asks(
+    case("derived types are named by the query", [23, 22, 21, 24, 25, 13, 11, 71], types=EXHIBITS),
+    case(
         "a derived type is not meant unless it is named",
         [23, 22, 21, 24, 13, 11, 71],
         types=frozenset({"museum.Exhibit"}),
     ),
-    asks("a derived type alone", [25], types=frozenset({"museum.Loan"})),
-    asks("images have types as well", [3], "images", types=frozenset({"museum.Scan"})),
-    asks(
+    case("a derived type alone", [25], types=frozenset({"museum.Loan"})),
+    case("images have types as well", [3], "images", types=frozenset({"museum.Scan"})),
+    case(
         "undeclared types are none of the declared ones",
         [1, 2, 3, 7],
         "images",
@@ -115,14 +115,14 @@ TYPES = [
 class VisibilityTests(Kit):
     """The contents of lists without filters."""
 
-    @holds(VISIBLE)
+    @each_case(VISIBLE)
     def test_viewer(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
 
-    @holds(SCOPES)
+    @each_case(SCOPES)
     def test_scope(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
 
-    @holds(TYPES)
+    @each_case(TYPES)
     def test_types(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)

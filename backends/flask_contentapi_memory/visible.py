@@ -1,7 +1,7 @@
 """What viewers may see, with the indexes that answer their queries.
 
-A :class:`View` is made once for all viewers with the same rights, and is valid until the next page
-becomes visible or expires. Its indexes are made on first use.
+:class:`VisibleContent` is made once for all viewers with the same rights, and is valid until the
+next page becomes visible or expires. Its indexes are made on first use.
 """
 
 from __future__ import annotations
@@ -15,85 +15,85 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask_contentapi.kept import Kept
+from flask_contentapi.bounded_cache import BoundedCache
 from flask_contentapi.query import Order, Row, Viewer
 from flask_contentapi_memory.matches import Matches
 from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
 
-__all__ = ["Ranking", "View", "Visible"]
+__all__ = ["Ranking", "VisibleContent", "VisibleObjects"]
 
-#: The size of each view's cache of matches, counted in places.
-KEPT_PLACES = 500_000
+#: The size of each cache of matches, counted in positions.
+MATCH_CACHE_SIZE = 500_000
 
 
 class Ranking(NamedTuple):
     """The objects that have a column, in the order of its values.
 
-    :param places: the places in that order.
-    :param ranks: for each place of the shelf its index in that order.
+    :param positions: the positions in that order.
+    :param ranks: for each position of the shelf its index in that order.
     """
 
-    places: Sequence[int]
+    positions: Sequence[int]
     ranks: Sequence[int]
 
 
-class Visible:
+class VisibleObjects:
     """The visible objects of one endpoint, with their indexes.
 
     Indexes are for a column and the types that have it; None if all have it.
 
     :param shelf: the objects.
-    :param flags: for each place whether it may be seen.
-    :param view: the view of all endpoints.
+    :param flags: for each position whether it may be seen.
+    :param content: the visible content of all endpoints.
     """
 
-    def __init__(self, shelf: Shelf, flags: bytearray, view: View) -> None:
+    def __init__(self, shelf: Shelf, flags: bytearray, content: VisibleContent) -> None:
         self.shelf = shelf
         self.flags = flags
-        self.places = [place for place, seen in enumerate(flags) if seen]
-        # Callers hold the view. A strong reference would be a cycle that keeps both alive.
-        self._view = weakref.ref(view)
+        self.positions = [position for position, seen in enumerate(flags) if seen]
+        # Callers hold it. A strong reference would be a cycle that keeps both alive.
+        self._content = weakref.ref(content)
         self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
         self._rankings: dict[tuple[Order, Labels], Ranking] = {}
 
     def row(self, identity: int, ranges: Sequence[Range] | None) -> Row | None:
         """An object, if it exists, may be seen, and is within the ranges."""
-        place = self.shelf.ids.get(identity)
-        if place is None or not self.flags[place] or not is_within(place, ranges):
+        position = self.shelf.ids.get(identity)
+        if position is None or not self.flags[position] or not is_within(position, ranges):
             return None
-        return self.shelf.rows[place]
+        return self.shelf.rows[position]
 
     def sees(self, identity: int) -> bool:
         """Whether an object exists and may be seen."""
-        place = self.shelf.ids.get(identity)
-        return place is not None and bool(self.flags[place])
+        position = self.shelf.ids.get(identity)
+        return position is not None and bool(self.flags[position])
 
     @cached_property
     def by_type(self) -> Mapping[str, Sequence[int]]:
-        """The places of the objects of each type."""
-        rows, of_type = self.shelf.rows, self.shelf.type_place
+        """The positions of the objects of each type."""
+        rows, of_type = self.shelf.rows, self.shelf.type_index
         found: defaultdict[str, list[int]] = defaultdict(list)
-        for place in self.places:
-            found[rows[place][of_type]].append(place)
+        for position in self.positions:
+            found[rows[position][of_type]].append(position)
         return found
 
     def of_types(self, labels: Labels) -> Sequence[int]:
-        """The places of the objects of some types."""
+        """The positions of the objects of some types."""
         if labels is None:
-            return self.places
+            return self.positions
         lists = [self.by_type[label] for label in labels if label in self.by_type]
         return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
 
     def index(self, column: str, labels: Labels) -> Mapping[Any, Sequence[int]]:
-        """The places of the objects by value of a column; for tags by each tag."""
+        """The positions of the objects by value of a column; for tags by each tag."""
         key = (column, labels)
         if key not in self._indexes:
             read, rows = self.value(column, labels), self.shelf.rows
             found: defaultdict[Any, list[int]] = defaultdict(list)
-            for place in self.of_types(labels):
-                value = read(rows[place])
+            for position in self.of_types(labels):
+                value = read(rows[position])
                 for entry in value if isinstance(value, tuple) else (value,):
-                    found[entry].append(place)
+                    found[entry].append(position)
             self._indexes[key] = dict(found)
         return self._indexes[key]
 
@@ -103,22 +103,25 @@ class Visible:
         if key not in self._rankings:
             ordered = self.sort(self.of_types(labels), (order,), labels)
             ranks = array("q", bytes(8 * len(self.shelf.rows)))
-            for rank, place in enumerate(ordered):
-                ranks[place] = rank
+            for rank, position in enumerate(ordered):
+                ranks[position] = rank
             self._rankings[key] = Ranking(ordered, ranks)
         return self._rankings[key]
 
-    def sort(self, places: Iterable[int], order: Sequence[Order], labels: Labels) -> list[int]:
-        """Sorts places by some keys, then by id.
+    def sort(self, positions: Iterable[int], order: Sequence[Order], labels: Labels) -> list[int]:
+        """Sorts positions by some keys, then by id.
 
         :param labels: the types for columns that not all types have.
         """
         rows, identity = self.shelf.rows, self.shelf.getter("id", None)
         common = self.shelf.endpoint.base.columns
-        ordered = sorted(places, key=lambda place: identity(rows[place]))
+        ordered = sorted(positions, key=lambda position: identity(rows[position]))
         for key in reversed(order):
             read = self.value(key.column, None if key.column in common else labels)
-            keys = {place: ((value := read(rows[place])) is not None, value) for place in ordered}
+            keys = {
+                position: ((value := read(rows[position])) is not None, value)
+                for position in ordered
+            }
             ordered.sort(key=keys.__getitem__, reverse=key.descending)
         return ordered
 
@@ -129,27 +132,29 @@ class Visible:
         stored = self.shelf.endpoint.type_of(label).columns.get(column)
         if stored is None or stored.target is None:
             return read
-        view = self._view()
-        assert view is not None
-        sees = view.of(stored.target.served_at.name).sees
+        content = self._content()
+        assert content is not None
+        sees = content.of(stored.target.served_at.name).sees
         return lambda row: value if (value := read(row)) is not None and sees(value) else None
 
 
-class View:
+class VisibleContent:
     """What viewers with the same rights may see, until a page becomes visible or expires."""
 
     def __init__(self, shelves: Mapping[str, Shelf], viewer: Viewer) -> None:
         self._shelves = shelves
         self._viewer = viewer
-        self._visible: dict[str, Visible] = {}
+        self._visible: dict[str, VisibleObjects] = {}
         #: The cached matches of lists.
-        self.found: Kept[Matches] = Kept(KEPT_PLACES, lambda found: found.room)
+        self.match_cache: BoundedCache[Matches] = BoundedCache(
+            MATCH_CACHE_SIZE, lambda found: found.cache_size
+        )
 
-    def of(self, endpoint: str) -> Visible:
+    def of(self, endpoint: str) -> VisibleObjects:
         """The visible objects of an endpoint."""
         if endpoint not in self._visible:
             shelf = self._shelves[endpoint]
-            self._visible[endpoint] = Visible(shelf, _flags(shelf, self._viewer), self)
+            self._visible[endpoint] = VisibleObjects(shelf, _flags(shelf, self._viewer), self)
         return self._visible[endpoint]
 
 
@@ -159,9 +164,9 @@ def _flags(shelf: Shelf, viewer: Viewer) -> bytearray:
     flags = bytearray(access in opened for access in shelf.table.access)
     if shelf.endpoint.tree:
         live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
-        for place, row in enumerate(shelf.rows):
+        for position, row in enumerate(shelf.rows):
             if not live(row) or not _in_time(start(row), end(row), viewer.moment):
-                flags[place] = 0
+                flags[position] = 0
     return flags
 
 

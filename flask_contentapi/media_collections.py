@@ -8,7 +8,7 @@ from typing import Any
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.tables import Restriction, Table, place_of, rows_of
 
-__all__ = ["read_collections", "restrictions_of", "shelve"]
+__all__ = ["nearest_restrictions", "read_collections", "restrictions_of"]
 
 
 def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
@@ -19,7 +19,7 @@ def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, 
     """
     collections: dict[int, dict[str, Any]] = {}
     for index, record in enumerate(records):
-        collection = reader.collection(index, record)
+        collection = reader.read_collection(index, record)
         if collection is None:
             continue
         if collection["id"] in collections:
@@ -70,7 +70,7 @@ def _nearest(collections: dict[int, dict[str, Any]], identity: int | None) -> in
     return identity
 
 
-def shelve(
+def nearest_restrictions(
     table: Table, collections: dict[int, dict[str, Any]], reader: RecordReader
 ) -> list[int | None]:
     """For each image or document the nearest restricted collection."""

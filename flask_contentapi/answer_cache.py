@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from flask import Response
 
-from flask_contentapi.kept import Kept
+from flask_contentapi.bounded_cache import BoundedCache
 
-__all__ = ["Answers"]
+__all__ = ["AnswerCache"]
 
 #: The headers that are computed for each request.
 _OWN = ("Cache-Control", "ETag")
@@ -34,7 +34,7 @@ def _size(answer: _Answer) -> int:
     return len(answer.body) + headers + _OVERHEAD
 
 
-class Answers:
+class AnswerCache:
     """The recent answers of one instance.
 
     :param size: the size of the cache, in bytes.
@@ -42,16 +42,16 @@ class Answers:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: Kept[_Answer] = Kept(size, _size)
+        self._cache: BoundedCache[_Answer] = BoundedCache(size, _size)
 
-    def find(self, key: str | None) -> Response | None:
+    def get(self, key: str | None) -> Response | None:
         """The answer with a key, without lifetime and ETag; None if it is not cached."""
         if key is None or not self._size:
             return None
-        answer = self._kept.find(key)
+        answer = self._cache.get(key)
         return None if answer is None else Response(*answer)
 
-    def keep(self, key: str | None, response: Response) -> None:
+    def put(self, key: str | None, response: Response) -> None:
         """Caches an answer, unless it must be made each time."""
         if key is None or not self._size or response.headers["Cache-Control"] == "no-store":
             return
@@ -61,4 +61,4 @@ class Answers:
         headers = [(name, value) for name, value in response.headers if name not in _OWN]
         # orjson's bytes are part of a longer buffer, which would be kept as a whole.
         body = bytes(memoryview(response.get_data()))
-        self._kept.keep(key, _Answer(body, response.status_code, headers))
+        self._cache.put(key, _Answer(body, response.status_code, headers))

@@ -9,30 +9,30 @@ import peewee
 from peewee import SQL, Value, fn
 
 from flask_contentapi.types import Column, ObjectType
-from flask_contentapi_peewee.binding import Bound
+from flask_contentapi_peewee.binding import BoundModel
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, microseconds
 from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 from flask_contentapi_peewee.names import table_name
 from flask_contentapi_peewee.tables import OwnTable, Tables
 
-__all__ = ["ABOVE", "KEY", "Arm"]
+__all__ = ["ABOVE", "KEY", "MappedRows"]
 
-#: The columns with the place of a page in the tree.
-_PLACE = ("id", "path_", "url_path", "access_")
+#: The columns with the position of a page in the tree.
+_POSITION = ("id", "path_", "url_path", "access_")
 #: Columns in addition to those of our tables: the model's own key, and the parent's path.
 KEY, ABOVE = "key_", "above_"
 #: The sort value of child objects that have none, so that they come first in every database.
 LOWEST = -(2**63)
 
 
-class Arm:
+class MappedRows:
     """The rows of one mapped model.
 
     :param tables: our tables.
     :param bound: the model, with the type of its rows.
     """
 
-    def __init__(self, tables: Tables, bound: Bound) -> None:
+    def __init__(self, tables: Tables, bound: BoundModel) -> None:
         self._all = tables
         self._tables = tables.endpoints[bound.declared.served_at.name]
         self._convert = tables.engine.conversion
@@ -43,8 +43,8 @@ class Arm:
         self.lineage = self._tables.lineage(self.label)
         #: Whether the rows of the first query are all children of the same page.
         self.begins_flat = bound.mapped.under is not None or bound.above is None
-        #: The name of the query for the places of the rows, if they are pages.
-        self.places_name = _places_name(bound.mapped)
+        #: The name of the query for the positions of the rows, if they are pages.
+        self.positions_name = _positions_name(bound.mapped)
 
     @property
     def is_recursive(self) -> bool:
@@ -78,10 +78,10 @@ class Arm:
                     return [self._many(table, self._bound.mapped.columns[field], columns)]
         return []
 
-    def places(self) -> list[Any]:
-        """Queries for the places of pages in the tree. If rows can be below each other, the later
-        queries refer to the union of all, which is recursive."""
-        return [*self._pages(self.base, _PLACE)] if self._tables.endpoint.tree else []
+    def positions(self) -> list[Any]:
+        """Queries for the positions of pages in the tree. If rows can be below each other, the
+        later queries refer to the union of all, which is recursive."""
+        return [*self._pages(self.base, _POSITION)] if self._tables.endpoint.tree else []
 
     # Values.
 
@@ -116,7 +116,7 @@ class Arm:
         table: OwnTable,
     ) -> Clause:
         field = table.fields[column.name]
-        given = self._bound.given(declared, column, model, columns)
+        given = self._bound.mapped_value(declared, column, model, columns)
         if not isinstance(given, peewee.ColumnBase):
             return self._convert.typed(field.kind.name, self._constant(field, given))
         stored = self._convert.stored(field, given)
@@ -140,22 +140,22 @@ class Arm:
         under = bound.mapped.under if is_key else parent
         if under is not None:
             above = self.base.model.alias()
-            place = {name: getattr(above, self.base.fields[name].name) for name in _PLACE}
-            on = place["id"] == under
+            position = {name: getattr(above, self.base.fields[name].name) for name in _POSITION}
+            on = position["id"] == under
             on = on & parent.is_null() if is_key else on
             # Our part of an address is quoted already. An empty slug marks its end.
-            place["url_path"] = place["url_path"].concat("/")
-            yield self._below(place, table, columns).join(above, on=on)
+            position["url_path"] = position["url_path"].concat("/")
+            yield self._below(position, table, columns).join(above, on=on)
         if bound.above is not None:
-            places = peewee.Table(_places_name(bound.above))
-            place = {name: getattr(places.c, name) for name in _PLACE}
-            on = place["id"] == self._convert.number(bound.shifted(parent, bound.above))
-            yield self._below(place, table, columns).join(places, on=on)
+            positions = peewee.Table(_positions_name(bound.above))
+            position = {name: getattr(positions.c, name) for name in _POSITION}
+            on = position["id"] == self._convert.object_id(bound.shifted(parent, bound.above))
+            yield self._below(position, table, columns).join(positions, on=on)
 
     def _below(self, above: Mapping[str, Clause], table: OwnTable, columns: Sequence[str]) -> Any:
         """The pages below others.
 
-        :param above: the places of the others.
+        :param above: the positions of the others.
         :param table: the table with the columns of the result.
         :param columns: the requested columns.
         """
@@ -175,7 +175,7 @@ class Arm:
             **self._visible(),
         }
         leads_there = slug.not_in(["", ".", ".."]) & ~self._convert.has(slug, Value("/"))
-        leads_there &= self._convert.legible(slug)
+        leads_there &= self._convert.is_legible(slug)
         return self._select(table, values, columns).where(leads_there)
 
     def _visible(self) -> dict[str, Clause]:
@@ -197,7 +197,9 @@ class Arm:
         """
         bound = self._bound
         declared = bound.declared
-        given = bound.given(declared, declared.columns[column], bound.model, bound.mapped.columns)
+        given = bound.mapped_value(
+            declared, declared.columns[column], bound.model, bound.mapped.columns
+        )
         if isinstance(given, peewee.ColumnBase):
             moment = fn.COALESCE(self._convert.moment(given), unread)
             return peewee.Case(None, [(self._convert.is_null(given), none)], moment)
@@ -219,11 +221,11 @@ class Arm:
         query = link.model.select(*_named(table, values, columns))
         if given.tag.model is not link.model:
             query = query.join(given.tag.model)
-        return query.where(self._convert.legible(given.tag)).distinct()
+        return query.where(self._convert.is_legible(given.tag)).distinct()
 
     def _owner(self, key: Any) -> Clause:
         """The id of the object that owns tags or a child object."""
-        return self._convert.number(self._bound.shifted(key, self._bound.mapped))
+        return self._convert.object_id(self._bound.shifted(key, self._bound.mapped))
 
     def _children(self, given: ChildRows, table: OwnTable, columns: Sequence[str]) -> Any:
         child, model = table.child, given.owner.model
@@ -247,7 +249,7 @@ def _empty(column: Column) -> Any:
     return column.kind.empty() if column.field.required else column.default()
 
 
-def _places_name(mapped: MappedModel) -> str:
+def _positions_name(mapped: MappedModel) -> str:
     label = mapped.content_class.type_label()
     return table_name(f"{label.replace('.', '_').lower()}_places")
 

@@ -17,22 +17,22 @@ from flask_contentapi_peewee.columns import OPEN, md5
 from flask_contentapi_peewee.objects import refuse
 from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import Branch
+from flask_contentapi_peewee.rows import TreePosition
 from flask_contentapi_peewee.tables import Tables
 
-__all__ = ["Branches"]
+__all__ = ["PageTree"]
 
 #: Temporary prefixes of paths: of pages being moved, and of pages that make room for them.
 MOVED, SHIFTED = "~", "|"
 #: How much room is made between two siblings if there is none.
 ROOM = 1000
 #: How many branches a query asks for.
-BRANCHES = 100
+BRANCHES_PER_QUERY = 100
 #: The maximum length of a slug made from a title.
 LONGEST_SLUG = 100
 
 
-class Branches:
+class PageTree:
     """The tree of pages in their table.
 
     :param tables: the tables.
@@ -44,20 +44,20 @@ class Branches:
         self._engine = tables.engine
         self._reader = reader
 
-    def of(self, page: int | None) -> Branch:
-        """The place of a page in the tree; for None, the place above root pages."""
+    def position_of(self, page: int | None) -> TreePosition:
+        """The position of a page in the tree; for None, the one above root pages."""
         if page is None:
-            return Branch("", "/", OPEN)
+            return TreePosition("", "/", OPEN)
         fields = self._table.fields
         columns = (fields["path_"], fields["url_path"], fields["access_"])
         query = self._table.model.select(*columns).where(fields["id"] == page)
         (found,) = self._reader.all(query)
-        return Branch(*found)
+        return TreePosition(*found)
 
     def below(self, page: int) -> list[tuple[int, str]]:
         """The ids and types of the pages below a page, in reverse tree order."""
         known = self._reader.tables.endpoints["pages"].base
-        path = self.of(page).path
+        path = self.position_of(page).path
         inside = (known.fields["path_"] > path) & (known.fields["path_"] < end(path))
         query = known.model.select(known.fields["id"], known.fields["type"]).where(inside)
         return [*self._reader.all(query.order_by(known.fields["path_"].desc()))]
@@ -66,8 +66,8 @@ class Branches:
         """The pages below some pages, which need not be in our tables, or exist."""
         known = self._reader.tables.endpoints["pages"].base
         identity, path = known.fields["id"], known.fields["path_"]
-        for start in range(0, len(pages), BRANCHES):
-            named = identity.in_(pages[start : start + BRANCHES])
+        for start in range(0, len(pages), BRANCHES_PER_QUERY):
+            named = identity.in_(pages[start : start + BRANCHES_PER_QUERY])
             tops = [top for (top,) in self._reader.all(known.model.select(path).where(named))]
             if tops:
                 inside = any_of([(path > top) & (path < end(top)) for top in tops])
@@ -89,12 +89,12 @@ class Branches:
             known for (known,) in self._reader.all(self._table.model.select(field).where(alike))
         }
         taken.update(
-            self._slugs_of_rows(parent, lambda known: (known >= slug) & (known < f"{slug}."))
+            self._foreign_slugs(parent, lambda known: (known >= slug) & (known < f"{slug}."))
         )
         numbered = (f"{slug}-{number}" for number in count(2))
         return next(free for free in chain([slug], numbered) if free not in taken)
 
-    def _slugs_of_rows(self, parent: int | None, condition: Callable[[Any], Any]) -> Iterator[str]:
+    def _foreign_slugs(self, parent: int | None, condition: Callable[[Any], Any]) -> Iterator[str]:
         """The slugs of pages under a parent that are not in our tables.
 
         :param condition: makes the condition on the slug.
@@ -106,33 +106,35 @@ class Branches:
                 known for (known,) in self._reader.all(part.base.model.select(slug).where(under))
             )
 
-    def _refuse_slug_of_row(self, where: Place, values: Mapping[str, Any]) -> None:
+    def _refuse_foreign_slug(self, where: Place, values: Mapping[str, Any]) -> None:
         """Refuses the slug of a sibling that is not in our tables."""
         slug = values["slug"]
-        if any(self._slugs_of_rows(values["parent"], lambda known: known == slug)):
+        if any(self._foreign_slugs(values["parent"], lambda known: known == slug)):
             refuse(where, "slug", f"a sibling has the slug {slug!r} already")
 
     def _under(self, parent: int | None) -> Any:
         field = self._table.fields["parent"]
         return field.is_null() if parent is None else field == parent
 
-    # Places.
+    # Positions.
 
-    def place(self, where: Place, values: Mapping[str, Any], before: int | None) -> Branch:
-        """The place of a page that is new in the tree.
+    def new_position(
+        self, where: Place, values: Mapping[str, Any], before: int | None
+    ) -> TreePosition:
+        """The position of a page that is new in the tree.
 
         :param where: its name in messages.
         :param values: its columns.
         :param before: the sibling to insert it before; None: at the end.
         :raises ContentError: if it cannot be there.
         """
-        above = self.of(values["parent"])
+        above = self.position_of(values["parent"])
         url_path = self._url_path(where, values, above)
-        self._refuse_slug_of_row(where, values)
-        path = above.path + step(self._number(where, values, above, before))
-        return Branch(path, url_path, values["id"] if values["restriction"] else above.access)
+        self._refuse_foreign_slug(where, values)
+        path = above.path + step(self._free_number(where, values, above, before))
+        return TreePosition(path, url_path, values["id"] if values["restriction"] else above.access)
 
-    def _url_path(self, where: Place, values: Mapping[str, Any], above: Branch) -> str:
+    def _url_path(self, where: Place, values: Mapping[str, Any], above: TreePosition) -> str:
         """The slugs down to a page. Refuses those of a sibling."""
         fields = self._table.fields
         path = f"{above.url_path}{quote_slug(values['slug'])}/"
@@ -141,17 +143,17 @@ class Branches:
             refuse(where, "slug", f"a sibling has the slug {values['slug']!r} already")
         return path
 
-    def _number(
-        self, where: Place, values: Mapping[str, Any], above: Branch, before: int | None
+    def _free_number(
+        self, where: Place, values: Mapping[str, Any], above: TreePosition, before: int | None
     ) -> int:
         """A free number among the children of a page."""
-        last = self._last(values)
+        last = self._highest_number(values)
         if last > LARGEST - ROOM:
             refuse(where, "parent", "has no room left; dump all content and load it again")
         if before is None:
             return last + GAP
         after = self._number_of(where, values, before)
-        ahead = self._last(values, before=above.path + step(after))
+        ahead = self._highest_number(values, before=above.path + step(after))
         if after - ahead < 2:
             self._make_room(above, after)
             after += ROOM
@@ -169,7 +171,7 @@ class Branches:
             refuse(where, "", f"there is no sibling {sibling} to go in front of")
         return last_number(found[0][0])
 
-    def _last(self, values: Mapping[str, Any], before: str | None = None) -> int:
+    def _highest_number(self, values: Mapping[str, Any], before: str | None = None) -> int:
         """The highest number among the siblings of a page, or among those before a path."""
         field = self._table.fields["path_"]
         earlier = self._siblings(values, *([] if before is None else [field < before]))
@@ -182,7 +184,7 @@ class Branches:
         query = self._table.model.select(fields["path_"]).where(others, *conditions)
         return [*self._reader.all(query.order_by(fields["path_"].desc()).limit(1))]
 
-    def _make_room(self, above: Branch, number: int) -> None:
+    def _make_room(self, above: TreePosition, number: int) -> None:
         """Increases the numbers of a page's children from a number on, with all below them."""
         field, engine, start = self._table.fields["path_"], self._engine, len(above.path) + 1
         digits = engine.as_integer(fn.SUBSTR(field, start, 1))
@@ -205,17 +207,17 @@ class Branches:
         inside = self._inside(path) if condition is None else self._inside(path) & condition
         self._table.model.update(changes).where(inside).execute()
 
-    def _repath(self, old: str, new: str) -> None:
+    def _replace_path(self, old: str, new: str) -> None:
         field = self._table.fields["path_"]
         self._update(old, {field: Value(new).concat(fn.SUBSTR(field, len(old) + 1))})
 
-    def _readdress(self, path: str, old: str, new: str) -> None:
+    def _replace_url_path(self, path: str, old: str, new: str) -> None:
         """Replaces the start of the addresses in a branch."""
         address, digest = self._table.fields["url_path"], self._table.fields["url_hash_"]
         self._update(path, {address: Value(new).concat(fn.SUBSTR(address, len(old) + 1))})
         self._update(path, {digest: fn.MD5(address)})
 
-    def _reopen(self, path: str, old: int, new: int) -> None:
+    def _replace_access(self, path: str, old: int, new: int) -> None:
         """Replaces one restriction by another in a branch."""
         access = self._table.fields["access_"]
         self._update(path, {access: new}, access == old)
@@ -228,38 +230,38 @@ class Branches:
         :param before: the sibling to insert it before; None: at the end.
         :raises ContentError: if it cannot be there.
         """
-        old, above = self.of(values["id"]), self.of(values["parent"])
+        old, above = self.position_of(values["id"]), self.position_of(values["parent"])
         if above.path.startswith(old.path):
             refuse(where, "parent", "a page cannot go below itself")
         url_path = self._url_path(where, values, above)
         if url_path != old.url_path:
-            self._refuse_slug_of_row(where, values)
+            self._refuse_foreign_slug(where, values)
         # Under a temporary path it is not in the way, and not shifted with siblings.
-        self._repath(old.path, MOVED + old.path)
-        path = above.path + step(self._number(where, values, above, before))
-        self._repath(MOVED + old.path, path)
+        self._replace_path(old.path, MOVED + old.path)
+        path = above.path + step(self._free_number(where, values, above, before))
+        self._replace_path(MOVED + old.path, path)
         if url_path != old.url_path:
-            self._readdress(path, old.url_path, url_path)
+            self._replace_url_path(path, old.url_path, url_path)
         if not values["restriction"] and old.access != above.access:
-            self._reopen(path, old.access, above.access)
+            self._replace_access(path, old.access, above.access)
         fields = self._table.fields
         moved = self._table.model.update({fields["parent"]: values["parent"]})
         moved.where(fields["id"] == values["id"]).execute()
 
-    def revise(self, where: Place, values: Mapping[str, Any]) -> Branch:
+    def revise(self, where: Place, values: Mapping[str, Any]) -> TreePosition:
         """Applies a page's new slug and restriction to the pages below it.
 
         :param where: its name in messages.
         :param values: its new columns.
-        :returns: the place of the page, with its new address and restriction.
+        :returns: the position of the page, with its new address and restriction.
         :raises ContentError: if a sibling has the slug.
         """
-        old, above = self.of(values["id"]), self.of(values["parent"])
+        old, above = self.position_of(values["id"]), self.position_of(values["parent"])
         url_path = self._url_path(where, values, above)
         if url_path != old.url_path:
-            self._refuse_slug_of_row(where, values)
-            self._readdress(old.path, old.url_path, url_path)
+            self._refuse_foreign_slug(where, values)
+            self._replace_url_path(old.path, old.url_path, url_path)
         access = values["id"] if values["restriction"] else above.access
         if access != old.access:
-            self._reopen(old.path, old.access, access)
-        return Branch(old.path, url_path, access)
+            self._replace_access(old.path, old.access, access)
+        return TreePosition(old.path, url_path, access)

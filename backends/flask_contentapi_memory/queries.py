@@ -14,20 +14,20 @@ from typing import Any
 from flask_contentapi.query import Filter, Query, Selected, Tree
 from flask_contentapi_memory.matches import Condition, Matches
 from flask_contentapi_memory.shelves import Labels, Range, is_within
-from flask_contentapi_memory.views import Ranking, View
+from flask_contentapi_memory.visible import Ranking, VisibleContent
 
-__all__ = ["Selection"]
+__all__ = ["QueryRunner"]
 
-#: From this many places on it is faster to look for the first ones in order than to sort all.
-MANY = 5_000
+#: From this many positions on it is faster to look for the first ones in order than to sort all.
+MIN_TO_WALK = 5_000
 
 
-class Selection:
+class QueryRunner:
     """The answer to one query."""
 
-    def __init__(self, view: View, query: Query) -> None:
-        self._view = view
-        self._visible = view.of(query.endpoint)
+    def __init__(self, content: VisibleContent, query: Query) -> None:
+        self._content = content
+        self._visible = content.of(query.endpoint)
         self._shelf = self._visible.shelf
         self._query = query
         self._scope = None if query.scope is None else self._shelf.branches(query.scope)
@@ -37,9 +37,9 @@ class Selection:
         unseen = tuple(tree.page for tree in query.tree if not self._is_seen(tree.page))
         if unseen:
             return Selected((), 0, unseen)
-        places, total = self._page()
+        positions, total = self._page()
         project = self._shelf.project(query.columns, query.types)
-        return Selected([project(rows[place]) for place in places], total)
+        return Selected([project(rows[position]) for position in positions], total)
 
     def _is_seen(self, page: int) -> bool:
         return self._visible.sees(page) and is_within(self._shelf.ids[page], self._scope)
@@ -48,33 +48,33 @@ class Selection:
 
     def _matches(self) -> Matches:
         types = self._query.types
-        typed = None if types is None else self._typed(types)
-        conditions = [*filter(None, [typed]), *self._conditions()]
-        indexed = [(len(c.places), c) for c in conditions if c.places is not None]
-        everything = Condition(self._visible.places, bool, shared=True)
+        of_types = None if types is None else self._of_types(types)
+        conditions = [*filter(None, [of_types]), *self._conditions()]
+        indexed = [(len(c.positions), c) for c in conditions if c.positions is not None]
+        everything = Condition(self._visible.positions, bool, is_shared=True)
         # Goes through the shortest list and tests all other conditions on it.
         best = min(indexed, key=itemgetter(0))[1] if indexed else everything
-        implied = typed if best.typed else best
+        implied = of_types if best.is_typed else best
         tests = [c.test for c in conditions if c is not best and c is not implied]
-        if best.hidden:
+        if best.may_be_hidden:
             tests.append(self._visible.flags.__getitem__)
-        assert best.places is not None
-        windows = _windows(best.places, self._ranges())
-        matches = Matches(best.places, windows, shared=best.shared)
+        assert best.positions is not None
+        windows = _windows(best.positions, self._ranges())
+        matches = Matches(best.positions, windows, is_shared=best.is_shared)
         if not tests:
             return matches
-        places = list(matches)
+        positions = list(matches)
         for test in tests:
-            places = [place for place in places if test(place)]
-        return Matches(places)
+            positions = [position for position in positions if test(position)]
+        return Matches(positions)
 
     def _ranges(self) -> list[Range] | None:
-        """The ranges of places that the scope and ``descendant_of`` allow; None: all."""
+        """The ranges of positions that the scope and ``descendant_of`` allow; None: all."""
         ranges = self._scope
         for tree in self._query.tree:
             if tree.relation == "descendant_of":
-                place = self._shelf.ids[tree.page]
-                branch = [(place + 1, self._shelf.table.ends[place])]
+                position = self._shelf.ids[tree.page]
+                branch = [(position + 1, self._shelf.table.ends[position])]
                 ranges = branch if ranges is None else _overlaps(ranges, branch)
         return ranges
 
@@ -86,42 +86,47 @@ class Selection:
         for condition in query.filters:
             yield from self._filtered(condition)
         if query.search is not None:
-            yield _listed(sorted(map(self._shelf.ids.__getitem__, self._scores)))
+            yield _among(sorted(map(self._shelf.ids.__getitem__, self._scores)))
 
-    def _typed(self, labels: frozenset[str]) -> Condition:
-        rows, of_type = self._shelf.rows, self._shelf.type_place
-        places = self._visible.of_types(labels)
+    def _of_types(self, labels: frozenset[str]) -> Condition:
+        rows, of_type = self._shelf.rows, self._shelf.type_index
+        positions = self._visible.of_types(labels)
         return Condition(
-            places, lambda place: rows[place][of_type] in labels, shared=len(labels) == 1
+            positions,
+            lambda position: rows[position][of_type] in labels,
+            is_shared=len(labels) == 1,
         )
 
     def _relatives(self, tree: Tree) -> Condition:
-        rows, place = self._shelf.rows, self._shelf.ids[tree.page]
+        rows, position = self._shelf.rows, self._shelf.ids[tree.page]
         if tree.relation == "child_of":
             parent = self._shelf.getter("parent", None)
-            places = self._shelf.children.get(tree.page, ())
+            positions = self._shelf.children.get(tree.page, ())
             return Condition(
-                places, lambda other: parent(rows[other]) == tree.page, hidden=True, shared=True
+                positions,
+                lambda other: parent(rows[other]) == tree.page,
+                may_be_hidden=True,
+                is_shared=True,
             )
         if tree.relation == "ancestor_of":
-            return _listed(self._ancestors(place))
-        key = self._shelf.getter("translation_key", None)(rows[place])
+            return _among(self._ancestors(position))
+        key = self._shelf.getter("translation_key", None)(rows[position])
         same = self._visible.index("translation_key", None)[key] if key is not None else ()
-        return _listed([other for other in same if other != place])
+        return _among([other for other in same if other != position])
 
-    def _ancestors(self, place: int) -> list[int]:
+    def _ancestors(self, position: int) -> list[int]:
         parent = self._shelf.getter("parent", None)
         found = []
-        while (above := parent(self._shelf.rows[place])) is not None:
-            place = self._shelf.ids[above]
-            found.append(place)
+        while (above := parent(self._shelf.rows[position])) is not None:
+            position = self._shelf.ids[above]
+            found.append(position)
         return found[::-1]
 
     def _filtered(self, condition: Filter) -> Iterator[Condition]:
         column, comparison, wanted = condition
         if column == "url_path":
-            place = self._shelf.paths.get(wanted)
-            yield _listed([] if place is None else [place])
+            position = self._shelf.paths.get(wanted)
+            yield _among([] if position is None else [position])
             return
         labels = self._labels(column)
         if comparison in _COMPARE:
@@ -129,25 +134,29 @@ class Selection:
             rows = self._shelf.rows
             yield Condition(
                 None,
-                lambda place: (value := read(rows[place])) is not None and compare(value, wanted),
+                lambda position: (
+                    (value := read(rows[position])) is not None and compare(value, wanted)
+                ),
             )
             return
         index = self._visible.index(column, labels)
         if comparison == "in":
             lists = [index[value] for value in set(wanted) if value in index]
-            yield _listed(sorted(chain.from_iterable(lists)))
+            yield _among(sorted(chain.from_iterable(lists)))
             return
         for value in wanted if comparison == "all" else (wanted,):
             yield self._equal(column, labels, value, index.get(value, ()))
 
-    def _equal(self, column: str, labels: Labels, wanted: Any, places: Sequence[int]) -> Condition:
+    def _equal(
+        self, column: str, labels: Labels, wanted: Any, positions: Sequence[int]
+    ) -> Condition:
         read, rows = self._visible.value(column, labels), self._shelf.rows
 
-        def test(place: int) -> bool:
-            value = read(rows[place])
+        def test(position: int) -> bool:
+            value = read(rows[position])
             return wanted in value if isinstance(value, tuple) else bool(value == wanted)
 
-        return Condition(places, test, typed=labels is not None, shared=True)
+        return Condition(positions, test, is_typed=labels is not None, is_shared=True)
 
     def _labels(self, column: str) -> Labels:
         """The types that have a column; None if all have it."""
@@ -162,20 +171,22 @@ class Selection:
     # The requested page.
 
     def _page(self) -> tuple[list[int], int]:
-        """The places on the requested page, and how many match in total."""
-        query, view = self._query, self._view
+        """The positions on the requested page, and how many match in total."""
+        query, content = self._query, self._content
         key = (*query.conditions, query.scope, query.order, query.random)
-        found = view.found.find(key)
+        found = content.match_cache.get(key)
         if found is None:
             matches = self._matches()
-            if self._is_walk(matches):
-                return self._walked(matches), len(matches)
+            if self._is_walk_faster(matches):
+                return self._walk_ranking(matches), len(matches)
             found = self._in_order(matches)
-            view.found.keep(key, found)
+            content.match_cache.put(key, found)
         total = len(found)
         size = total if query.limit is None else min(query.limit, total)
-        places = random.sample([*found], size) if query.random else found.slice(query.offset, size)
-        return places, total
+        positions = (
+            random.sample([*found], size) if query.random else found.slice(query.offset, size)
+        )
+        return positions, total
 
     def _in_order(self, matches: Matches) -> Matches:
         """All matches in the requested order."""
@@ -183,49 +194,49 @@ class Selection:
         if query.random:
             return matches
         if query.order:
-            return self._ordered(matches)
-        return matches if query.search is None else Matches(self._ranked(matches))
+            return self._by_order(matches)
+        return matches if query.search is None else Matches(self._by_relevance(matches))
 
-    def _ranked(self, matches: Matches) -> list[int]:
+    def _by_relevance(self, matches: Matches) -> list[int]:
         rows, identity = self._shelf.rows, self._shelf.getter("id", None)
-        ids = {identity(rows[place]): place for place in matches}
+        ids = {identity(rows[position]): position for position in matches}
         # Objects with equal scores stay in default order.
         return [ids[i] for i in sorted(ids, key=self._scores.__getitem__, reverse=True)]
 
-    def _ordered(self, matches: Matches) -> Matches:
+    def _by_order(self, matches: Matches) -> Matches:
         order = self._query.order
         if len(order) > 1:
             labels = next(filter(None, (self._labels(key.column) for key in order)), None)
             return Matches(self._visible.sort(matches, order, labels))
-        places, ranks = self._ranking()
-        if len(matches) == len(places):
-            return Matches(places, shared=True)
+        positions, ranks = self._ranking()
+        if len(matches) == len(positions):
+            return Matches(positions, is_shared=True)
         return Matches(sorted(matches, key=ranks.__getitem__))
 
     def _ranking(self) -> Ranking:
         (order,) = self._query.order
         return self._visible.ranking(order, self._labels(order.column))
 
-    def _is_walk(self, matches: Matches) -> bool:
+    def _is_walk_faster(self, matches: Matches) -> bool:
         """Whether few of many matches are requested, so that walking the ranking of all objects
         finds them soon."""
         query, total = self._query, len(matches)
-        if total < MANY or query.random or query.limit is None or len(query.order) != 1:
+        if total < MIN_TO_WALK or query.random or query.limit is None or len(query.order) != 1:
             return False
-        everything = len(self._ranking().places)
+        everything = len(self._ranking().positions)
         return total < everything and (query.offset + query.limit) * everything <= total * total
 
-    def _walked(self, matches: Matches) -> list[int]:
+    def _walk_ranking(self, matches: Matches) -> list[int]:
         query, belongs = self._query, self._membership(matches)
         assert query.limit is not None
-        found = filter(belongs, self._ranking().places)
+        found = filter(belongs, self._ranking().positions)
         return list(islice(found, query.offset, query.offset + query.limit))
 
     def _membership(self, matches: Matches) -> Callable[[int], bool]:
         ranges = self._ranges()
-        if ranges is not None and len(ranges) == 1 and matches.is_all_of(self._visible.places):
+        if ranges is not None and len(ranges) == 1 and matches.is_all_of(self._visible.positions):
             low, high = ranges[0]
-            return lambda place: low <= place < high
+            return lambda position: low <= position < high
         return set(matches).__contains__
 
 
@@ -237,16 +248,16 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _listed(places: Sequence[int]) -> Condition:
-    """A condition that certain places meet, possibly of hidden objects."""
-    return Condition(places, frozenset(places).__contains__, hidden=True)
+def _among(positions: Sequence[int]) -> Condition:
+    """A condition that certain positions meet, possibly of hidden objects."""
+    return Condition(positions, frozenset(positions).__contains__, may_be_hidden=True)
 
 
-def _windows(places: Sequence[int], ranges: Sequence[Range] | None) -> list[Range]:
-    """The parts of a list of places that are within ranges."""
+def _windows(positions: Sequence[int], ranges: Sequence[Range] | None) -> list[Range]:
+    """The parts of a list of positions that are within ranges."""
     if ranges is None:
-        return [(0, len(places))]
-    return [(bisect_left(places, low), bisect_left(places, high)) for low, high in ranges]
+        return [(0, len(positions))]
+    return [(bisect_left(positions, low), bisect_left(positions, high)) for low, high in ranges]
 
 
 def _overlaps(first: Iterable[Range], second: Sequence[Range]) -> list[Range]:
