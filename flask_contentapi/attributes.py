@@ -15,7 +15,7 @@ from flask_contentapi.fields import inner_fields
 from flask_contentapi.hints import suggest
 from flask_contentapi.types import ObjectType
 
-__all__ = ["LISTINGS", "PARAMETERS", "check_attributes", "check_nested", "mistake"]
+__all__ = ["LISTINGS", "OPTIONS", "PARAMETERS", "check_attributes", "check_nested", "mistake"]
 
 #: The attributes that list keys to show.
 LISTINGS = (
@@ -24,11 +24,12 @@ LISTINGS = (
     "detail_only_fields",
     "i18n_default_fields",
 )
-#: The options of types that are lists; all options are in ``_OPTIONS``.
+#: The options of types that are lists; all options are in ``OPTIONS``.
 _LISTS = ("api_fields", "search_fields", "meta_fields", "body_fields", "api_filters", *LISTINGS)
 #: The similarity at which an attribute is almost certainly meant for one of them.
 _SURELY = 0.85
-_OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
+#: The attributes that describe a type.
+OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
 #: Names that a field cannot have: keys of records and of answers, derived columns, and attributes
 #: of the classes themselves.
 _RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split()) | {
@@ -73,7 +74,7 @@ def check_attributes(content_class: type[Content]) -> None:
 def check_nested(declared: ObjectType, attribute: str, field: fields.Field[Any]) -> None:
     """Refuses a field with a nested schema that cannot be made."""
     for inner in (field, *inner_fields(field)):
-        if not isinstance(inner, fields.Nested):
+        if not isinstance(inner, fields.Nested) or _is_late(inner.nested):
             continue
         try:
             known = inner.schema.fields
@@ -83,6 +84,16 @@ def check_nested(declared: ObjectType, attribute: str, field: fields.Field[Any])
         if isinstance(inner, fields.Pluck) and inner.field_name not in known:
             what = f"plucks {inner.field_name!r}, which is no field of the schema"
             raise mistake(declared, attribute, what, suggest(inner.field_name, known))
+
+
+def _is_late(nested: Any) -> bool:
+    """Whether a nested schema is made by a function that cannot make it yet."""
+    try:
+        if callable(nested) and not isinstance(nested, type):
+            nested()
+    except Exception:
+        return True
+    return False
 
 
 def _wrong_attribute(name: str, value: Any) -> str:
@@ -97,7 +108,7 @@ def _wrong_attribute(name: str, value: Any) -> str:
     if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
         module = "fields." if value.__module__ == fields.__name__ else ""
         return f"is a class; write {module}{value.__name__}()."
-    if isinstance(value, str | list | tuple) and name not in _OPTIONS:
-        hint = suggest(name, _OPTIONS, likeness=_SURELY)
+    if isinstance(value, str | list | tuple) and name not in OPTIONS:
+        hint = suggest(name, OPTIONS, likeness=_SURELY)
         return f"is nothing that a type has.{hint}" if hint else ""
     return ""

@@ -7,6 +7,9 @@ from typing import Any, TypeGuard
 
 __all__ = ["blocks_in", "convert_blocks", "ids_in", "is_block", "is_id", "texts_in"]
 
+#: Functions by the type of the blocks whose values they convert.
+Converters = Mapping[str, Callable[[Any], Any]]
+
 
 def is_block(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a JSON value is a block."""
@@ -47,16 +50,22 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(entry)
 
 
-def convert_blocks(value: Any, converters: Mapping[str, Callable[[Any], Any]]) -> Any:
-    """A JSON value with its blocks converted for answers, inner blocks first.
+def convert_blocks(value: Any, writers: Converters, converters: Converters) -> Any:
+    """A JSON value with its blocks converted for answers.
 
-    :param converters: by block type, the function from the stored value to the one in answers.
+    :param writers: by block type, the function from the stored value to the one in answers, in
+        which inner blocks are then converted.
+    :param converters: by block type, the function from a value whose inner blocks have been
+        converted to the one in answers.
     """
     if isinstance(value, list):
-        return [convert_blocks(entry, converters) for entry in value]
+        return [convert_blocks(entry, writers, converters) for entry in value]
     if not isinstance(value, dict):
         return value
-    answered = {key: convert_blocks(entry, converters) for key, entry in value.items()}
-    if is_block(value) and value["type"] in converters:
-        answered["value"] = converters[value["type"]](answered["value"])
+    block = value["type"] if is_block(value) else None
+    if block is not None and block in writers:
+        value = {**value, "value": writers[block](value["value"])}
+    answered = {key: convert_blocks(entry, writers, converters) for key, entry in value.items()}
+    if block is not None and block in converters:
+        answered["value"] = converters[block](answered["value"])
     return answered

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from marshmallow import fields
 
-from flask_contentapi.attributes import LISTINGS, PARAMETERS, check_nested, mistake
-from flask_contentapi.content import APIField, APIFilter
+from flask_contentapi.attributes import LISTINGS, OPTIONS, PARAMETERS, check_nested, mistake
+from flask_contentapi.content import APIField, APIFilter, Content
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import Anything, Related, answer_field
 from flask_contentapi.hints import suggest
@@ -111,6 +111,10 @@ def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
     if wanted is not None:
         check_nested(declared, "api_fields", wanted)
     if given.field is None:
+        if column is None and _is_computed(declared, source):
+            what = f"has {source!r}, which needs a field that writes it"
+            hint = f" Write it as APIField({given.name!r}, fields.String(), source={source!r})."
+            raise mistake(declared, "api_fields", what, hint)
         if column is None:
             raise _unknown_source(declared, source)
         return _stored_export(given.name, column, in_meta)
@@ -118,6 +122,13 @@ def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
         return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
     field, compute = _computation(declared, given, source)
     return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
+
+
+def _is_computed(declared: ObjectType, source: Any) -> bool:
+    """Whether a property or method of the site's own has a name."""
+    own = [base for base in declared.content_class.__mro__ if base.__module__ != Content.__module__]
+    known = {name for base in own[:-1] for name in vars(base) if not name.startswith("_")}
+    return source in known - {*OPTIONS}
 
 
 def _computation(

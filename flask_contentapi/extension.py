@@ -190,7 +190,7 @@ class ContentAPI:
         if self._can_view is not None and not _takes_one(self._can_view):
             raise ConfigurationError(
                 f"can_view is {_shortened(self._can_view)}; it must be a function of one argument, "
-                "the restriction."
+                "the restriction, and not async."
             )
         if not callable(self._clock):
             raise ConfigurationError(
@@ -266,7 +266,9 @@ def _checked_types(types: Any) -> tuple[type[Entry], ...]:
 
 
 def _takes_one(hook: Any) -> bool:
-    """Whether something can be called with one argument."""
+    """Whether something can be called with one argument, and returns its answer at once."""
+    if any(map(inspect.iscoroutinefunction, (hook, getattr(hook, "__call__", None)))):  # noqa: B004
+        return False
     try:
         inspect.signature(hook).bind(None)
     except TypeError:

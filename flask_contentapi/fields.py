@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Context as DecimalContext
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema, ValidationError, fields
@@ -124,7 +125,11 @@ class Instant(fields.DateTime):
     def _serialize(self, value: datetime | None, attr: str | None, obj: Any, **_: Any) -> Any:
         if value is None:
             return None
-        aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        try:
+            aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        except OverflowError:
+            # In UTC it is outside the years that Python knows.
+            return value.isoformat()
         return aware.isoformat().replace("+00:00", "Z")
 
 
@@ -265,10 +270,11 @@ def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
         return DecimalText(places, field.rounding, **_options(field))
     # A schema can be nested in itself, so it is not looked at until it is needed.
     if type(field) is fields.Nested:
-        return fields.Nested(lambda: _answer_schema(field.schema), **_options(field))
+        schema = partial(_answer_schema, field)
+        return fields.Nested(schema, many=field.many, **_options(field))
     if type(field) is fields.Pluck:
-        name = field.field_name
-        return fields.Pluck(lambda: _answer_schema(field.schema), name, **_options(field))
+        schema = partial(_answer_schema, field)
+        return fields.Pluck(schema, field.field_name, many=bool(field.many), **_options(field))
     copied: Any = copy.copy(field)
     if type(field) is fields.List:
         copied.inner = answer_field(field.inner)
@@ -281,12 +287,19 @@ def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
     return copied  # type: ignore[no-any-return]
 
 
-def _answer_schema(schema: Schema) -> Schema:
-    copied = copy.copy(schema)
+def _answer_schema(nested: fields.Nested) -> Schema:
+    schema = nested.schema
+    copied: Any = copy.copy(schema)
+    # The hook has already changed the fields that are copied here.
+    copied.on_bind_field = _nothing
     copied.declared_fields = {
         name: answer_field(field) for name, field in schema.declared_fields.items()
     }
-    return copied
+    return copied  # type: ignore[no-any-return]
+
+
+def _nothing(name: str, field: fields.Field[Any]) -> None:
+    pass
 
 
 #: The options of a field that affect serialisation by a schema.

@@ -224,7 +224,8 @@ class Registry:
 
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
         child = field.child
-        if field.load_default is not missing:
+        default = field.load_default
+        if default is not missing and (default() if callable(default) else default):
             raise mistake(declared, name, "has a default, which child objects have none of")
         if not (isinstance(child, type) and issubclass(child, ChildObject)):
             raise mistake(declared, name, "must be given a subclass of ChildObject")

@@ -193,27 +193,27 @@ class Planner:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
         index = layout.index_of(column.name)
+        stored = column.blocks or {}
+        writers = {name: _block_writer(inner) for name, inner in stored.items()}
         compiled = [
-            (name, self._block_converter(layout, column, name, representation))
+            (name, self._block_converter(layout, index, name, representation))
             for name, representation in column.field.representations.items()
+            if name not in stored
         ]
 
         def bind(context: Context) -> Getter:
             converters = {name: get(context) for name, get in compiled}
-            return lambda row: convert_blocks(row[index], converters)
+            return lambda row: convert_blocks(row[index], writers, converters)
 
         return bind
 
     def _block_converter(
-        self, layout: RowLayout, column: Column, block: str, representation: Any
+        self, layout: RowLayout, index: int, block: str, representation: Any
     ) -> Callable[[Context], Callable[[Any], Any]]:
-        if column.blocks and block in column.blocks:
-            write = _value_of_block(column.blocks[block])
-            return lambda context: write
         if not isinstance(representation, Related):
             return lambda context: _serializer(representation)
         target = self._registry.target(representation)
-        within, index = representation.within_site, layout.index_of(column.name)
+        within = representation.within_site
         lookup = layout.lookup(target, lambda row: ids_in(row[index], block), within)
         shown = parse_fields(representation.shown or "")
         plan = self._plan(lookup.layout, choose(target, "nested", shown))
@@ -298,7 +298,7 @@ def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
     return bind
 
 
-def _value_of_block(column: Column) -> Callable[[Any], Any]:
+def _block_writer(column: Column) -> Callable[[Any], Any]:
     """The function from the value of a block to its representation, None if it does not fit."""
     write = _serializer(answer_field(column.field))
 

@@ -64,7 +64,7 @@ class Column:
         if self.field.required:
             raise ValueError("is missing")
         default = self.field.load_default
-        if default is missing:
+        if default is missing or self.child is not None:
             return self.kind.empty()
         value = default() if callable(default) else default
         return None if value is None else self.kind.read(value)
@@ -91,6 +91,9 @@ class Column:
                 self.field.deserialize(value)
         except ValidationError as error:
             raise ValueError(_message_text(error.messages)) from None
+        except Exception as error:
+            # A site's own field or schema may fail in any way.
+            raise ValueError(f"cannot be read: {error!r}") from error
         for block, inner in blocks_in(stored) if self.blocks else ():
             self._check_block(block, inner)
 
@@ -116,7 +119,8 @@ class Column:
             return stored
         try:
             return self.field.deserialize(stored)
-        except (ValidationError, ValueError):
+        except Exception:
+            # A site's own field or schema may fail in any way.
             return None
 
     @cached_property

@@ -284,6 +284,13 @@ def test_what_computes_is_there() -> None:
     assert "with the source ['title']" in mistake(page_with(api_fields=[key]))
 
 
+def test_what_is_computed_needs_a_field_that_writes_it() -> None:
+    shout = property(lambda page: page.title.upper())
+    message = mistake(page_with(shout=shout, api_fields=["shout"]))
+    assert message.startswith("News.api_fields has 'shout', which needs a field that writes it.")
+    assert "APIField('shout', fields.String(), source='shout')" in message
+
+
 def test_a_derived_type_has_all_fields_of_the_one_above() -> None:
     above = page_with(extra=TEXT)
     below = type("Local", (above,), {"extra": None})
@@ -294,7 +301,7 @@ def test_a_derived_type_has_all_fields_of_the_one_above() -> None:
 
 
 def test_child_objects_have_no_default() -> None:
-    message = mistake(page_with(parts=Children(child_with(), load_default=[])))
+    message = mistake(page_with(parts=Children(child_with(), load_default=[{}])))
     assert message.startswith("News.parts has a default")
 
 

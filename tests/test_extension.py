@@ -159,11 +159,16 @@ def test_an_instance_can_be_below_another_one() -> None:
     assert [API(app, prefix).status("pages/") for prefix in ("/api", "/api/v2")] == [200, 200]
 
 
+async def coming(rule: Any) -> bool:
+    return False
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"can_view": 5}, "can_view is 5; it must be a function of one argument"),
         ({"can_view": lambda: True}, "can_view is .*; it must be a function of one argument"),
+        ({"can_view": coming}, "can_view is .*; it must be a function of one argument.* not async"),
         ({"page_urls": PageURLs}, "page_urls is <class .*; it must be an instance"),
         ({"clock": 5}, "clock is 5; it must be a function that returns the time"),
         ({"name": "a.b"}, "name is 'a.b'; it must be a text without dots"),

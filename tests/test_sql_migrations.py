@@ -13,6 +13,7 @@ from flask import Flask
 from marshmallow import fields, validate
 
 from flask_contentapi import (
+    BackendUnavailable,
     ChildObject,
     Children,
     ContentAPI,
@@ -720,6 +721,12 @@ REFUSED = {
     "text": (fields.String(), fields.Integer(), "five", "pages 1, tags: must be an integer"),
     "children": (Children(Kid), Tags(), [{"id": 1}], "pages 1, tags: must be a list of texts"),
     "half": (fields.Float(), fields.Integer(), 0.5, "pages 1, tags: must be an integer"),
+    "digits": (
+        fields.Decimal(),
+        fields.Float(),
+        "0.12345678901234567890",
+        "pages 1, tags: must be a number",
+    ),
 }
 
 
@@ -906,6 +913,8 @@ def test_a_process_with_former_types_answers_no_more(
     old = stored_at(address, [first], content)
     assert old.json("pages/1/")["it"] == 5
     site_at(address, [second]).backend.migrate()
+    with pytest.raises(BackendUnavailable, match="restart it"):
+        old.dump()
     assert old.status("pages/1/") == old.status("pages/?type=x.A&it=5") == 503
     assert "They were changed after this process had been started; restart it." in caplog.text
 

@@ -140,6 +140,12 @@ FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
     ),
     "list_nested": (fields.List(fields.Nested(Size)), [{"width": 1}], [{"width": 1, "unit": "mm"}]),
     "pluck": (fields.Pluck(Size, "width"), 3, 3),
+    "pluck_many": (fields.Pluck(Size, "width", many=True), [3, 4], [3, 4]),
+    "list_early": (
+        fields.List(fields.DateTime()),
+        ["0001-01-01T00:00:00+14:00"],
+        ["0001-01-01T00:00:00+14:00"],
+    ),
     "pluck_instant": (
         fields.Pluck(Size, "taken"),
         "2026-01-15T09:00:00+01:00",
@@ -1104,6 +1110,7 @@ class Gallery(Page):
             "image": Related("images"),
             "page": Related("pages", shown="_,id,title"),
             "day": fields.Date(format="%d/%m/%Y"),
+            "group": fields.List(fields.Dict()),
             "loud": lambda value: value.upper(),
             "list": lambda value: {"entries": value},
             "person": Related("people", shown="_,name,boss(_,name)"),
@@ -1125,6 +1132,10 @@ BODY: list[Record] = [
     {"type": "other", "value": {"type": "loud", "value": "deep"}},
     {"type": "list", "value": [{"type": "image", "value": 1}, {"type": "loud", "value": "x"}, 5]},
     {"type": "person", "value": 2},
+    {
+        "type": "group",
+        "value": [{"type": "day", "value": "2026-01-15"}, {"type": "page", "value": 2}],
+    },
     {"type": "loud"},
     {"value": "storm"},
     {"type": 5, "value": 6},
@@ -1176,7 +1187,11 @@ def test_blocks_are_answered_by_their_representation(gallery: API) -> None:
         5,
     ]
     assert body[10]["value"] == {"name": "Bo", "boss": {"name": "Ada"}}
-    assert body[11:] == BODY[11:]
+    assert body[11]["value"] == [
+        {"type": "day", "value": "15/01/2026"},
+        {"type": "page", "value": {"id": 2, "title": "Page 2"}},
+    ]
+    assert body[12:] == BODY[12:]
 
 
 def test_blocks_are_the_same_in_lists(gallery: API) -> None:

@@ -484,10 +484,11 @@ class PeeweeBackend(Backend):
         try:
             with self._reporting_outages(), connected(database), self.engine.snapshot():
                 self._thread.reading = True
-                reader = DatabaseReader(database, self.statements, self._read_structure(database))
+                reader = DatabaseReader(database, self.statements, self._read_fitting(database))
                 yield reader
                 reader.confirm_version()
         except ContentChanged as error:
+            self._require_ready()
             raise BackendUnavailable("The content changes while it is read.") from error
         finally:
             self._thread.reading = False

@@ -56,8 +56,9 @@ def _refused(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
             declared = registry.endpoints[section].type_of(record["type"])
             for value in values_of(declared, entry[0]) if entry else ():
                 if value.column.target is None:
+                    inner = place.child(*value.children) if value.children else place
                     found = targets_of(value.column, value.stored)
-                    pointing.extend((place, value.column.name, *one) for one in found)
+                    pointing.extend((inner, value.column.name, *one) for one in found)
     yield from records.problems
     yield from _missing(reader, pointing)
 

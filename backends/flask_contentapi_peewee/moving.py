@@ -42,6 +42,8 @@ __all__ = ["Mover", "stored_types"]
 #: Empty values, which may be dropped if a column cannot store them.
 _EMPTY: tuple[Any, ...] = ("", False, [], {})
 
+#: The kinds of numbers.
+_NUMBERS = ("integer", "float", "decimal")
 #: A row of the columns of its type, and the extra values of an undeclared type.
 Entry = tuple[Row, dict[str, Any]]
 
@@ -417,7 +419,7 @@ def _merge_children(
 
 
 def _convert_value(value: Any, column: Column, kind: str) -> Any:
-    for form in (value, *_numbers(value, kind), *_parsed(value, column)):
+    for form in (value, *_numbers(value, kind), *_parsed(value, column, kind)):
         if column.child is None and _can_read(column, form):
             return form
     return None if _is_empty(value) else value
@@ -445,8 +447,11 @@ def _numbers(value: Any, kind: str) -> Iterator[Any]:
             yield float(exact)
 
 
-def _parsed(value: Any, column: Column) -> Iterator[Any]:
-    """What the text of a single value means for a column, as in a query string."""
+def _parsed(value: Any, column: Column, kind: str) -> Iterator[Any]:
+    """What the text of a single value means for a column, as in a query string; of numbers, only
+    what :func:`_numbers` finds means another number."""
+    if kind.startswith(_NUMBERS) and column.kind.name in _NUMBERS:
+        return
     if column.kind.orderable and isinstance(value, str | int | float):
         text = str(value).lower() if isinstance(value, bool) else str(value)
         with suppress(ValueError):
