@@ -111,7 +111,7 @@ def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
     if wanted is not None:
         check_nested(declared, "api_fields", wanted)
     if given.field is None:
-        if column is None and _is_computed(declared, source):
+        if column is None and _is_own_attribute(declared, source):
             what = f"has {source!r}, which needs a field that writes it"
             hint = f" Write it as APIField({given.name!r}, fields.String(), source={source!r})."
             raise mistake(declared, "api_fields", what, hint)
@@ -124,7 +124,7 @@ def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
     return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
 
 
-def _is_computed(declared: ObjectType, source: Any) -> bool:
+def _is_own_attribute(declared: ObjectType, source: Any) -> bool:
     """Whether a property or method of the site's own has a name."""
     own = [base for base in declared.content_class.__mro__ if base.__module__ != Content.__module__]
     known = {name for base in own[:-1] for name in vars(base) if not name.startswith("_")}

@@ -342,7 +342,7 @@ def _taken(prefix: str, registry: Registry) -> set[str]:
 
 
 def _http_error(error: HTTPException) -> Response:
-    if isinstance(error, InternalServerError):
+    if error.description == InternalServerError.description:
         error.description = "The answer cannot be made because of an error in the application."
     response = json_response({"message": error.description or error.name}, error.code or 500)
     for name, value in error.get_headers():

@@ -291,15 +291,11 @@ def _answer_schema(nested: fields.Nested) -> Schema:
     schema = nested.schema
     copied: Any = copy.copy(schema)
     # The hook has already changed the fields that are copied here.
-    copied.on_bind_field = _nothing
+    copied.on_bind_field = lambda name, field: None
     copied.declared_fields = {
         name: answer_field(field) for name, field in schema.declared_fields.items()
     }
     return copied  # type: ignore[no-any-return]
-
-
-def _nothing(name: str, field: fields.Field[Any]) -> None:
-    pass
 
 
 #: The options of a field that affect serialisation by a schema.

@@ -6,7 +6,7 @@ the branch, and the restriction in force.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -19,6 +19,7 @@ from flask_contentapi.media_collections import (
     read_collections,
     restrictions_of,
 )
+from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, check_name, write_record
 from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.relations import targets_of, values_of
@@ -29,11 +30,11 @@ from flask_contentapi.types import Endpoint
 
 __all__ = [
     "Library",
+    "check_objects",
     "not_a_list_message",
     "read_library",
     "require_mapping",
     "revise_library",
-    "undeclared_message",
 ]
 
 Content = Mapping[str, Iterable[Any]]
@@ -70,22 +71,34 @@ class Library:
     def check(self) -> Iterator[Problem]:
         """Likely mistakes in content that is served: undeclared types and dangling relations."""
         ids = {name: {row[0] for row in table.rows} for name, table in self.tables.items()}
-        for table in self.tables.values():
-            for row in table.rows:
-                place = place_of(table, row)
-                if row[1] not in table.endpoint.types:
-                    yield place.problem("type", undeclared_message(row[1], table.endpoint))
-                declared = table.endpoint.type_of(row[1])
-                for column, stored, children in values_of(declared, row):
-                    for target, identity in targets_of(column, stored):
-                        if identity not in ids[target]:
-                            inner = place.child(*children) if children else place
-                            message = f"there is no object {identity} in {target}"
-                            yield inner.problem(column.name, message)
+        objects = (
+            (place_of(table, row), table.endpoint, row)
+            for table in self.tables.values()
+            for row in table.rows
+        )
+        return check_objects(objects, ids)
 
 
-def undeclared_message(label: str, endpoint: Endpoint) -> str:
-    """The message about an object whose type is not declared."""
+def check_objects(
+    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Container[int]]
+) -> Iterator[Problem]:
+    """Likely mistakes in objects that are served: undeclared types and dangling relations.
+
+    :param objects: for each its place, its endpoint, and the columns of its type.
+    :param ids: the ids of all objects, by endpoint.
+    """
+    for place, endpoint, row in objects:
+        if row[1] not in endpoint.types:
+            yield place.problem("type", _undeclared_message(row[1], endpoint))
+        for column, stored, children in values_of(endpoint.type_of(row[1]), row):
+            for target, identity in targets_of(column, stored):
+                if identity not in ids[target]:
+                    inner = place.child(*children) if children else place
+                    message = f"there is no object {identity} in {target}"
+                    yield inner.problem(column.name, message)
+
+
+def _undeclared_message(label: str, endpoint: Endpoint) -> str:
     hint = suggest(label, endpoint.types)
     return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
 

@@ -149,7 +149,7 @@ class Registry:
 
     def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
         built_in = _built_in_fields(declared.content_class).get(name)
-        if built_in is not None and _stored(field) != _stored(built_in):
+        if built_in is not None and _stored_kind(field) != _stored_kind(built_in):
             raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
             )
@@ -184,10 +184,10 @@ class Registry:
             where = f"{name}[{block!r}]"
             if isinstance(representation, Related):
                 self._check_relation(declared, where, representation)
-            elif _is_stored(representation):
+            elif _is_storable(representation):
                 check_nested(declared, where, representation)
                 columns[block] = Column(block, kind_of(representation), representation)
-            elif not _is_computed(representation):
+            elif not _can_convert(representation):
                 what = f"is {representation!r}; it must be a field, as fields.Date(), or a function"
                 raise mistake(declared, where, what)
         return columns
@@ -263,14 +263,14 @@ class Registry:
                 yield column
 
 
-def _is_stored(representation: Any) -> TypeGuard[fields.Field[Any]]:
-    """Whether a block's value is that of a field which could be stored by itself."""
+def _is_storable(representation: Any) -> TypeGuard[fields.Field[Any]]:
+    """Whether a block's value is read by a field that could be stored by itself."""
     other = (*COMPUTED, Children)
     return isinstance(representation, fields.Field) and not isinstance(representation, other)
 
 
-def _is_computed(representation: Any) -> bool:
-    """Whether a block's value can be given to something that computes another one."""
+def _can_convert(representation: Any) -> bool:
+    """Whether something can be given a block's value and return the one in answers."""
     if isinstance(representation, fields.Field):
         return not isinstance(representation, fields.Method | Children)
     return callable(representation) and not isinstance(representation, type)
@@ -286,7 +286,7 @@ def _built_in_fields(content_class: type[Content]) -> Mapping[str, fields.Field[
     return cast(type[Content], own[0]).declared_fields()
 
 
-def _stored(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
+def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
     """What a field stores, with the endpoint of a relation."""
     return type(kind_of(field)), getattr(field, "endpoint_name", None)
 

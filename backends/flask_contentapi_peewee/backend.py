@@ -335,12 +335,12 @@ class PeeweeBackend(Backend):
         versioned = self.statements.tables.versioned and not within
         structure = self._structure if versioned else None
         if structure is None:
-            structure = self._read_fitting(database)
+            structure = self._read_fitting_structure(database)
         if versioned:
             self._structure = structure
         return DatabaseReader(database, self.statements, structure, versioned)
 
-    def _read_fitting(self, database: peewee.Database) -> Structure:
+    def _read_fitting_structure(self, database: peewee.Database) -> Structure:
         """Reads the structure, if the tables are still those that were found to fit.
 
         :raises ContentChanged: if they have been migrated since.
@@ -484,7 +484,9 @@ class PeeweeBackend(Backend):
         try:
             with self._reporting_outages(), connected(database), self.engine.snapshot():
                 self._thread.reading = True
-                reader = DatabaseReader(database, self.statements, self._read_fitting(database))
+                reader = DatabaseReader(
+                    database, self.statements, self._read_fitting_structure(database)
+                )
                 yield reader
                 reader.confirm_version()
         except ContentChanged as error:

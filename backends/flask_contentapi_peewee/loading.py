@@ -21,7 +21,15 @@ from flask_contentapi_peewee.rows import Inserter, TreePosition, batches, words_
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, OwnTable, Tables
 
-__all__ = ["delete_stale_words", "dump", "foreign_message", "ids_of", "load", "reindex"]
+__all__ = [
+    "delete_stale_words",
+    "dump",
+    "foreign_message",
+    "ids_of",
+    "load",
+    "reindex",
+    "stored_objects",
+]
 
 
 def load(
@@ -164,11 +172,15 @@ def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
     for record in reader.records(tables.collections, COLLECTION_COLUMNS, "sort"):
         yield "collections", record
     for name, endpoint in tables.endpoints.items():
-        for record in _dump_objects(reader, endpoint):
-            yield name, record
+        for row, extras in stored_objects(reader, endpoint):
+            yield name, write_record(endpoint.endpoint, row, extras)
 
 
-def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[dict[str, Any]]:
+def stored_objects(
+    reader: DatabaseReader, tables: EndpointTables
+) -> Iterator[tuple[Row, dict[str, Any] | None]]:
+    """All objects of an endpoint in default order, including hidden ones: the columns of the type,
+    and the extras."""
     endpoint = tables.endpoint
     order = "path_" if endpoint.tree else "id"
     known = reader.records(tables.base, ["id", "type"], order)
@@ -181,7 +193,7 @@ def _dump_objects(reader: DatabaseReader, tables: EndpointTables) -> Iterator[di
             # An object of ours with the type of a site's own rows is not served.
             if record["id"] in stored:
                 *row, extras = stored[record["id"]]
-                yield write_record(endpoint, tuple(row), extras)
+                yield tuple(row), extras
 
 
 def ids_of(reader: DatabaseReader, label: str) -> tuple[str, list[int]]:
