@@ -151,6 +151,14 @@ def test_hosts_without_a_site_are_told_how_there_can_be_one(make_api: MakeAPI) -
     said = "No site answers to 127.0.0.1:5000. A site can be named with site=, or be the default."
     assert api.refusal("pages/", 404) == said
     assert api.ids("pages/?site=localhost") == [1]
+    nameless = api.at("a b").refusal("pages/", 404)
+    assert nameless.startswith("No site answers to the host of the request. ")
+
+
+def test_content_without_languages_says_so(make_api: MakeAPI) -> None:
+    api = make_api({}, types=[], config={"CMS_I18N_ENABLED": True})
+    said = "There is no language 'en'. There are none."
+    assert api.refusal("pages/?locale=en", 404) == said
 
 
 def test_slugs_are_percent_encoded(harbour: API) -> None:

@@ -260,6 +260,13 @@ def test_nested_schemas_can_be_made(field: fields.Field[Any]) -> None:
     assert mistake(page_with(body=body)).startswith("News.body['extra'] nests a schema")
 
 
+def test_a_nested_schema_may_be_made_later() -> None:
+    def later() -> Schema:
+        raise RuntimeError("not yet")
+
+    ContentAPI(Flask("site"), types=[page_with(extra=fields.Nested(later), api_fields=["extra"])])
+
+
 @pytest.mark.parametrize(
     "wrong", [5, "x", None, fields.String, fields.Method("x"), Children(child_with())]
 )

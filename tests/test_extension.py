@@ -557,7 +557,14 @@ def test_an_error_in_the_hook_is_a_json_500(make_app: MakeApp) -> None:
 
     config = {"TESTING": False}
     app = make_app({"pages": [page(1, restriction=private())]}, can_view=fail, config=config)
-    assert API(app).refusal("pages/", 500)
+    said = "The answer cannot be made because of an error in the application."
+    assert API(app).refusal("pages/", 500) == said
+
+
+def test_the_sites_own_words_about_an_error_stand(make_app: MakeApp) -> None:
+    app = make_app(ONE, types=[])
+    app.before_request(lambda: abort(500, "The mill is closed."))
+    assert API(app).refusal("pages/", 500) == "The mill is closed."
 
 
 # Simultaneous requests.

@@ -65,6 +65,8 @@ WRONG: dict[str, list[Any]] = {
             "https://x:port",
             "https://x:0",
             "https://x y",
+            "https://a:b@x",
+            "https://é.example",
         ),
     ],
     "CMSAPI_MEDIA_URL": [
@@ -78,6 +80,7 @@ WRONG: dict[str, list[Any]] = {
         "/m#",
         "/a b",
         "//cdn.example",
+        "http://a@cdn.example",
     ],
     "CMSAPI_LIMIT_MAX": [0, -1, "20", 2.5, True, []],
     "CMSAPI_SEARCH_ENABLED": [None, 1, 0, "yes", "False"],

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 import pytest
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, fields, post_load, validate
 
 from flask_contentapi import (
     APIField,
@@ -44,6 +44,22 @@ def one(make_api: MakeAPI, content_class: type[Page], **values: Any) -> API:
 class Colour(enum.Enum):
     RED = 1
     BLUE = 2
+
+
+class Renaming(Schema):
+    at = fields.DateTime()
+    inner = fields.Nested(Schema.from_dict({"at": fields.DateTime()}), data_key="in-it")
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        field_obj.data_key = f"its-{field_obj.data_key or field_name}"
+
+
+class Careful(Schema):
+    name = fields.String()
+
+    @post_load
+    def check(self, data: dict[str, Any], **_: Any) -> Any:
+        return {"name": data["name"]}
 
 
 class Size(Schema):
@@ -139,6 +155,11 @@ FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
         [{"width": 3, "unit": "cm"}],
     ),
     "list_nested": (fields.List(fields.Nested(Size)), [{"width": 1}], [{"width": 1, "unit": "mm"}]),
+    "nested_renamed": (
+        fields.Nested(Renaming),
+        {"its-at": "2026-01-15", "its-in-it": {"at": "2026-01-15"}},
+        {"its-at": "2026-01-15T00:00:00Z", "its-in-it": {"at": "2026-01-15T00:00:00Z"}},
+    ),
     "pluck": (fields.Pluck(Size, "width"), 3, 3),
     "pluck_many": (fields.Pluck(Size, "width", many=True), [3, 4], [3, 4]),
     "list_early": (
@@ -212,6 +233,17 @@ def in_blocks(make_api: MakeAPI) -> API:
 def test_a_block_is_represented_as_the_field_of_its_value_is_answered(in_blocks: API) -> None:
     shown = {block["type"]: block["value"] for block in in_blocks.json("pages/1/")["body"]}
     assert shown == {name: wanted for name, (_, _, wanted) in FIELDS.items()}
+
+
+def test_a_schema_that_fails_in_its_own_way_refuses_the_value(make_api: MakeAPI) -> None:
+    guarded = type(
+        "Guarded",
+        (Page,),
+        {"app_label": "lab", "it": fields.Nested(Careful), "api_fields": ["it"]},
+    )
+    api = make_api({}, types=[guarded])
+    with pytest.raises(ContentError, match="pages 1, it: cannot be read: KeyError"):
+        api.load({"pages": [page(1, type="lab.Guarded", it={})]})
 
 
 @pytest.mark.parametrize(
@@ -809,6 +841,12 @@ def test_values_that_cannot_be_stored_are_compared_as_they_are(
     }
     less, greater = stored[:below], stored[below:]
     assert found == {"": [], "_lt": less, "_le": less, "_gt": greater, "_ge": greater}
+
+
+def test_a_filter_of_another_type_is_told_where_it_is(make_api: MakeAPI) -> None:
+    api = make_api({"pages": READINGS}, types=[Reading, Article, Person])
+    message = api.refusal("pages/?level_lt=5")
+    assert message.endswith("It is a filter of tide.Reading; ask for type=tide.Reading.")
 
 
 def test_digits_of_an_instant_that_are_all_zero_change_nothing(readings: API) -> None:
