@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,13 @@ def main() -> int:
     if contentapi("dump", "-").strip() == b"{}":
         contentapi("load", "jsonfiles:content")
     port = _free_port()
-    print(f"\nThe demo is at http://127.0.0.1:{port}/ and its API at", end=" ")
-    print(f"http://127.0.0.1:{port}/api/v2/pages/")
-    print(f"Its content is in {backend or given['env'].get(_BACKEND, 'an SQLite file')}.", end=" ")
-    print("Control-C ends it.\n", flush=True)
-    return _serve([*command, "run", "--port", str(port)], given)
+    place = backend or given["env"].get(_BACKEND, "an SQLite file")
+    where = f"http://127.0.0.1:{port}"
+    said = f"""
+The demo is at {where}/ and its API at {where}/api/v2/pages/
+Its content is in {place}. Control-C ends it.
+"""
+    return _serve([*command, "run", "--port", str(port)], given, port, said)
 
 
 def _arguments() -> argparse.Namespace:
@@ -68,11 +71,18 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _serve(command: list[str], given: dict[str, Any]) -> int:
-    """Runs the server until it ends or this process is stopped."""
+def _serve(command: list[str], given: dict[str, Any], port: int, said: str) -> int:
+    """Runs the server until it ends or this process is stopped.
+
+    :param said: what is printed as soon as it listens.
+    """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with subprocess.Popen(command, **given) as server:
         try:
+            while server.poll() is None and _is_free(port):
+                time.sleep(0.05)
+            if server.poll() is None:
+                print(said, flush=True)
             return server.wait()
         finally:
             server.terminate()
@@ -80,11 +90,14 @@ def _serve(command: list[str], given: dict[str, Any]) -> int:
 
 def _free_port() -> int:
     port = int(os.environ.get("FLASK_RUN_PORT", 5000))
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
+    while not _is_free(port):
         port += 1
+    return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 if __name__ == "__main__":

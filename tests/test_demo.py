@@ -441,6 +441,23 @@ def test_server_ends_with_what_started_it(tmp_path: Path) -> None:
     assert not answers(port)
 
 
+def test_the_address_is_told_when_it_answers(tmp_path: Path) -> None:
+    copy_demo(tmp_path)
+    port = free_port()
+    environment = {**os.environ, "FLASK_RUN_PORT": str(port)}
+    command = [sys.executable, "demo"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        told = next(line for line in process.stdout if "The demo is at" in line)
+        is_there = answers(port)
+        process.terminate()
+    assert f"http://127.0.0.1:{port}/" in told
+    assert is_there
+
+
 def test_demo_is_made_fit_by_the_command_that_it_names(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     flask = [sys.executable, "-m", "flask", "--app", "demo", "contentapi"]
