@@ -169,13 +169,14 @@ class PeeweeBackend(Backend):
         with connected(database):
             layout = self.tables.read_state("layout", database)
             steps = list(self._migration(database).steps())
+            if steps and self._layout is not None:
+                return f"{_UNFIT} {_RESTART}"
             if steps:
                 before, now = (
                     stored_layout(self.tables, database).locations,
                     layout_of(self.tables).locations,
                 )
-                remedy = _CHANGE if self._layout is None else _RESTART
-                return " ".join([_UNFIT, *steps, remedy, *_app_label_hints(before, now)])
+                return " ".join([_UNFIT, *steps, _CHANGE, *_app_label_hints(before, now)])
             self._layout = layout
             return self.statements.tables.missing_message(database)
 
