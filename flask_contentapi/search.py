@@ -1,7 +1,7 @@
 """Splits text into words, in the same way for content, queries and every backend.
 
-A word is a run of letters and digits after NFKD normalisation, with combining marks dropped,
-lower-cased (contract, Parameters, search).
+A word is a run of letters and digits after NFKD normalisation, with combining marks and characters
+that only control how text is shown dropped, lower-cased (contract, Parameters, search).
 """
 
 from __future__ import annotations
@@ -41,17 +41,24 @@ STOP_WORDS = frozenset(
 TITLE_WEIGHT = 8
 
 
+#: Characters inside words that only control how text is shown: hyphenation, joining, direction.
+_CONTROLS = frozenset(
+    [0xAD, *range(0x200C, 0x2010), *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF]
+)
+
+
 class _Apart(dict[int, str | None]):
-    """A table for :meth:`str.translate` that drops combining marks and turns everything else that
-    is neither letter nor digit into a space. Entries are computed on first use."""
+    """A table for :meth:`str.translate` that drops combining marks and controls, and turns
+    everything else that is neither letter nor digit into a space. Entries are computed on first
+    use."""
 
     #: More characters than any language needs, as clients can send a million.
     CACHE_SIZE = 8192
 
     def __missing__(self, code: int) -> str | None:
         char = chr(code)
-        is_mark = unicodedata.category(char)[0] == "M"
-        found = char if char.isalnum() else None if is_mark else " "
+        is_dropped = code in _CONTROLS or unicodedata.category(char)[0] == "M"
+        found = char if char.isalnum() else None if is_dropped else " "
         if len(self) < self.CACHE_SIZE:
             self[code] = found
         return found

@@ -122,10 +122,12 @@ TEXTS = [
     *("", "a", "A", "a ", " a", "ab", "Ab", "b", "é", "e\u0301", "É", "ß", "SS", "İ", "ﬁ", "ǆ"),
     *("storm", "Storm night", "the", "the storm", "Σίσυφος", "ΣΊΣΥΦΟΣ", "船と港", "🚢", "z" * 60),
     *("100%", "a_b", "o'clock", '"x"', "<b>", "\n", "\u2028", "x\\y", "-1", "9", "10", "null"),
+    "sto\u00adrm",
 ]
 RICH = [
     *("", "<p>c<b>af</b>&eacute;</p>", "<p>storm</p><p>night</p>", "a&nbsp;b", "x<br/>y"),
     *('un<a href="storm">der</a>', "<!-- storm --> seen", "1 < 2 &amp; 3", "<p>É<i>clair</i></p>"),
+    "sto&shy;rm",
 ]
 INSTANTS = [
     *("0001-01-01T00:00:00Z", "2026-01-15T08:00:00Z", "2026-01-15T09:00:00+01:00", "2026-01-15"),

@@ -8,6 +8,7 @@ error.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -103,17 +104,20 @@ def instant(text: str) -> dt.datetime:
 
 # Words.
 
+CONTROLS = "[\u00ad\u200c-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
+
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case: runs of letters and digits, without diacritics."""
+    """The words of a text in lower case: runs of letters and digits, without diacritics and
+    characters that only control how text is shown."""
     plain = bare(bare(text).lower())
     return "".join(char if char.isalnum() else " " for char in plain).split()
 
 
 def bare(text: str) -> str:
-    """A text without combining marks."""
+    """A text without combining marks and controls."""
     marks = ("Mn", "Mc", "Me")
-    decomposed = unicodedata.normalize("NFKD", text)
+    decomposed = re.sub(CONTROLS, "", unicodedata.normalize("NFKD", text))
     return "".join(char for char in decomposed if unicodedata.category(char) not in marks)
 
 

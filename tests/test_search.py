@@ -156,6 +156,62 @@ def test_words_are_found_whatever_their_form(api: API, text: str, found: set[int
     assert api.total(f"pages/?search={text}") == len(found)
 
 
+#: Characters that only control how text is shown.
+CONTROLS = "\u00ad\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+CONTROLS += "\u2060\u2066\u2067\u2068\u2069\ufeff"
+ENTITIES = "&shy;&#173;&zwnj;&zwj;&lrm;&rlm;&NoBreak;&#x2066;&#xFEFF;"
+
+
+@pytest.fixture(scope="module")
+def shown(make_api: MakeAPI) -> API:
+    """Content with controls inside words."""
+    pages = [
+        page(1, title=CONTROLS.join(["", *"Donau", ""])),
+        blog(2, 1, title="Rich", body=f"<p>Elbe{ENTITIES}k<b>ah{ENTITIES}</b>n</p>"),
+        blog(3, 1, title="Poor", intro="Elbe&shy;kahn"),
+        page(4, 1, title="Blocks", body=[{"type": "text", "value": "<p>Elbe&shy;kahn</p>"}]),
+        page(5, 1, title="Rhein\u200bschiff"),
+        page(6, 1, title="T\u2060he tree\ufe0f"),
+    ]
+    images = [image(1, tags=[f"night{CONTROLS}storm"])]
+    return make_api({"pages": pages, "images": images, "documents": [document(1, tags=[CONTROLS])]})
+
+
+@pytest.mark.parametrize("text", ["Donau", f"{CONTROLS}do{CONTROLS}nau", f"d{CONTROLS}onáu"])
+def test_controls_are_no_part_of_words(shown: API, text: str) -> None:
+    assert shown.ids(f"pages/?search={text}") == [1]
+
+
+def test_each_control_is_dropped(shown: API) -> None:
+    for control in CONTROLS:
+        assert shown.ids(f"pages/?search=do{control}nau") == [1]
+        assert shown.ids(f"images/?search=night{control}storm") == [1]
+        assert shown.ids(f"pages/?search={control}") == []
+
+
+def test_controls_are_dropped_from_markup(shown: API) -> None:
+    assert shown.ids("pages/?search=elbekahn") == [2]
+    assert shown.ids("pages/?search=shy") == [3]
+
+
+def test_zero_width_spaces_separate_words(shown: API) -> None:
+    assert shown.ids("pages/?search=rhein schiff&search_operator=and") == [5]
+    assert shown.ids("pages/?search=rheinschiff") == []
+    assert shown.ids("pages/?search=do\u200bnau") == []
+
+
+def test_variation_selectors_are_combining_marks(shown: API) -> None:
+    assert shown.ids("pages/?search=tree") == [6]
+    assert shown.ids("pages/?search=t\ufe0eree") == [6]
+
+
+def test_stop_words_are_known_despite_controls(shown: API, make_api: MakeAPI) -> None:
+    assert shown.ids("pages/?search=t\u00adhe donau&search_operator=and") == [1]
+    config = {"CMSAPI_STOP_WORDS": ["Do\u00adnau"]}
+    api = make_api({"pages": [page(1, title="donau"), page(2, 1, title="elbe")]}, config=config)
+    assert api.ids("pages/?search=donau elbe") == [2]
+
+
 def test_every_word_or_one_of_them(api: API) -> None:
     assert set(api.ids("pages/?search=storm night")) == {3, 4, 21}
     assert set(api.ids("pages/?search=storm night&search_operator=OR")) == {3, 4, 21}

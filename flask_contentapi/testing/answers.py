@@ -124,7 +124,7 @@ FINDS: list[tuple[str, str]] = [
 #: The answer for page 23: every kind of field.
 LARGEST: dict[str, Any] = {
     "story": "zinc",
-    "panel": "<p>Banded <b>chal</b>cedony, caf&eacute; noir</p>",
+    "panel": "<p>Banded <b>chal</b>cedony, caf&eacute; no&shy;ir</p>",
     "number": 2**63 - 1,
     "weight": 1.7976931348623157e308,
     "price": "999999999999999999999999999999.99",

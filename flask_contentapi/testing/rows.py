@@ -43,7 +43,7 @@ VALUES: list[tuple[str, Any, Any, Any]] = [
     ("alias_of", None, None, None),
     ("restriction", None, None, None),
     ("story", "zinc", "Zinc", ""),
-    ("panel", "<p>Banded <b>chal</b>cedony, caf&eacute; noir</p>", "obsidian", ""),
+    ("panel", "<p>Banded <b>chal</b>cedony, caf&eacute; no&shy;ir</p>", "obsidian", ""),
     ("number", 2**63 - 1, -(2**63), None),
     ("weight", 1.7976931348623157e308, -1.7976931348623157e308, None),
     ("price", Decimal(f"{_NINES}.99"), Decimal(f"-{_NINES}.99"), None),

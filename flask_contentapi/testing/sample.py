@@ -88,7 +88,7 @@ def _exhibit(id: int, parent: int, slug: str, title: str, **more: Any) -> dict[s
 
 _LARGEST = {
     "story": "zinc",
-    "panel": "<p>Banded <b>chal</b>cedony, caf&eacute; noir</p>",
+    "panel": "<p>Banded <b>chal</b>cedony, caf&eacute; no&shy;ir</p>",
     "number": 2**63 - 1,
     "weight": 1.7976931348623157e308,
     "price": "999999999999999999999999999999.99",

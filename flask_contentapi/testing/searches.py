@@ -24,6 +24,7 @@ SEARCHES = [
     ),
     _finds("whole words are found, no parts", [], any_word="agat"),
     _finds("markup inside a word does not part it, entities are read", [13, 23], any_word="cafe"),
+    _finds("characters that only control how text is shown are dropped", [23], any_word="noir"),
     _finds("markup is no text", [], any_word="p"),
     _finds("rich text", [23], any_word="chalcedony"),
     _finds("tags", [22, 23, 24, 25], any_word="quartz"),
