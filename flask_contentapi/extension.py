@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from textwrap import shorten
@@ -30,6 +30,7 @@ from flask_contentapi.errors import (
     NotFound,
 )
 from flask_contentapi.fingerprint import fingerprint
+from flask_contentapi.logs import Outages, log
 from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, no_backend, unknown_settings
@@ -44,8 +45,6 @@ from flask_contentapi.views import (
 )
 
 __all__ = ["ContentAPI"]
-
-_log = logging.getLogger("flask_contentapi")
 
 #: Stands for a setting that is absent.
 _UNSET = object()
@@ -137,13 +136,14 @@ class ContentAPI:
             page_urls=self._page_urls,
             origins=Origins(settings, self._page_urls),
             answer_cache=AnswerCache(settings.cache_size),
+            outages=Outages(),
             clock=self._clock,
             fingerprint=fingerprint(registry, settings.shaping, self._page_urls, _nonce(app.debug)),
             config_prefix=self.config_prefix,
             backend_name=backend_name,
         )
         if logs and not backend_name:
-            _log.warning("%s", no_backend(self.config_prefix))
+            log.warning("%s", no_backend(self.config_prefix))
         if logs:
             self._warn_of_unknown_settings(app.config, instances.values())
         instances[self.name] = state
@@ -174,7 +174,7 @@ class ContentAPI:
         """Logs configuration keys that look like settings but are not."""
         prefixes = [other.config_prefix for other in others]
         for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
-            _log.warning("%s", said)
+            log.warning("%s", said)
 
     def _check_arguments(self) -> None:
         """Refuses arguments of the class that no request could be served with."""
@@ -239,7 +239,7 @@ class ContentAPI:
         for code in default_exceptions:
             blueprint.register_error_handler(code, _http_error)
         blueprint.register_error_handler(HTTPException, _http_error)
-        blueprint.register_error_handler(BackendUnavailable, _unavailable)
+        blueprint.register_error_handler(BackendUnavailable, partial(_unavailable, state.outages))
         blueprint.register_error_handler(Exception, _reraise)
         blueprint.before_app_request(_routing_error_handler(state))
         for name, endpoint in state.registry.endpoints.items():
@@ -362,8 +362,8 @@ def _reraise(error: Exception) -> NoReturn:
     raise error
 
 
-def _unavailable(error: BackendUnavailable) -> Response:
-    current_app.logger.error("The content cannot be read: %s", error)
+def _unavailable(outages: Outages, error: BackendUnavailable) -> Response:
+    outages.report(error)
     response = json_response({"message": "The content cannot be read now; try again later."}, 503)
     response.headers["Retry-After"] = str(error.retry_after)
     return _forbid_caching(response)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from flask_contentapi.errors import Problem
 from flask_contentapi.fields import kind_of
 from flask_contentapi.hints import suggest
 from flask_contentapi.kinds import check_text, read_json
+from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Column, Endpoint
@@ -26,7 +26,6 @@ __all__ = ["Place", "RecordReader", "check_name", "write_record"]
 #: that many.
 LONGEST_NAME = 255
 
-_log = logging.getLogger("flask_contentapi")
 _HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+")
 
 
@@ -145,7 +144,7 @@ class RecordReader:
         if self._logs and label and label not in self._undeclared:
             self._undeclared.add(label)
             hint = suggest(label, endpoint.types)
-            _log.warning("%s: the type %r is not declared.%s", place.name, label, hint)
+            log.warning("%s: the type %r is not declared.%s", place.name, label, hint)
         kept: dict[str, Any] = {}
         for name, value in values.items():
             try:

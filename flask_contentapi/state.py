@@ -11,6 +11,7 @@ from flask_contentapi.addresses import PageURLs
 from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend
+from flask_contentapi.logs import Outages
 from flask_contentapi.origins import Origins
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
@@ -33,6 +34,7 @@ class State:
     :param page_urls: builds and resolves the addresses of pages.
     :param origins: finds the site of a request.
     :param answer_cache: the cached answers.
+    :param outages: logs when the backend does not answer.
     :param clock: returns the current time.
     :param fingerprint: the part of every ETag that depends on declarations and settings.
     :param config_prefix: the prefix of the keys of its settings.
@@ -47,6 +49,7 @@ class State:
     page_urls: PageURLs
     origins: Origins
     answer_cache: AnswerCache
+    outages: Outages
     clock: Callable[[], datetime]
     fingerprint: str
     config_prefix: str

@@ -217,7 +217,9 @@ class EndpointView:
         # Through the proxy, each attribute access would look up the current context.
         request: Request = current_request._get_current_object()  # type: ignore[attr-defined]
         if request.method in ("GET", "HEAD"):
-            return self._consistent_response(request, **parts)
+            response = self._consistent_response(request, **parts)
+            self.state.outages.end()
+            return response
         if request.method == "OPTIONS":
             response = Response(headers={"Allow": ", ".join(_METHODS)})
             del response.headers["Content-Type"]

@@ -360,5 +360,4 @@ def test_a_file_that_is_emptied_while_it_is_served_is_named_in_the_log(
         for table in ("contentapi_pages", "contentapi_state"):
             connection.execute(f"DROP TABLE {table}")
     assert_unavailable(api)
-    assert_unavailable(api)
     assert "flask contentapi init-db" in caplog.messages[-1]

@@ -11,7 +11,6 @@ Broken files change nothing: the previous content stays, and the problems are lo
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any
 from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.library import read_library
+from flask_contentapi.logs import log
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import CachedFile, FileReader
 from flask_contentapi_jsonfiles.folder import Listing, list_folder, printable
@@ -30,8 +30,6 @@ from flask_contentapi_jsonfiles.store import Store
 from flask_contentapi_memory import SnapshotBackend
 
 __all__ = ["JSONFilesBackend"]
-
-_log = logging.getLogger("flask_contentapi")
 
 
 class JSONFilesBackend(SnapshotBackend):
@@ -181,7 +179,7 @@ class JSONFilesBackend(SnapshotBackend):
             return
         self._logged_problems = error.problems
         for problem in error.problems:
-            _log.error("%s: %s; the content read before is still served.", self.folder, problem)
+            log.error("%s: %s; the content read before is still served.", self.folder, problem)
 
     # Reading.
 

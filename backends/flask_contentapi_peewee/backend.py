@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 import weakref
@@ -16,6 +15,7 @@ import peewee
 
 from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
+from flask_contentapi.logs import log
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
 from flask_contentapi.sites import Site
@@ -45,8 +45,6 @@ from flask_contentapi_peewee.tables import Tables
 from flask_contentapi_peewee.writing import Writer
 
 __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
-
-_log = logging.getLogger("flask_contentapi")
 
 Part = TypeVar("Part")
 
@@ -107,7 +105,7 @@ class PeeweeBackend(Backend):
         self._statements = Statements(mapped or self._tables)
         why = self.why_not_ready() if logs else ""
         if why:
-            _log.error("%s", why)
+            log.error("%s", why)
 
     def close(self) -> None:
         self.engine.close()
@@ -305,7 +303,10 @@ class PeeweeBackend(Backend):
             raise ContentChanged from error
         except DATABASE_ERRORS as error:
             self._is_ready = False
-            why = error_sentence(error, self._name) if is_outage(error) else self.why_not_ready()
+            # Of a table that is missing, the error names no remedy.
+            why = self.why_not_ready()
+            if not why and is_outage(error):
+                why = error_sentence(error, self._name)
             if not why:
                 raise
             raise BackendUnavailable(why) from error

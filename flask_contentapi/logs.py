@@ -1,0 +1,71 @@
+"""The log, and what it tells of a storage that does not answer."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from flask.logging import default_handler
+
+from flask_contentapi.errors import BackendUnavailable
+
+__all__ = ["Outages", "log"]
+
+#: How long nothing more is logged about an outage, in seconds.
+PAUSE = 60
+
+#: The logger of the package; backends of others may have their own.
+log = logging.getLogger("flask_contentapi")
+
+
+class _DefaultHandler(logging.Handler):
+    """Writes records as Flask writes its own, on sites that have configured no logging.
+
+    Whether they have is known only when something is logged, because many do it after the
+    application is made.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger: logging.Logger | None = log
+        while logger is not None:
+            if any(handler is not self for handler in logger.handlers):
+                return
+            logger = logger.parent if logger.propagate else None
+        default_handler.handle(record)
+
+
+log.addHandler(_DefaultHandler())
+
+
+class Outages:
+    """Logs the outages of a storage: one line a minute, and one when it answers again.
+
+    :param clock: returns a time in seconds that never goes back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._silent_until = -math.inf
+        self._is_reported = False
+
+    def report(self, error: BackendUnavailable) -> None:
+        """Logs that a request could not be answered, unless another one was just before it."""
+        with self._lock:
+            now = self._clock()
+            if now < self._silent_until:
+                return
+            self._silent_until = now + PAUSE
+            self._is_reported = True
+        log.error("The content cannot be read: %s", error)
+
+    def end(self) -> None:
+        """Logs that a request could be answered, if the last line says that it could not."""
+        if self._is_reported:
+            with self._lock:
+                was_reported, self._is_reported = self._is_reported, False
+            if was_reported:
+                log.warning("The content can be read again.")
