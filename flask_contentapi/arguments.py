@@ -224,7 +224,7 @@ def _has_types(endpoint: Endpoint) -> bool:
 def _wanted_labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] | None:
     """The labels to list; None for all, including undeclared ones."""
     labels = frozenset(label for declared in named for label in declared.types)
-    return None if not labels or endpoint.base in named else labels
+    return None if not labels or any(map(endpoint.is_of_all, named)) else labels
 
 
 # Schemas of the parameters.
@@ -299,7 +299,7 @@ def _list_schema(declared: ObjectType, settings: Settings, ranks: bool) -> ma.Sc
         parameters["type"] = fields.Raw()
     if endpoint.tree:
         parameters["site"] = fields.String()
-        parameters.update({name: _PageId() for name in _TREE})
+        parameters.update({name: _PageId(root=name != "ancestor_of") for name in _TREE})
         if settings.i18n:
             parameters["locale"] = fields.String()
         else:
@@ -330,12 +330,17 @@ class _Integer(fields.Field[int]):
 
 
 class _PageId(fields.Field[Any]):
-    """A reference to a page: its id or ``root``."""
+    """A reference to a page: its id or, where that makes sense, ``root``."""
+
+    def __init__(self, *, root: bool) -> None:
+        super().__init__()
+        self._root = root
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
-        if value == "root":
+        if value == "root" and self._root:
             return value
-        page = _parse(kinds.parse_integer, value, "must be the id of a page, or root")
+        wanted = "must be the id of a page" + (", or root" if self._root else "")
+        page = _parse(kinds.parse_integer, value, wanted)
         if page not in kinds.INT64:
             raise ma.ValidationError("names no page")
         return page

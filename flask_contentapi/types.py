@@ -318,6 +318,14 @@ class Endpoint:
         """The type with a label; the base if the label is not declared."""
         return self.types.get(label, self.base)
 
+    def is_of_all(self, declared: ObjectType) -> bool:
+        """Whether all objects are of a type, even those of undeclared types: it is the base, or
+        every type derives from it and it stores nothing that those objects lack."""
+        return declared is self.base or (
+            1 < len(self.types) == len(declared.types)
+            and declared.columns.keys() == self.base.columns.keys()
+        )
+
     def named(self, text: str) -> ObjectType:
         """The type that a part of the ``type`` parameter names.
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from marshmallow import fields
 
-from flask_contentapi import APIField, Page
+from flask_contentapi import APIField, Entry, Image, Page
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, document, image, page, site
@@ -46,6 +46,95 @@ def test_what_an_undeclared_type_has_is_kept_when_it_changes(make_api: MakeAPI) 
     api = make_api({"pages": [page(1, type="shop.Product", price="4.50")]})
     api.load({"pages": [page(1, type="shop.Product", price="5.00")]})
     assert api.dump()["pages"][0]["price"] == "5.00"
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["", "&fields=*", "&search=2", "&order=-title", "&slug=p2", "&limit=2&offset=3", "&id=99"],
+)
+@pytest.mark.parametrize("types", ["wagtailcore.page", "blog.BlogPage,wagtailcore.Page"])
+def test_the_base_of_all_page_types_lists_every_page(changed: API, types: str, more: str) -> None:
+    assert changed.get(f"pages/?type={types}{more}").data == changed.get(f"pages/?{more}").data
+
+
+def test_only_the_base_brings_in_undeclared_types(changed: API) -> None:
+    assert changed.ids("pages/?type=blog.BlogPage,standard.StandardPage") == [1, 3, 6]
+
+
+class Base(Page):
+    app_label = "own"
+    api_fields = [APIField("shout", fields.Function(lambda page: page.title.upper()))]
+
+
+class Leaf(Base):
+    app_label = "own"
+    api_fields = [*Base.api_fields]
+
+
+class Summed(Page):
+    app_label = "own"
+    summary = fields.String()
+    api_fields = ["summary"]
+
+
+class SummedLeaf(Summed):
+    app_label = "own"
+
+
+def test_the_base_shows_what_it_computes_of_every_page(make_api: MakeAPI) -> None:
+    pages = [page(1, type="own.Leaf"), page(2, 1, type="own.Gone")]
+    api = make_api({"pages": pages}, types=[Base, Leaf])
+    items = api.items("pages/?type=own.Base&fields=_,type,shout")
+    assert items == [
+        {"meta": {"type": "own.Leaf"}, "shout": "PAGE 1"},
+        {"meta": {"type": None}, "shout": "PAGE 2"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("types", "asked"), [([Summed, SummedLeaf], "own.Summed"), ([Leaf], "own.Leaf")]
+)
+def test_types_with_more_than_all_pages_leave_others_out(
+    make_api: MakeAPI, types: list[type[Page]], asked: str
+) -> None:
+    pages = [page(1, type=asked), page(2, 1, type="own.Gone")]
+    assert make_api({"pages": pages}, types=types).ids(f"pages/?type={asked}") == [1]
+
+
+class Sight(Image):
+    app_label = "own"
+
+
+class Photo(Sight):
+    app_label = "own"
+    credit = fields.String()
+    api_fields = ["credit"]
+
+
+class Person(Entry):
+    app_label = "own"
+    endpoint = "people"
+    name = fields.String()
+    api_fields = ["name"]
+
+
+class Keeper(Person):
+    app_label = "own"
+
+
+@pytest.mark.parametrize(
+    ("path", "types"),
+    [("images/", "own.Sight"), ("images/", "own.Photo,own.Sight"), ("people/", "own.Person")],
+)
+def test_the_base_of_an_endpoint_lists_all_of_it(make_api: MakeAPI, path: str, types: str) -> None:
+    labels = ["own.Photo", "own.Sight", "own.Gone"]
+    people = [("own.Keeper", "Ada"), ("own.Gone", "Eve")]
+    content = {
+        "images": [image(n, type=label) for n, label in enumerate(labels, 1)],
+        "people": [{"id": n, "type": t, "name": name} for n, (t, name) in enumerate(people, 1)],
+    }
+    api = make_api(content, types=[Sight, Photo, Person, Keeper])
+    assert api.get(f"{path}?type={types}&fields=*").data == api.get(f"{path}?fields=*").data
 
 
 def test_an_undeclared_type_cannot_be_asked_for(changed: API) -> None:

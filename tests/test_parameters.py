@@ -83,15 +83,26 @@ def test_who_names_a_page_that_is_not_there_is_told_by_what(reference: API) -> N
     )
 
 
-@pytest.mark.parametrize("page_named", ["root", "1"])
-@pytest.mark.parametrize("name", ["child_of", "descendant_of", "ancestor_of", "translation_of"])
-def test_a_hidden_home_page_is_named_as_the_client_did(
-    make_api: MakeAPI, name: str, page_named: str
-) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("child_of=root", "descendant_of=root", "translation_of=root"),
+        *("child_of=1", "descendant_of=1", "translation_of=1", "ancestor_of=1"),
+    ],
+)
+def test_a_hidden_home_page_is_named_as_the_client_did(make_api: MakeAPI, query: str) -> None:
     content = {"sites": [site(1)], "pages": [page(1, live=False), page(2, 1)]}
     api = make_api(content, config={"CMS_I18N_ENABLED": True})
-    said = f"{name} names a page that is not there: {page_named}."
-    assert api.refusal(f"pages/?{name}={page_named}") == said
+    name, _, named = query.partition("=")
+    assert api.refusal(f"pages/?{query}") == f"{name} names a page that is not there: {named}."
+
+
+def test_ancestors_are_those_of_an_id(reference: API) -> None:
+    said = "ancestor_of must be the id of a page."
+    assert [reference.refusal(f"pages/?ancestor_of={named}") for named in ("root", "x")] == [
+        said
+    ] * 2
+    assert reference.refusal("pages/?child_of=x") == "child_of must be the id of a page, or root."
 
 
 @pytest.mark.parametrize("name", ["limit", "offset", "id", "child_of", "show_in_menus", "format"])
