@@ -25,7 +25,7 @@ from flask_contentapi.dumps import (
 )
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.registry import SECTIONS
-from flask_contentapi.settings import no_backend, unknown_settings
+from flask_contentapi.settings import doubtful_settings, no_backend
 from flask_contentapi.state import State
 from flask_contentapi.types import ObjectType
 
@@ -120,7 +120,7 @@ def _configuration_problems(state: State) -> Iterator[str]:
         yield no_backend(state.config_prefix)
     instances: Iterable[State] = current_app.extensions["contentapi"].values()
     prefixes = [other.config_prefix for other in instances]
-    yield from unknown_settings(current_app.config, state.config_prefix, prefixes)
+    yield from doubtful_settings(current_app.config, state.config_prefix, prefixes)
 
 
 _yes = click.option("--yes", is_flag=True, help="Proceed even if this deletes hand-written files.")

@@ -33,7 +33,7 @@ from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.logs import Outages, log
 from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.registry import Registry
-from flask_contentapi.settings import Settings, no_backend, unknown_settings
+from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.state import CanView, State
 from flask_contentapi.views import (
     NOTHING,
@@ -145,7 +145,7 @@ class ContentAPI:
         if logs and not backend_name:
             log.warning("%s", no_backend(self.config_prefix))
         if logs:
-            self._warn_of_unknown_settings(app.config, instances.values())
+            self._warn_of_doubtful_settings(app.config, instances.values())
         instances[self.name] = state
         app.register_blueprint(self._blueprint(state))
 
@@ -170,10 +170,12 @@ class ContentAPI:
         """
         return self.state.backend
 
-    def _warn_of_unknown_settings(self, config: Mapping[str, Any], others: Iterable[State]) -> None:
-        """Logs configuration keys that look like settings but are not."""
+    def _warn_of_doubtful_settings(
+        self, config: Mapping[str, Any], others: Iterable[State]
+    ) -> None:
+        """Logs what in the configuration is probably a mistake."""
         prefixes = [other.config_prefix for other in others]
-        for said in unknown_settings(config, self.config_prefix, prefixes, all_known=False):
+        for said in doubtful_settings(config, self.config_prefix, prefixes, all_known=False):
             log.warning("%s", said)
 
     def _check_arguments(self) -> None:

@@ -12,7 +12,7 @@ from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.hints import suggest
 from flask_contentapi.search import STOP_WORDS, words
 
-__all__ = ["Settings", "no_backend", "unknown_settings"]
+__all__ = ["Settings", "doubtful_settings", "no_backend"]
 
 _DEFAULT_LIMIT = 20
 #: The site-wide setting, for instances without their own.
@@ -80,8 +80,8 @@ class Settings:
         """
         read = _ConfigReader(config)
         values = {
-            attribute: read(_key(config, prefix, name), getattr(cls, attribute), check)
-            for name, (attribute, check) in _SETTINGS.items()
+            attribute: read(_key(config, prefix, name), getattr(cls, attribute), check, written)
+            for name, (attribute, check, written) in _SETTINGS.items()
         }
         if read.problems:
             raise ConfigurationError("\n".join(read.problems))
@@ -96,10 +96,12 @@ def no_backend(prefix: str) -> str:
     return f"{prefix}BACKEND is not set, and no backend is given in Python; so there is no content."
 
 
-def unknown_settings(
+def doubtful_settings(
     config: Mapping[str, Any], prefix: str, others: Iterable[str] = (), *, all_known: bool = True
 ) -> Iterator[str]:
     """A message about each key that looks like a setting of an instance but is not.
+
+    Also one if debug mode is on because of a text, as ``no`` in an environment variable.
 
     :param config: the application's configuration.
     :param prefix: the prefix of the instance's keys.
@@ -107,6 +109,12 @@ def unknown_settings(
     :param all_known: whether there are no other instances; if not, keys that may be settings of
         a later instance are ignored.
     """
+    debug = config.get("DEBUG")
+    if isinstance(debug, str) and debug:
+        yield (
+            f"DEBUG is {debug!r}, a text, and so debug mode is on; it must be True or False; in "
+            "environment variables write true or false."
+        )
     longer = tuple(other for other in others if len(other) > len(prefix))
     known = {_I18N, *(start + name for start in (prefix, *others) for name in _NAMES)}
     endings = () if all_known else tuple(f"_{name}" for name in _NAMES)
@@ -134,11 +142,20 @@ class _ConfigReader:
         self._config = config
         self.problems: list[str] = []
 
-    def __call__(self, key: str, default: Any, check: Callable[[Any], Any]) -> Any:
+    def __call__(self, key: str, default: Any, check: Callable[[Any], Any], written: str) -> Any:
+        """The checked value of a setting.
+
+        :param written: examples of values as they are written in environment variables.
+        """
         try:
             return check(self._config.get(key, default))
         except ValueError as error:
-            self.problems.append(f"{key} is {self._config[key]!r}; it must be {error}.")
+            value = self._config[key]
+            # Flask reads environment variables as JSON; what is not JSON becomes a text.
+            taken_for_another = isinstance(value, str) or isinstance(default, str)
+            hint = f"; in environment variables write {written}" if taken_for_another else ""
+            hint = hint if written else ""
+            self.problems.append(f"{key} is {value!r}; it must be {error}{hint}.")
             return default
 
 
@@ -185,7 +202,7 @@ def _media_url(value: Any) -> str:
 
 def _limit_max(value: Any) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError("a number from 1 on, or None for no maximum")
+        raise ValueError("a whole number from 1 on, or None for no maximum")
     return value
 
 
@@ -199,7 +216,7 @@ def _seconds(value: Any) -> int:
 
 def _number(value: Any, unit: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"a number of {unit} from 0 on")
+        raise ValueError(f"a whole number of {unit} from 0 on")
     return value
 
 
@@ -218,26 +235,22 @@ def _header(value: Any) -> str | None:
 
 
 def _release(value: Any) -> str:
-    # Flask turns environment variables that look like numbers into numbers; commit hashes can.
+    # Environment variables that look like numbers become numbers, and commit hashes can.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if isinstance(value, float):
-        raise ValueError("a text; in environment variables put it in double quotes, as '\"1e5\"'")
     if not isinstance(value, str):
         raise ValueError("a text")
     return value
 
 
 def _boolean(value: Any) -> bool:
-    if isinstance(value, str):
-        raise ValueError("True or False, not a text; in environment variables write true or false")
     if not isinstance(value, bool):
         raise ValueError("True or False")
     return value
 
 
 def _stop_words(value: Any) -> frozenset[str]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise ValueError("a list of words")
     given = list(value)
     if not all(isinstance(word, str) for word in given):
@@ -245,20 +258,21 @@ def _stop_words(value: Any) -> frozenset[str]:
     return frozenset(word for text in given for word in words(text))
 
 
-#: All settings: their keys without the prefix, the attributes, and the checks.
-_SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "URL_PREFIX": ("url_prefix", _url_prefix),
-    "BASE_URL": ("base_url", _base_url),
-    "MEDIA_URL": ("media_url", _media_url),
-    "LIMIT_MAX": ("limit_max", _limit_max),
-    "SEARCH_ENABLED": ("search_enabled", _boolean),
-    _SITE_WIDE: ("i18n", _boolean),
-    "STOP_WORDS": ("stop_words", _stop_words),
-    "CACHE_SIZE": ("cache_size", _bytes),
-    "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none),
-    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds),
-    "CACHE_TAG_HEADER": ("cache_tag_header", _header),
-    "RELEASE": ("release", _release),
+#: All settings: their keys without the prefix, the attributes, the checks, and what is written in
+#: environment variables if that is not evident.
+_SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
+    "URL_PREFIX": ("url_prefix", _url_prefix, ""),
+    "BASE_URL": ("base_url", _base_url, "null for None"),
+    "MEDIA_URL": ("media_url", _media_url, ""),
+    "LIMIT_MAX": ("limit_max", _limit_max, "100 or null"),
+    "SEARCH_ENABLED": ("search_enabled", _boolean, "true or false"),
+    _SITE_WIDE: ("i18n", _boolean, "true or false"),
+    "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),
+    "CACHE_SIZE": ("cache_size", _bytes, "16777216"),
+    "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none, "60 or null"),
+    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds, "60"),
+    "CACHE_TAG_HEADER": ("cache_tag_header", _header, "null for None"),
+    "RELEASE": ("release", _release, "it in double quotes, as '\"1e5\"'"),
 }
 #: The same names, and that of the setting that the extension reads.
 _NAMES = (*_SETTINGS, "BACKEND")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from tests.api import API
 from tests.servers import SERVERS, share
 from tests.sites import make_site
-from tests.stores import BACKENDS
+from tests.stores import BACKENDS, wrong_variables
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
@@ -33,7 +34,10 @@ MakeAPI = Callable[..., API]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Starts servers once if tests run in several processes (``pytest -n 2``)."""
+    """Refuses wrong variables, and starts servers once for several processes (``pytest -n 2``)."""
+    wrong = [*wrong_variables(os.environ)]
+    if wrong:
+        raise pytest.UsageError("\n".join(wrong))
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         share(name for name in BACKENDS if name in SERVERS)
 

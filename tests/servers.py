@@ -38,6 +38,7 @@ __all__ = [
     "standby_of",
     "start",
     "stop",
+    "variable_of",
     "why_missing",
 ]
 
@@ -85,10 +86,10 @@ def share(names: Iterable[str]) -> None:
     for name in names:
         server = SERVERS[name]()
         if server is not None:
-            os.environ[_variable(name)] = server.address
+            os.environ[variable_of(name)] = server.address
 
 
-def _variable(name: str) -> str:
+def variable_of(name: str) -> str:
     """The environment variable for the address of a running server."""
     return f"CONTENTAPI_TEST_{name.upper()}"
 
@@ -101,7 +102,7 @@ def why_missing(name: str) -> str:
 @cache
 def postgresql() -> Server | None:
     """PostgreSQL, or None if it is not installed."""
-    given = os.environ.get(_variable("postgresql"))
+    given = os.environ.get(variable_of("postgresql"))
     if given:
         return Server(given, PostgreSQLBackend, "postgres")
     return _started(new_postgresql())
@@ -110,7 +111,7 @@ def postgresql() -> Server | None:
 @cache
 def mariadb() -> Server | None:
     """MariaDB, or None if it is not installed."""
-    given = os.environ.get(_variable("mariadb"))
+    given = os.environ.get(variable_of("mariadb"))
     if given:
         return Server(given, MariaDBBackend, "mysql")
     return _started(new_mariadb())

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import secrets
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,7 +29,7 @@ from flask_contentapi_peewee import (
 )
 from flask_contentapi_peewee.layouts import layout_of
 from flask_contentapi_peewee.tables import Tables
-from tests.servers import SERVERS, why_missing
+from tests.servers import SERVERS, variable_of, why_missing
 from tests.temporary import new_folder
 
 #: The database backends.
@@ -37,13 +38,33 @@ DATABASES: dict[str, type[PeeweeBackend]] = {
     "postgresql": PostgreSQLBackend,
     "mariadb": MariaDBBackend,
 }
-#: The tested backends; ``CONTENTAPI_TEST_BACKENDS`` can name fewer of them, separated by commas.
-BACKENDS = ("memory", "jsonfiles", *DATABASES)
-BACKENDS = tuple(os.environ.get("CONTENTAPI_TEST_BACKENDS", ",".join(BACKENDS)).split(","))
+_ALL = ("memory", "jsonfiles", *DATABASES)
+#: The variable that can name fewer backends, separated by commas.
+CHOSEN = "CONTENTAPI_TEST_BACKENDS"
+#: The tested backends.
+BACKENDS = tuple(os.environ.get(CHOSEN, ",".join(_ALL)).replace(" ", "").split(","))
 #: The variable that makes a missing server a failure.
 REQUIRED = "CONTENTAPI_REQUIRE_SERVERS"
 #: After this many stores with the same tables, garbage collection looks for unused ones.
 LENT_AT_ONCE = 8
+
+
+def wrong_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the environment variables for tests, in sentences."""
+    chosen = environment.get(CHOSEN, _ALL[0])
+    if not {*chosen.replace(" ", "").split(",")} <= {*_ALL}:
+        yield f"{CHOSEN} is {chosen!r}; it must be some of {','.join(_ALL)}, with commas."
+    required = environment.get(REQUIRED, "1")
+    if required not in ("", "1"):
+        yield f"{REQUIRED} is {required!r}; it must be 1, or not be set."
+    for name in SERVERS:
+        variable = variable_of(name)
+        address = environment.get(variable)
+        if address and not re.fullmatch(rf"{name}://[^/?]+", address):
+            yield (
+                f"{variable} is {address!r}; it must be the address of a server without the name "
+                f"of a database, as {name}://user@127.0.0.1:{3306 if name == 'mariadb' else 5432}."
+            )
 
 
 def fresh_address(backend: str) -> str:

@@ -237,5 +237,5 @@ def test_an_answer_of_two_states_is_not_kept(
 
 @pytest.mark.parametrize("size", [-1, "1 MB", None, True, 1.5])
 def test_a_size_is_a_number_of_bytes(make_api: MakeAPI, size: Any) -> None:
-    with pytest.raises(ConfigurationError, match="a number of bytes from 0 on"):
+    with pytest.raises(ConfigurationError, match="a whole number of bytes from 0 on"):
         make_api(config={SIZE: size})

@@ -15,6 +15,7 @@ from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import document, image, page, site
+from tests.stores import wrong_variables
 
 CONTENT: dict[str, list[Any]] = {
     "locales": ["en", "fr"],
@@ -86,7 +87,7 @@ WRONG: dict[str, list[Any]] = {
     "CMSAPI_SEARCH_ENABLED": [None, 1, 0, "yes", "False"],
     "CMS_I18N_ENABLED": [None, 1, "true"],
     "CMSAPI_I18N_ENABLED": [None, 1, "true"],
-    "CMSAPI_STOP_WORDS": [None, "the and", 5, [1], [b"the"]],
+    "CMSAPI_STOP_WORDS": [None, "the and", 5, [1], [b"the"], {"the": 1}],
     "CMSAPI_BACKEND": [None, 5, MemoryBackend],
 }
 
@@ -99,13 +100,71 @@ def test_wrong_settings_are_refused_by_name(key: str, value: Any) -> None:
     assert message.startswith(f"{key} is {value!r}")
 
 
-@pytest.mark.parametrize("key", ["CMSAPI_SEARCH_ENABLED", "CMS_I18N_ENABLED"])
-def test_switches_in_the_environment_are_shown_as_they_are_written(
-    monkeypatch: pytest.MonkeyPatch, key: str
+#: What is right in environment variables, by what is easily written instead.
+WRITTEN: dict[str, tuple[list[str], str, list[str]]] = {
+    "CMSAPI_BASE_URL": (["None", ""], "null for None", ["null", "https://a.example"]),
+    "CMSAPI_LIMIT_MAX": (
+        ["None", "abc", "", '"50"', "5O", "1_000"],
+        "100 or null",
+        ["100", "null"],
+    ),
+    "CMSAPI_SEARCH_ENABLED": (["False", "no", ""], "true or false", ["true", "false"]),
+    "CMS_I18N_ENABLED": (["True", "yes", "on"], "true or false", ["true", "false"]),
+    "CMSAPI_I18N_ENABLED": (["True", "yes", "on"], "true or false", ["true", "false"]),
+    "CMSAPI_STOP_WORDS": (
+        ["der,die", "['der', 'die']", "der", ""],
+        '["der", "die"]',
+        ['["der", "die"]', "[]"],
+    ),
+    "CMSAPI_CACHE_SIZE": (["16MB", "16 << 20", ""], "16777216", ["16777216", "0"]),
+    "CMSAPI_CACHE_MAX_AGE": (["None", "1h", ""], "60 or null", ["60", "null"]),
+    "CMSAPI_CACHE_STALE_WHILE_REVALIDATE": (["None", "60s"], "60", ["60"]),
+    "CMSAPI_CACHE_TAG_HEADER": (["None", "", "cache-tag"], "null for None", ["null", "Cache-Tag"]),
+    "CMSAPI_RELEASE": (
+        ["1e5", "true", "null", "[7]"],
+        """it in double quotes, as '"1e5"'""",
+        ["7"],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [(key, text) for key, (wrong, *_) in WRITTEN.items() for text in wrong]
+)
+def test_wrong_environment_variables_are_told_what_is_right(
+    monkeypatch: pytest.MonkeyPatch, key: str, text: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=rf"{key} is 'False'; .* write true or false\.$"):
-        ContentAPI(from_environment(monkeypatch, key, "False"))
-    ContentAPI(from_environment(monkeypatch, key, "false"))
+    with pytest.raises(ConfigurationError) as raised:
+        ContentAPI(from_environment(monkeypatch, key, text))
+    assert str(raised.value).startswith(f"{key} is ")
+    assert str(raised.value).endswith(f"; in environment variables write {WRITTEN[key][1]}.")
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [(key, text) for key, (*_, right) in WRITTEN.items() for text in right]
+)
+def test_right_environment_variables_are_taken(
+    monkeypatch: pytest.MonkeyPatch, key: str, text: str
+) -> None:
+    ContentAPI(from_environment(monkeypatch, key, text))
+
+
+@pytest.mark.parametrize("key", ["CMSAPI_URL_PREFIX", "CMSAPI_MEDIA_URL", "CMSAPI_BACKEND"])
+@pytest.mark.parametrize("text", ["5", "null", "true", "", '["/a"]'])
+def test_texts_are_refused_as_anything_else(
+    monkeypatch: pytest.MonkeyPatch, key: str, text: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{key}(:| is) "):
+        ContentAPI(from_environment(monkeypatch, key, text))
+
+
+@pytest.mark.parametrize(("text", "warned"), [("no", 1), ("True", 1), ("0", 0), ("false", 0)])
+def test_debug_mode_by_a_text_is_reported(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, text: str, warned: int
+) -> None:
+    ContentAPI(from_environment(monkeypatch, "DEBUG", text), backend=MemoryBackend())
+    said = [message for message in caplog.messages if message.endswith("write true or false.")]
+    assert len(said) == warned
 
 
 def from_environment(monkeypatch: pytest.MonkeyPatch, key: str, text: str) -> Flask:
@@ -139,6 +198,34 @@ def test_addresses_of_no_backend_are_refused(address: str) -> None:
     assert "memory" in refused(CMSAPI_BACKEND="nowhere:secret")
     assert "The name of the backend is empty. Installed are" in refused(CMSAPI_BACKEND="")
     assert "secret" not in refused(CMSAPI_BACKEND="nowhere:secret")
+
+
+# The variables for tests.
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("CONTENTAPI_TEST_BACKENDS", wrong) for wrong in ("", "memory,sqllite", "memory;sqlite")),
+        *(("CONTENTAPI_REQUIRE_SERVERS", wrong) for wrong in ("0", "yes")),
+        ("CONTENTAPI_TEST_POSTGRESQL", "127.0.0.1:5432"),
+        ("CONTENTAPI_TEST_POSTGRESQL", "postgresql://a@127.0.0.1/site"),
+        ("CONTENTAPI_TEST_MARIADB", "postgresql://a@127.0.0.1"),
+    ],
+)
+def test_wrong_variables_for_tests_are_told(name: str, value: str) -> None:
+    (told,) = wrong_variables({name: value})
+    assert told.startswith(f"{name} is {value!r}; it must be ")
+
+
+def test_right_variables_for_tests_are_taken() -> None:
+    right = {
+        "CONTENTAPI_TEST_BACKENDS": "memory, sqlite",
+        "CONTENTAPI_REQUIRE_SERVERS": "1",
+        "CONTENTAPI_TEST_POSTGRESQL": "postgresql://a@127.0.0.1:5432",
+        "CONTENTAPI_TEST_MARIADB": "mariadb://root@127.0.0.1:3306",
+    }
+    assert [*wrong_variables({}), *wrong_variables(right)] == []
 
 
 # The effect of each setting.
