@@ -54,6 +54,9 @@ def test_every_wrong_value_is_named_at_once(reference: API) -> None:
 def test_the_last_of_repeated_parameters_wins(reference: API) -> None:
     assert len(reference.items("pages/?limit=2&limit=3")) == 3
     assert reference.ids("pages/?id=2&id=3") == [3]
+    assert reference.ids("pages/?slug=about&slug=storm") == reference.ids("pages/?slug=storm")
+    tagged = "pages/?type=blog.BlogPage&tags="
+    assert reference.ids(f"{tagged}ships&tags=storm") == reference.ids(f"{tagged}storm") != []
     assert reference.ids("pages/?limit=abc&limit=1") == [2]
     assert reference.status("pages/?limit=1&limit=abc") == 400
 
