@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
@@ -142,13 +143,26 @@ def dump(state: State, target: str, yes: bool) -> None:
         # The address is not shown, because it may contain a password.
         click.echo(f"{amounts} written to {target.partition(':')[0]}.")
     elif target == "-":
-        write(state.backend.dump(), sys.stdout)
+        _dump_to_output(state.backend)
     elif target.endswith(ENDINGS):
         counts: Counter[str] = Counter()
         write_file(_with_counts(_with_progress(state.backend.dump()), counts), target)
         click.echo(f"{_amounts(counts)} written to {target}.")
     else:
         raise click.FileError(target, "the name of the file must end in .json or .jsonl")
+
+
+def _dump_to_output(backend: Backend) -> None:
+    try:
+        write(backend.dump(), sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # Python would try to write the rest on exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        said = f"The standard output cannot be written: {error.strerror}."
+        raise click.ClickException(said) from error
 
 
 @click.command()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -30,18 +30,25 @@ Record = tuple[str, Any]
 
 
 def write_file(records: Iterable[Record], name: str) -> None:
-    """Writes records to a file. An existing file stays until all records are written.
+    """Writes records to a file. On an error an existing file stays as it is, and nothing is left.
 
     :param records: the records, grouped by section.
     :param name: the name of the file, which ends in ``.json`` or ``.jsonl``.
-    :raises click.FileError: if it cannot be written.
+    :raises click.ClickException: if it cannot be written.
     """
     partial_file = Path(f"{name}.part")
     if not partial_file.parent.is_dir():
         raise click.FileError(name, f"there is no folder {str(partial_file.parent)!r}")
-    with _open(str(partial_file), "w") as stream:
-        write(records, stream, lines=name.endswith(".jsonl"))
-    os.replace(partial_file, name)
+    stream = _open(str(partial_file), "w")
+    try:
+        with stream as opened:
+            write(records, opened, lines=name.endswith(".jsonl"))
+        os.replace(partial_file, name)
+    except OSError as error:
+        raise click.ClickException(f"{name} cannot be written: {error.strerror}.") from error
+    finally:
+        with suppress(OSError):
+            partial_file.unlink()
 
 
 def write(records: Iterable[Record], stream: IO[str], *, lines: bool = False) -> None:

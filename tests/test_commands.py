@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from flask_contentapi import ConfigurationError, ContentAPI, Page
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 from tests.samples import image, page, plain, site
+from tests.scarcity import full_disk, on_posix
 from tests.sites import make_site
 from tests.stores import BACKENDS, fresh_address
 
@@ -61,6 +64,41 @@ def test_load_says_that_languages_are_codes(backend: str, tmp_path: Path, locale
     (tmp_path / "c.json").write_text(json.dumps({"locales": locales}))
     said = run(app, "load", str(tmp_path / "c.json"), "--yes")
     assert said.startswith("Error: locales: must be a list of the codes of languages, as [")
+
+
+# Full disks.
+
+
+@on_posix
+@pytest.mark.parametrize("name", ["all.json", "all.jsonl"])
+def test_a_dump_that_does_not_fit_leaves_nothing(tmp_path: Path, name: str) -> None:
+    app, target = configured(), tmp_path / name
+    ContentAPI(app)
+    target.write_text("before")
+    with full_disk():
+        said = run(app, "dump", str(target))
+    assert said == f"Error: {target} cannot be written: File too large.\n1"
+    assert [*tmp_path.iterdir()] == [target]
+    assert target.read_text() == "before"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_an_output_that_is_full_is_named(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        "from flask import Flask\nfrom flask_contentapi import ContentAPI\n"
+        "app = Flask(__name__)\nContentAPI(app)\n"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "flask", "contentapi", "dump"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "Error: The standard output cannot be written: No space left on device.\n"
 
 
 # Missing or misspelt configuration.

@@ -17,6 +17,7 @@ from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
 from tests.folders import Folder, write_tree
 from tests.samples import blog, image, page
+from tests.scarcity import full_disk, on_posix
 
 OLD = {"pages": [page(1, title="Old")], "images": [image(1, title="Old")], "documents": []}
 NEW = {"pages": [page(1, title="New")], "images": [], "documents": [image(1, title="New")]}
@@ -179,13 +180,13 @@ CHANGES: list[tuple[Any, str]] = [
     (os, "unlink"),
     (os, "rmdir"),
     (os, "fsync"),
-    (shutil, "rmtree"),
     (Store, "touch"),
 ]
 
 
-#: The number of changes in a load, and the index of the one that commits it.
-STEPS, COMMIT = 25, 7
+#: The number of changes in a load, and the indexes of the one that commits it and of the last one
+#: that matters.
+STEPS, COMMIT, LAST = 25, 8, 21
 
 
 def stop_at(step: int, monkeypatch: pytest.MonkeyPatch, error: Callable[[], BaseException]) -> None:
@@ -204,6 +205,14 @@ def stop_at(step: int, monkeypatch: pytest.MonkeyPatch, error: Callable[[], Base
         monkeypatch.setattr(module, name, counted(getattr(module, name)))
 
 
+def failure_of(load: Callable[[], None]) -> BaseException | None:
+    try:
+        load()
+    except (Stopped, ConfigurationError) as error:
+        return error
+    return None
+
+
 @pytest.mark.parametrize("error", [Stopped, lambda: OSError(28, "No space left on device")])
 @pytest.mark.parametrize("step", range(STEPS))
 def test_a_load_that_is_interrupted_leaves_the_old_content_or_the_new(
@@ -212,8 +221,10 @@ def test_a_load_that_is_interrupted_leaves_the_old_content_or_the_new(
     found = old.backend()
     with pytest.MonkeyPatch.context() as monkeypatch:
         stop_at(step, monkeypatch, error)
-        with pytest.raises((Stopped, ConfigurationError)):
-            found.load(NEW)
+        failure = failure_of(lambda: found.load(NEW))
+    if isinstance(failure, ConfigurationError):
+        assert ("The new content is complete in .pending" in str(failure)) == (step > COMMIT)
+    assert failure is not None or step > LAST
     assert content_of(old) == titles(OLD if step <= COMMIT else NEW)
     assert (old.path / "images/2026/a.png").exists()
 
@@ -261,9 +272,10 @@ def test_a_load_finishes_another_one_first(old: Folder) -> None:
     assert old.names.count("pages/a.json") == 0
 
 
-def test_in_development_an_interrupted_load_is_finished_at_the_next_request(old: Folder) -> None:
+@pytest.mark.parametrize("debug", [True, False])
+def test_an_interrupted_load_is_finished_at_the_next_request(old: Folder, debug: bool) -> None:
     old.age()
-    api, found = old.api(debug=True), old.backend()
+    api, found = old.api(debug=debug), old.backend()
     with pytest.MonkeyPatch.context() as monkeypatch:
         stop_at(COMMIT + 1, monkeypatch, Stopped)
         with pytest.raises(Stopped):
@@ -320,3 +332,18 @@ def test_a_load_that_comes_in_between_is_kept_whole(
     monkeypatch.setattr(os, "rename", late)
     first.load(NEW)
     assert content_of(old) == titles(NEW)
+
+
+# Full disks.
+
+
+@on_posix
+def test_a_full_disk_changes_nothing(old: Folder) -> None:
+    names, found = [path.name for path in old.path.iterdir()], old.backend()
+    with (
+        pytest.raises(ConfigurationError, match=r"cannot be written: File too large\.$"),
+        full_disk(),
+    ):
+        found.load(NEW)
+    assert sorted(path.name for path in old.path.iterdir()) == sorted(names)
+    assert content_of(old) == titles(OLD)

@@ -185,6 +185,44 @@ def change_during_a_crash(api: API, server: Daemon) -> None:
         writer.update("pages", 1, title="Lost")
 
 
+def test_a_server_that_turns_read_only_says_so(server: Daemon) -> None:
+    api = editors(server)
+    set_read_only(server, True)
+    storage(api).close()
+    try:
+        assert api.ids("pages/") == [1, 2]
+        with pytest.raises(BackendUnavailable, match=r"^The database can only be read: .+\.$"):
+            api.load(CONTENT)
+    finally:
+        set_read_only(server, False)
+    storage(api).close()
+    until(lambda: api.status("pages/") == 200)
+    api.load(CONTENT)
+
+
+def editors(server: Daemon) -> API:
+    """The API of a site whose account is no administrator, who could always write."""
+    if "mariadb" not in server.server.address:
+        return served(server)
+    database = own_database(server)
+    with database.connection_context():
+        database.execute_sql("CREATE USER IF NOT EXISTS editor@'%%'")
+        database.execute_sql(f"GRANT ALL ON {NAME}.* TO editor@'%%'")
+    return api_at(f"mariadb://editor@127.0.0.1:{server.port}/{NAME}")
+
+
+def set_read_only(server: Daemon, value: bool) -> None:
+    """Makes a server read-only for new sessions, or writable."""
+    is_mariadb = "mariadb" in server.server.address
+    database = own_database(server)
+    with database.connection_context():
+        if is_mariadb:
+            database.execute_sql(f"SET GLOBAL read_only = {value}")
+        else:
+            database.execute_sql(f"ALTER SYSTEM SET default_transaction_read_only = {value}")
+            database.execute_sql("SELECT pg_reload_conf()")
+
+
 def test_a_site_starts_without_its_server(server: Daemon, caplog: pytest.LogCaptureFixture) -> None:
     server.stop()
     api = served(server)

@@ -4,7 +4,8 @@ All files are read into the same snapshots that the in-memory backend answers fr
 a request checks the folder for changes, at most twice a second. That takes some milliseconds for
 a thousand files, detects every change on every kind of file system, and needs neither a thread
 nor the library watchfiles, which gets no events on network drives and many container mounts. In
-production a request checks only one file, the stamp that :meth:`JSONFilesBackend.reload` touches.
+production a request checks only the stamp that :meth:`JSONFilesBackend.reload` touches, and whether
+a load was interrupted, which it then finishes.
 
 Broken files change nothing: the previous content stays, and the problems are logged.
 """
@@ -30,6 +31,9 @@ from flask_contentapi_jsonfiles.store import Store
 from flask_contentapi_memory import SnapshotBackend
 
 __all__ = ["JSONFilesBackend"]
+
+#: What is said if new content could not be put into place.
+_WAITING = " The new content is complete in .pending, and takes its place once that is possible."
 
 
 class JSONFilesBackend(SnapshotBackend):
@@ -119,6 +123,7 @@ class JSONFilesBackend(SnapshotBackend):
             except OSError as error:
                 raise ConfigurationError(
                     f"The folder {str(self.folder)!r} cannot be written: {error.strerror}."
+                    f"{'' if self._store.is_settled else _WAITING}"
                 ) from error
             self.serve(library)
             self._is_served = False
@@ -155,7 +160,7 @@ class JSONFilesBackend(SnapshotBackend):
     def _is_due(self) -> bool:
         if self._debug:
             return self._clock() - self._checked_at >= self._interval
-        return self._store.stamp() != self._stamp
+        return self._store.stamp() != self._stamp or not self._store.is_settled
 
     def _reload_if_changed(self) -> None:
         """Reads the folder if it has changed."""

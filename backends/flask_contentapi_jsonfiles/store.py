@@ -27,6 +27,8 @@ __all__ = ["Store"]
 _LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 #: The file in the pending folder that lists files to delete.
 _OBSOLETE = ".obsolete"
+#: The stamp file.
+_STAMP = ".reload"
 
 
 class Store:
@@ -38,7 +40,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pending = folder / ".pending"
-        self._stamp = os.path.join(folder, ".reload")
+        self._stamp = os.path.join(folder, _STAMP)
 
     def stamp(self) -> tuple[int, ...] | None:
         """A value that differs after every :meth:`touch`."""
@@ -59,14 +61,15 @@ class Store:
     @property
     def is_settled(self) -> bool:
         """Whether no new content is waiting to be moved into place."""
-        return not self._pending.exists()
+        return not os.path.exists(self._pending)
 
     def replace(self, content: Mapping[str, Iterable[Any]], obsolete: Iterable[File]) -> None:
         """Replaces the whole content, or on an error nothing.
 
         :param content: the records of every section; each becomes a file.
         :param obsolete: files to delete with the old content.
-        :raises OSError: if the folder cannot be written.
+        :raises OSError: if the folder cannot be written. If new content is waiting afterwards, it
+            is complete, but could not be moved into place yet.
         """
         beside = Path(tempfile.mkdtemp(prefix=".load-", dir=self._folder))
         try:
@@ -74,13 +77,14 @@ class Store:
                 _write(beside / f"{section}.json", orjson.dumps(list(records), option=_LAYOUT))
             doomed = [[file.name, file.signature] for file in obsolete]
             _write(beside / _OBSOLETE, json.dumps(doomed).encode())
+            # What follows the commit needs no room on the disk.
+            size = os.path.getsize(self._stamp) if os.path.exists(self._stamp) else 0
+            _write(beside / _STAMP, b"\n" * (size + 1))
             self._commit(beside)
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
-        self.touch()
         self.settle()
-        self.touch()
 
     def _commit(self, beside: Path) -> None:
         while True:
@@ -102,10 +106,13 @@ class Store:
         """
         with suppress(FileNotFoundError):
             for name in os.listdir(self._pending):
-                if name != _OBSOLETE:
+                if name not in (_OBSOLETE, _STAMP):
                     os.replace(self._pending / name, self._folder / name)
             for name, signature in self._obsolete():
                 self._delete(name, signature)
+            # Last, so that it tells those who have read a mixture.
+            with suppress(FileNotFoundError):
+                os.replace(self._pending / _STAMP, self._stamp)
             done = self._folder / f".load-{uuid4().hex}"
             os.rename(self._pending, done)
             shutil.rmtree(done, ignore_errors=True)

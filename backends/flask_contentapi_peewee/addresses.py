@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee.connections import (
@@ -55,16 +55,9 @@ def sqlite(address: str, root: Path) -> SQLitePool:
             known = ", ".join(_FILE_OPTIONS)
             raise ConfigurationError(f"{option} is no option; there are {known}.")
     options = _pool(query)
-    # With mode=rw SQLite does not create a missing file.
     pool = SQLitePool(
-        f"{(root / name).absolute().as_uri()}?mode=rw",
-        uri=True,
-        pragmas={
-            "journal_mode": "wal",
-            "synchronous": "normal",
-            "cache_size": -65_536,
-            "mmap_size": 1 << 30,
-        },
+        (root / name).absolute().as_uri(),
+        pragmas={"synchronous": "normal", "cache_size": -65_536, "mmap_size": 1 << 30},
         **options,
     )
     # The pool consumes the option, but it is the timeout for locks of the file as well.
@@ -87,7 +80,7 @@ def postgresql(address: str) -> list[PostgreSQLPool]:
 
 def _postgresql(parts: SplitResult, **options: str) -> PostgreSQLPool:
     given = {"connect_timeout": str(CONNECT_TIMEOUT), **_others(parts.query), **options}
-    conninfo = f"postgresql://{parts.netloc}{parts.path}?{urlencode(given)}"
+    conninfo = f"postgresql://{parts.netloc}{parts.path}?{urlencode(given, quote_via=quote)}"
     try:
         import_module("psycopg.conninfo").conninfo_to_dict(conninfo)
     except import_module("psycopg").Error as error:

@@ -28,6 +28,7 @@ from flask_contentapi_peewee.connections import (
     error_sentence,
     file_of,
     is_outage,
+    refuses_writing,
 )
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.layouts import layout_of, stored_layout
@@ -380,6 +381,8 @@ class PeeweeBackend(Backend):
                 yield writer
             finally:
                 writer.is_over = True
+            if writer.failure is not None:
+                raise writer.failure
             tags = frozenset() if sites is None else writer.tags()
             if tags and sites != self._sites():
                 tags = frozenset([EVERYTHING])
@@ -424,12 +427,17 @@ class PeeweeBackend(Backend):
             reader = self._writing_reader()
             for label in foreign:
                 reindex(reader, *ids_of(reader, label))
-        self._analyze()
-        if self.engine.words_come_late:
-            with self._transaction():
-                # A new version, as searches that missed late words may have been cached.
-                pass
-        content_changed.send(self, tags=frozenset([EVERYTHING]))
+        try:
+            self._analyze()
+            if self.engine.words_come_late:
+                with self._transaction():
+                    # A new version, as searches that missed late words may have been cached.
+                    pass
+        except BackendUnavailable as error:
+            # The content has been replaced all the same.
+            _log.warning("The content is loaded, but not all is ready for it: %s", error)
+        finally:
+            content_changed.send(self, tags=frozenset([EVERYTHING]))
 
     def _clear_unused(self) -> None:
         """Empties the tables that no type declares any longer."""
@@ -511,7 +519,7 @@ class PeeweeBackend(Backend):
             yield from check(reader, self.registry)
 
     def notes(self) -> Iterator[str]:
-        """Tables and columns that no type declares any longer.
+        """Tables and columns that no type declares any longer, and whether all is read-only.
 
         :raises BackendUnavailable: as :meth:`dump`.
         :raises RuntimeError: if the content is being changed in this thread.
@@ -519,6 +527,17 @@ class PeeweeBackend(Backend):
         if not self.why_not_ready():
             with self._snapshot():
                 yield from self._migration(self.engine.reading).left_over()
+            yield from self._why_read_only()
+
+    def _why_read_only(self) -> Iterator[str]:
+        """That the database can only be read, if that is so."""
+        database = self.engine.database
+        try:
+            with connected(database):
+                self.engine.test_writing(self.tables.state.model._meta.table_name)
+        except (*DATABASE_ERRORS, ConnectionLost) as error:
+            if refuses_writing(error):
+                yield error_sentence(error, self._name)
 
 
 class SQLiteBackend(PeeweeBackend):
@@ -534,7 +553,16 @@ class SQLiteBackend(PeeweeBackend):
     def create(self) -> None:
         if no_folder := self._why_no_folder():
             raise ConfigurationError(no_folder)
-        super().create()
+        file = file_of(self.engine.database)
+        is_new = file is not None and not file.exists()
+        try:
+            super().create()
+        except BaseException:
+            if file is not None and is_new:
+                self.engine.close()
+                for name in (str(file), f"{file}-wal", f"{file}-shm"):
+                    Path(name).unlink(missing_ok=True)
+            raise
 
     def _why_no_database(self) -> str:
         file = file_of(self.engine.database)

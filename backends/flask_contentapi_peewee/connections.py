@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -37,12 +39,14 @@ __all__ = [
     "Pool",
     "PostgreSQLPool",
     "SQLitePool",
+    "atomic",
     "connected",
     "error_sentence",
     "file_of",
     "is_outage",
     "pymysql",
     "reason",
+    "refuses_writing",
 ]
 
 #: All errors of databases. SQLite fetches rows lazily, where peewee does not convert its errors.
@@ -61,12 +65,20 @@ _OUTAGES = (
     MaxConnectionsExceeded,
 )
 _BROKEN = (peewee.DatabaseError, sqlite3.DatabaseError)
+#: How servers say that nothing can be written (PostgreSQL's states, MariaDB's numbers), and that an
+#: account may not do something.
+_READ_ONLY = {"25006", 1290, 1792, 1836}
+_FORBIDDEN = {"42501", 1142}
 #: How long to wait before watching again after a failure, in s.
 PAUSE = 1
 
 
 class ConnectionLost(Exception):
     """A connection broke that worked before; another one may work."""
+
+
+class ReadOnly(peewee.OperationalError):
+    """A database can only be read."""
 
 
 class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
@@ -130,6 +142,12 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
     def is_connection_broken(self) -> bool:
         """Whether the open connection of this thread is broken."""
         return not self.is_closed() and self._is_closed(self.connection())
+
+    def confirm(self) -> None:
+        """Confirms that what this thread's connection has read belongs together.
+
+        :raises ConnectionLost: if the connection cannot keep that.
+        """
 
     def close_idle(self) -> None:
         super().close_idle()
@@ -292,6 +310,8 @@ class BorrowedConnection:
         try:
             if isinstance(error, DATABASE_ERRORS) and isinstance(database, Pool):
                 self._raise_if_lost(database, error)
+            if error is None and isinstance(database, Pool):
+                database.confirm()
         finally:
             if self._opened_here and not database.is_closed():
                 # A broken connection cannot always be closed.
@@ -306,9 +326,61 @@ class BorrowedConnection:
             raise ConnectionLost(reason(error)) from error
 
 
+@contextmanager
+def atomic(database: peewee.Database, *args: Any) -> Iterator[None]:
+    """A transaction, or a savepoint inside one.
+
+    If it fails, the first error is the one that is raised. Rolling back may fail as well: SQLite
+    has done so by itself if a disk is full, MariaDB after a deadlock, and a database that is gone
+    cannot.
+
+    :param args: as for the method of peewee.
+    """
+    failure: BaseException | None = None
+    around = sys.exc_info()[1]
+    try:
+        with database.atomic(*args):
+            try:
+                yield
+            except BaseException as error:
+                failure = error
+                raise
+    except DATABASE_ERRORS as error:
+        raise failure or _first(error, around) from None
+
+
+def _first(error: BaseException, around: BaseException | None) -> BaseException:
+    """The error whose handling led to another one, handling of ``around`` aside."""
+    while isinstance(error.__context__, DATABASE_ERRORS) and error.__context__ is not around:
+        error = error.__context__
+    return error
+
+
 def is_outage(error: BaseException) -> bool:
-    """Whether an error means that a database does not answer, and not that a statement is wrong."""
-    return isinstance(error, _OUTAGES) or type(error) in _BROKEN
+    """Whether an error means that a database does not do what it is asked to, and not that a
+    statement is wrong."""
+    if isinstance(error, _OUTAGES) or type(error) in _BROKEN:
+        return True
+    return refuses_writing(error) or bool(_codes_of(error) & _FORBIDDEN)
+
+
+def refuses_writing(error: BaseException) -> bool:
+    """Whether an error means that a database can only be read."""
+    if isinstance(error, ReadOnly):
+        return True
+    code = getattr(_driver_error(error), "sqlite_errorcode", 0)
+    return code & _PRIMARY == sqlite3.SQLITE_READONLY or bool(_codes_of(error) & _READ_ONLY)
+
+
+def _driver_error(error: BaseException) -> BaseException:
+    """The error of the driver that an error of peewee stands for."""
+    return getattr(error, "orig", None) or error
+
+
+def _codes_of(error: BaseException) -> set[object]:
+    """A server's codes for an error."""
+    original = _driver_error(error)
+    return {getattr(original, "sqlstate", None), *original.args[:1]}
 
 
 def error_sentence(error: BaseException, name: str) -> str:
@@ -316,7 +388,8 @@ def error_sentence(error: BaseException, name: str) -> str:
 
     :param name: the name of the database in messages.
     """
-    return f"{name} cannot be used: {reason(error)}."
+    trouble = "can only be read" if refuses_writing(error) else "cannot be used"
+    return f"{name} {trouble}: {reason(error)}."
 
 
 def reason(error: BaseException) -> str:
@@ -328,20 +401,117 @@ def reason(error: BaseException) -> str:
 # Kinds of databases.
 
 
+#: The part of SQLite's error codes without the details.
+_PRIMARY = 0xFF
+#: The errors of a file that cannot be written, which may be readable all the same.
+_UNWRITABLE = (
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+)
+
+
 class _FileConnection(sqlite3.Connection):
-    """A connection that knows its file, because another file may take the same name."""
+    """A connection that knows its file, because another file may take the same name.
 
-    def __init__(self, database: str, *args: Any, **options: Any) -> None:
+    :ivar obstacle: why it can only read, as a part of a sentence, or "".
+    :ivar is_unchanging: whether it relies on nobody changing the file.
+    """
+
+    def __init__(self, name: str, *args: Any, **options: Any) -> None:
+        self._file = _file_path(name)
+        self.is_unchanging = "immutable=1" in name
+        self.obstacle = ""
         # Before opening, so that a file that replaces it meanwhile is not mistaken for it.
-        self.file = _file_identity(database)
-        super().__init__(database, *args, **options)
+        self._state = self._state_of_file()
+        super().__init__(name, *args, **options)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it reads what its file has now, and writes if that is possible."""
+        return self._state_of_file() == self._state
+
+    def _state_of_file(self) -> object:
+        """What differs between files with the same name; None if there is no file."""
+        file = self._file
+        if file is None:
+            return ()
+        try:
+            status = os.stat(file)
+        except OSError:
+            return None
+        identity = (status.st_dev, status.st_ino)
+        if self.is_unchanging:
+            return *identity, status.st_size, status.st_mtime_ns, _is_in_transit(file)
+        return identity
 
 
-class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
+class _File(peewee.SqliteDatabase):
+    """A file, which is only read where it cannot be written, such as on a full disk."""
+
+    @property
+    def _file(self) -> Path:
+        file = file_of(self)
+        assert file is not None
+        return file
+
+    def _connect(self) -> _FileConnection:
+        connection = self._open("mode=rw")
+        try:
+            try:
+                # It needs files beside the database, even for reading.
+                connection.execute("PRAGMA journal_mode = wal")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & _PRIMARY not in _UNWRITABLE:
+                    raise
+                if not _is_readable(connection):
+                    connection.close()
+                    connection = self._open_unchanging(error)
+                connection.obstacle = _obstacle(self._file) or reason(error)
+            else:
+                connection.obstacle = "" if _may_write(self._file) else _obstacle(self._file)
+            self._add_conn_hooks(connection)  # type: ignore[attr-defined]
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open(self, options: str) -> _FileConnection:
+        name, timeout = f"{self.database}?{options}", self.timeout
+        return _FileConnection(name, timeout, isolation_level=None, **self.connect_params)
+
+    def _open_unchanging(self, error: sqlite3.OperationalError) -> _FileConnection:
+        """A connection that relies on nobody changing the file."""
+        if not self._file.is_file():
+            raise error
+        if _is_in_transit(self._file):
+            raise sqlite3.OperationalError(
+                "the latest changes are in a second file beside it, whose name ends in -wal or "
+                "-journal and which cannot be merged here; open both once where they can be written"
+            ) from error
+        return self._open("mode=ro&immutable=1")
+
+
+def _is_readable(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("PRAGMA schema_version").fetchall()
+    except sqlite3.OperationalError:
+        return False
+    return True
+
+
+def _is_in_transit(file: Path) -> bool:
+    """Whether there are changes beside a database file that it does not have yet."""
+    beside = (f"{file}-wal", f"{file}-journal")
+    return any(os.path.exists(name) and os.path.getsize(name) for name in beside)
+
+
+class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
     """Connections to a file, which can itself tell whether it has changed."""
 
     def __init__(self, name: str, **options: Any) -> None:
-        super().__init__(name, factory=_FileConnection, check_same_thread=False, **options)
+        super().__init__(name, uri=True, check_same_thread=False, **options)
 
     @property
     def driver_error(self) -> type[Exception]:
@@ -357,21 +527,53 @@ class SQLitePool(Pool, PooledSqliteDatabase):  # type: ignore[misc]
         connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
+    def prepare_to_write(self) -> None:
+        """Replaces this thread's connection if it could only read and no transaction uses it.
+
+        :raises ReadOnly: if the file cannot be written now either.
+        """
+        if not self._connection.obstacle or self.in_transaction():
+            return
+        self.manual_close()
+        self.close_idle()
+        self.connect()
+        if self._connection.obstacle:
+            raise ReadOnly(self._connection.obstacle)
+
+    def confirm(self) -> None:
+        if self.is_closed() or not self._connection.is_unchanging:
+            return
+        if not self._connection.is_current:
+            raise ConnectionLost("the file has been changed while it was read")
+
+    @property
+    def _connection(self) -> _FileConnection:
+        """The connection of this thread."""
+        connection: _FileConnection = self.connection()  # type: ignore[no-untyped-call]
+        return connection
+
     def _is_closed(self, conn: _FileConnection) -> bool:
-        if conn.file == _file_identity(str(self.database)):
+        if conn.is_current:
             return False
         self._close_raw(conn)
         return True
 
 
-def _file_identity(name: str) -> tuple[int, int] | None:
-    """The identity of a database file, which differs from that of other files with its name."""
-    file = _file_path(name)
-    try:
-        status = os.stat(file) if file else None
-    except OSError:
-        return None
-    return status and (status.st_dev, status.st_ino)
+def _obstacle(file: Path) -> str:
+    """Why a database file can only be read, as a part of a sentence; "" if that is unknown."""
+    if hasattr(os, "statvfs") and os.statvfs(file).f_flag & os.ST_RDONLY:
+        return "its file system is read-only"
+    if not _may_write(file):
+        return "it is write-protected"
+    if not _may_write(file.parent):
+        return "no files can be made in its folder"
+    return "" if shutil.disk_usage(file.parent).free else "its disk is full"
+
+
+def _may_write(path: Path) -> bool:
+    """Whether this process may change a file, or make files in a folder."""
+    by_effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
+    return os.access(path, os.W_OK, **by_effective)
 
 
 def file_of(database: peewee.Database) -> Path | None:

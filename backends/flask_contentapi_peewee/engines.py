@@ -15,7 +15,7 @@ from peewee import SQL, fn
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee.clauses import sum_of
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.connections import Pool
+from flask_contentapi_peewee.connections import Pool, atomic
 from flask_contentapi_peewee.conversions import Conversion
 
 __all__ = ["INDEXED", "Engine", "Words"]
@@ -193,7 +193,14 @@ class Engine(ABC):
 
     def transaction(self) -> AbstractContextManager[Any]:
         """A transaction for writing; other writers wait for its end."""
-        return self.database.atomic()
+        return atomic(self.database)
+
+    def test_writing(self, table: str) -> None:
+        """Changes nothing in a table, which fails if the database can only be read.
+
+        It does not wait for writers.
+        """
+        self.database.execute_sql(f"DELETE FROM {self.quoted(table)} WHERE 1 = 0")  # noqa: S608
 
     @contextmanager
     def schema_lock(self) -> Iterator[None]:
@@ -210,7 +217,7 @@ class Engine(ABC):
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """A context in which reads are consistent, even if others write."""
-        with self.reading.atomic():
+        with atomic(self.reading):
             yield
 
     # Full text. Words are tokens of ASCII letters and digits, which every engine indexes unchanged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import peewee
@@ -12,6 +12,7 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.connections import DATABASE_ERRORS
 from flask_contentapi_peewee.conversions import Conversion, Converter
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 
@@ -113,7 +114,9 @@ class MariaDB(Engine):
         try:
             yield
         finally:
-            self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
+            # A connection that is lost has released it.
+            with suppress(*DATABASE_ERRORS):
+                self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
 
     def among(self, column: Clause, values: SQL) -> Clause:
         table = fn.JSON_TABLE(

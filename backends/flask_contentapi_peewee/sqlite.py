@@ -17,7 +17,7 @@ from flask_contentapi import kinds
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField, md5, microseconds, stored_field
-from flask_contentapi_peewee.connections import file_of
+from flask_contentapi_peewee.connections import SQLitePool, atomic, file_of
 from flask_contentapi_peewee.conversions import Conversion, Converter
 from flask_contentapi_peewee.engines import Engine, Words
 
@@ -212,7 +212,7 @@ class SQLite(Engine):
 
     def create(self) -> None:
         file = file_of(self.database)
-        if file is None:
+        if file is None or file.exists():
             return
         try:
             file.touch()
@@ -223,13 +223,26 @@ class SQLite(Engine):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        self._wait_for_locks(WAIT_TO_WRITE)
+        self._prepare_to_write(WAIT_TO_WRITE)
         try:
             # A transaction that starts by reading cannot write after another one has written.
-            with self.database.atomic("IMMEDIATE"):
+            with atomic(self.database, "IMMEDIATE"):
                 yield
         finally:
             self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
+
+    def test_writing(self, table: str) -> None:
+        self._prepare_to_write(0)
+        try:
+            super().test_writing(table)
+        finally:
+            self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
+
+    def _prepare_to_write(self, wait: float) -> None:
+        """Makes the current connection ready to write, and to wait for others in s."""
+        if isinstance(self.database, SQLitePool):
+            self.database.prepare_to_write()
+        self._wait_for_locks(wait)
 
     def _wait_for_locks(self, seconds: float) -> None:
         """Sets how long the current connection waits for others."""

@@ -14,6 +14,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.changes import Changes
+from flask_contentapi_peewee.connections import DATABASE_ERRORS, atomic
 from flask_contentapi_peewee.loading import delete_stale_words, ids_of, reindex
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
 from flask_contentapi_peewee.page_tree import PageTree
@@ -40,11 +41,15 @@ def _atomic(method: Method) -> Method:
             return method(self, *args, **options)
         self.is_changing = True
         try:
-            with self.database.atomic():
+            with atomic(self.database):
                 made = method(self, *args, **options)
             # MariaDB loses words of other objects if some are rolled back to a savepoint.
             self._objects.write_words()
             return made
+        except DATABASE_ERRORS as error:
+            # The database may have undone the whole transaction, as SQLite does on a full disk.
+            self.is_over, self.failure = True, error
+            raise
         finally:
             self._objects.forget_words()
             self.is_changing = False
@@ -70,6 +75,8 @@ class Writer:
         self.database = tables.engine.database
         #: Whether the transaction is over.
         self.is_over = False
+        #: The error of the database that has ended it.
+        self.failure: BaseException | None = None
         #: Whether a change is being made, which may consist of others.
         self.is_changing = False
         self._objects = Objects(tables, registry, reader)
