@@ -435,7 +435,7 @@ class PeeweeBackend(Backend):
                     pass
         except BackendUnavailable as error:
             # The content has been replaced all the same.
-            _log.warning("The content is loaded, but not all is ready for it: %s", error)
+            log.warning("The content is loaded, but not all is ready for it: %s", error)
         finally:
             content_changed.send(self, tags=frozenset([EVERYTHING]))
 
