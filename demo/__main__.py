@@ -2,13 +2,14 @@
 
 By default the content is in an SQLite file in ``demo/instance``. If there is no content yet, it is
 loaded from the JSON files in ``demo/content``. The port is 5000, or the first free one after it;
-``FLASK_RUN_PORT`` sets another one to start from.
+``FLASK_RUN_PORT`` sets another one to start from, and ``FLASK_RUN_HOST`` another host.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import runpy
 import signal
 import socket
@@ -26,6 +27,7 @@ _BACKEND = "FLASK_CMSAPI_BACKEND"
 def main() -> int:
     """Makes what is missing, prints the demo's address, and serves it until it is stopped."""
     backend = _arguments().backend
+    host, port = _host_and_port()
     environment = runpy.run_path(str(HERE / "environment.py"))["environment"]
     (HERE / "instance").mkdir(exist_ok=True)
     command = [str(environment("demo")), "-m", "flask", "--app", "demo"]
@@ -45,14 +47,13 @@ def main() -> int:
     contentapi("init-db")
     if contentapi("dump", "-").strip() == b"{}":
         contentapi("load", "jsonfiles:content")
-    port = _free_port()
     place = backend or given["env"].get(_BACKEND, "an SQLite file")
-    where = f"http://127.0.0.1:{port}"
+    where = f"http://{host}:{port}"
     said = f"""
 The demo is at {where}/ and its API at {where}/api/v2/pages/
 Its content is in {place}. Control-C ends it.
 """
-    return _serve([*command, "run", "--port", str(port)], given, port, said)
+    return _serve([*command, "run", "--port", str(port)], given, host, port, said)
 
 
 def _arguments() -> argparse.Namespace:
@@ -71,7 +72,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _serve(command: list[str], given: dict[str, Any], port: int, said: str) -> int:
+def _serve(command: list[str], given: dict[str, Any], host: str, port: int, said: str) -> int:
     """Runs the server until it ends or this process is stopped.
 
     :param said: what is printed as soon as it listens.
@@ -79,7 +80,7 @@ def _serve(command: list[str], given: dict[str, Any], port: int, said: str) -> i
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with subprocess.Popen(command, **given) as server:
         try:
-            while server.poll() is None and _is_free(port):
+            while server.poll() is None and _is_free(host, port):
                 time.sleep(0.05)
             if server.poll() is None:
                 print(said, flush=True)
@@ -88,16 +89,32 @@ def _serve(command: list[str], given: dict[str, Any], port: int, said: str) -> i
             server.terminate()
 
 
-def _free_port() -> int:
-    port = int(os.environ.get("FLASK_RUN_PORT", 5000))
-    while not _is_free(port):
-        port += 1
-    return port
+def _host_and_port() -> tuple[str, int]:
+    """The host to serve at and its first free port; wrong variables end the process."""
+    debug = os.environ.get("FLASK_DEBUG", "")
+    if debug not in ("", "0", "1", "true", "false"):
+        raise SystemExit(f"FLASK_DEBUG is {debug!r}; it must be true or false.")
+    given = os.environ.get("FLASK_RUN_PORT", "5000")
+    if not re.fullmatch("[0-9]{1,5}", given) or not 0 < int(given) < 65536:
+        raise SystemExit(f"FLASK_RUN_PORT is {given!r}; it must be a number from 1 to 65535.")
+    host = os.environ.get("FLASK_RUN_HOST", "127.0.0.1")
+    try:
+        with socket.create_server((host, 0)):
+            pass
+    except OSError:
+        raise SystemExit(
+            f"FLASK_RUN_HOST is {host!r}; it must be an IPv4 address of this machine, as 127.0.0.1."
+        ) from None
+    free = (port for port in range(int(given), 65536) if _is_free(host, port))
+    port = next(free, None)
+    if port is None:
+        raise SystemExit(f"No port from FLASK_RUN_PORT, {given}, on is free; set a lower one.")
+    return host, port
 
 
-def _is_free(port: int) -> bool:
+def _is_free(host: str, port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
+        return probe.connect_ex((host, port)) != 0
 
 
 if __name__ == "__main__":

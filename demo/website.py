@@ -5,6 +5,7 @@ Anything else that a template shows, such as the menu or the latest articles, it
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -78,14 +79,13 @@ def tag(tag: str) -> str:
 def search() -> str:
     """The pages and documents that have all the words in ``q``."""
     words = request.args.get("q", "").strip()
-    found = api.items(
+    found = part_of(
         "pages",
+        RESULTS,
         search=words,
         search_operator="and",
         locale=language().code,
         fields="search_description",
-        limit=RESULTS,
-        offset=(page_number() - 1) * RESULTS,
     )
     papers = api.items("documents", search=words, search_operator="and", fields="*")
     return render_template(
@@ -136,9 +136,15 @@ def media(file: str) -> Response:
 
 @pages.app_errorhandler(HTTPException)
 def error(problem: HTTPException) -> ResponseReturnValue:
-    """The page for an error. It does not reveal whether a page is hidden or missing."""
+    """The page for an error. It does not reveal whether a page is hidden or missing.
+
+    It has no menu if the API does not answer.
+    """
+    home = None
+    with suppress(HTTPException):
+        home = api.find(address("page").removeprefix(request.root_path))
     response = problem.get_response()
-    response.set_data(render_template("error.html", problem=problem))
+    response.set_data(render_template("error.html", problem=problem, home=home))
     return response
 
 
@@ -156,6 +162,7 @@ def common() -> dict[str, Any]:
         "members": members,
         "number": page_number(),
         "page": None,
+        "part_of": part_of,
         "source": None,
     }
 
@@ -166,8 +173,17 @@ def language() -> Language:
 
 
 def page_number() -> int:
-    """Which part of a long list is requested, from 1 on."""
-    return request.args.get("page", 1, int)
+    """Which part of a long list is requested, from 1 on; 0 if that is no number."""
+    return request.args.get("page", 0 if "page" in request.args else 1, int)
+
+
+def part_of(endpoint: str, size: int, **parameters: Any) -> api.Items:
+    """The requested part of a long list; beyond its end there is nothing."""
+    number = page_number()
+    found = api.items(endpoint, limit=size, offset=(number - 1) * size, **parameters)
+    if number > 1 and not found:
+        abort(404)
+    return found
 
 
 def address(view: str, **values: Any) -> str:
@@ -188,6 +204,6 @@ def address_in(other: Language, page: api.Item | None) -> str:
             return str(translation["meta"]["html_url"])
     view = (request.endpoint or "").rpartition(".")[2]
     if view in ("apple", "search", "login"):
-        values: dict[str, Any] = {**(request.view_args or {}), **request.args}
+        values: dict[str, Any] = {**(request.view_args or {}), **request.args, "page": None}
         return url_for(f"{other.code}.{view}", **values)
     return url_for(f"{other.code}.page")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urljoin
+from urllib.request import urlopen
 
 import html5lib
 import pytest
@@ -372,6 +373,19 @@ def test_search_says_what_it_found(visitor: FlaskClient, path: str, said: str) -
     assert " ".join("".join(heading.itertext()).split()) == said
 
 
+@pytest.mark.parametrize(
+    "path", ["/journal/?page=99", "/journal/?page=99999999999999999999", "/search/?q=the&page=99"]
+)
+def test_beyond_the_end_of_a_list_there_is_nothing(visitor: FlaskClient, path: str) -> None:
+    answer = visitor.get(path)
+    assert answer.status_code == 404
+    assert "<h1>Nothing grows here</h1>" in answer.text
+
+
+def test_switch_begins_a_search_anew(visitor: FlaskClient) -> None:
+    assert 'href="/de/search/?q=the" hreflang="de"' in get(visitor, "/search/?q=the&page=2")
+
+
 @pytest.mark.parametrize("path", ["/search/", "/search/?q=pineapple", "/nothing/"])
 def test_who_found_nothing_can_search_at_once(visitor: FlaskClient, path: str) -> None:
     form = Answer(visitor.get(path)).tree.find(".//main//form")
@@ -410,7 +424,9 @@ def test_missing_things_have_a_page_that_says_so(visitor: FlaskClient, path: str
     assert Answer(answer).tree.find(".//form[@method='post']") is not None
 
 
-@pytest.mark.parametrize("path", ["/apples/?order=taste)", "/search/?q=a&page=0"])
+@pytest.mark.parametrize(
+    "path", ["/apples/?order=taste)", "/search/?q=a&page=0", "/journal/?page=abc"]
+)
 def test_what_the_api_refuses_is_explained(visitor: FlaskClient, path: str) -> None:
     answer = visitor.get(path)
     assert answer.status_code == 400
@@ -423,7 +439,159 @@ def test_errors_keep_their_headers(visitor: FlaskClient) -> None:
     assert answer.headers["Allow"]
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/", "The content cannot be read now; try again later."),
+        ("/de/", "Die Inhalte sind gerade nicht zu lesen."),
+        ("/media/none.jpg", "Nothing grows here"),
+    ],
+)
+def test_there_is_a_page_while_there_is_no_content(tmp_path: Path, path: str, said: str) -> None:
+    site = create_app({"CMSAPI_BACKEND": f"sqlite:///{tmp_path}/gone.db"})
+    answer = site.test_client().get(path)
+    assert answer.status_code == (404 if path.startswith("/media") else 503)
+    assert said in answer.text
+    assert Answer(answer).faults == []
+
+
+def test_mistakes_in_the_site_have_a_page() -> None:
+    site = create_app({"CMSAPI_BACKEND": "jsonfiles:content"})
+    site.view_functions["en.search"] = lambda: str(1 / 0)
+    answer = site.test_client().get("/search/")
+    assert answer.status_code == 500
+    assert "<h1>Internal Server Error</h1>" in answer.text
+
+
+# What the site says about itself.
+
+
+ABOUT = ["/about-this-site/", "/de/ueber-diese-website/"]
+
+
+def about(client: FlaskClient, path: str) -> dict[str, Any]:
+    """The answer of the API that a page about the site is made from."""
+    query = {"html_path": path}
+    found: Any = client.get("/api/v2/pages/find/", query_string=query, follow_redirects=True).json
+    return dict(found)
+
+
+def asked(client: FlaskClient, path: str) -> Any:
+    return client.get(path, follow_redirects=True).json
+
+
+@pytest.mark.parametrize("path", ABOUT)
+def test_files_that_the_site_names_are_there(visitor: FlaskClient, path: str) -> None:
+    named = re.findall(r"<code>(demo/.+?)</code>", get(visitor, path))
+    assert len(named) == 2
+    assert [name for name in named if not (DEMO.parent / name).exists()] == []
+    assert "class ArticlePage" in (DEMO.parent / named[0]).read_text()
+
+
+@pytest.mark.parametrize("path", ABOUT)
+def test_requests_that_the_site_names_show_what_it_says(visitor: FlaskClient, path: str) -> None:
+    body = about(visitor, path)["body"]
+    calls = next(block["value"] for block in body if block["type"] == "requests")
+    answers = {call["path"].partition("/v2/")[2]: asked(visitor, call["path"]) for call in calls}
+    found = iter(answers.values())
+    language = path == ABOUT[1]
+    every = next(found)
+    assert language or (len(every["items"]), every["meta"]["total_count"] > 20) == (20, True)
+    articles = next(found)["items"]
+    days = [asked(visitor, f"/api/v2/pages/{item['id']}/")["published_date"] for item in articles]
+    assert days == sorted(days, reverse=True)
+    assert all(item["feed_image"] for item in articles)
+    if not language:
+        assert all("how-to" in item["tags"] for item in next(found)["items"])
+    searched = [item["title"] for item in next(found)["items"]]
+    assert searched[0] in ("An owl in row three", "Ein Kauz in Reihe drei")
+    menu = Answer(visitor.get("/de/" if language else "/")).tree.findall(".//nav[@class='menu']/a")
+    assert [item["title"] for item in next(found)["items"]] == [link.text for link in menu]
+    (translation,) = next(found)["items"]
+    assert translation["meta"]["locale"] == ("en" if language else "de")
+    assert next(found)["title"] in ("Apple Day", "Apfeltag")
+    apples = next(found)["items"]
+    assert [item["trees"] for item in apples] == sorted(
+        (item["trees"] for item in apples), reverse=True
+    )
+    assert apples
+    assert all("cooking" in item["uses"] for item in apples)
+    if not language:
+        assert all("winter" in item["meta"]["tags"] for item in next(found)["items"])
+        assert next(found)["items"]
+
+
+def test_what_the_site_says_is_hidden_is(visitor: FlaskClient, member: FlaskClient) -> None:
+    pages = [json.loads(path.read_text()) for path in (DEMO / "content/pages").rglob("*.json")]
+    assert sum(page.get("live") is False for page in pages) == 1
+    assert sum("expires_at" in page for page in pages) == 1
+    for_members = len(everything(member, "pages")) - len(everything(visitor, "pages"))
+    assert for_members == 2
+
+
+def test_every_page_lists_its_requests(crawled: Mapping[str, Answer]) -> None:
+    for url, answer in crawled.items():
+        if answer.tree is not None:
+            assert answer.tree.find(".//footer//details//a") is not None
+            links = answer.tree.findall(".//footer//a[@type='application/json']")
+            assert len(links) == (not url.endswith("/login/"))
+
+
+def test_numbers_of_the_home_page_are_true(visitor: FlaskClient) -> None:
+    apples = everything(visitor, "apples", fields="trees")
+    figures = asked(visitor, "/api/v2/pages/1/")["figures"]
+    numbers = {figure["label"]: figure["number"] for figure in figures}
+    assert numbers["trees"] == str(sum(apple["trees"] for apple in apples))
+    assert numbers["kinds of apple"] == str(len(apples))
+
+
+def test_an_edit_shows_where_the_site_says_so(visitor: FlaskClient, tmp_path: Path) -> None:
+    (said,) = {
+        command
+        for path in ABOUT
+        for command in re.findall("<code>([^<]*python3[^<]*)</code>", get(visitor, path))
+    }
+    variable, program, *arguments = said.split()
+    assert (program, arguments[0]) == ("python3", "demo")
+    copy_demo(tmp_path)
+    port = free_port()
+    name, value = variable.split("=")
+    environment = {**os.environ, name: value, "FLASK_RUN_PORT": str(port)}
+    server = start([sys.executable, *arguments], port, cwd=tmp_path, env=environment)
+    try:
+        file = tmp_path / "demo/content/pages/10_en/50_visit.json"
+        file.write_text(file.read_text().replace('"title": "Visit"', '"title": "Come here"'))
+        with urlopen(f"http://127.0.0.1:{port}/visit/") as answer:
+            assert "<h1>Come here</h1>" in answer.read().decode()
+    finally:
+        stop(server)
+
+
 # Starting the demo.
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "right"),
+    [
+        *(
+            ("FLASK_RUN_PORT", wrong, "a number from 1 to 65535")
+            for wrong in ("abc", "", "0", "-1", "70000", "5000.0")
+        ),
+        *(("FLASK_RUN_HOST", wrong, "an IPv4 address") for wrong in ("203.0.113.7", "no.invalid")),
+        *(("FLASK_DEBUG", wrong, "true or false") for wrong in ("no", "True")),
+    ],
+)
+def test_wrong_variables_end_in_a_sentence(name: str, wrong: str, right: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "demo"],
+        cwd=DEMO.parent,
+        env={**os.environ, name: wrong},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(f"{name} is '{wrong}'; it must be {right}.*\\.\n", done.stderr)
 
 
 def test_help_is_there_at_once(tmp_path: Path) -> None:
