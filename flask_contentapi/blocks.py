@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
-__all__ = ["blocks_in", "convert_blocks", "ids_in", "is_block", "is_id", "texts_in"]
+__all__ = ["blocks_in", "convert_blocks", "ids_converter", "ids_in", "is_block", "texts_in"]
 
 #: Functions by the type of the blocks whose values they convert.
 Converters = Mapping[str, Callable[[Any], Any]]
@@ -16,9 +16,10 @@ def is_block(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and "value" in value and isinstance(value.get("type"), str)
 
 
-def is_id(value: Any) -> TypeGuard[int]:
-    """Whether the value of a block can be the id of an object."""
-    return isinstance(value, int) and not isinstance(value, bool)
+def _ids_of(value: Any, many: bool) -> list[int]:
+    """The ids of objects in the value of a block: one, or those in a list if it holds many."""
+    entries = value if many and isinstance(value, list) else () if many else (value,)
+    return [entry for entry in entries if isinstance(entry, int) and not isinstance(entry, bool)]
 
 
 def blocks_in(value: Any) -> Iterator[tuple[str, Any]]:
@@ -33,9 +34,31 @@ def blocks_in(value: Any) -> Iterator[tuple[str, Any]]:
             yield from blocks_in(entry)
 
 
-def ids_in(value: Any, block: str) -> Iterator[int]:
-    """The ids that are the values of blocks of a type in a JSON value."""
-    return (inner for name, inner in blocks_in(value) if name == block and is_id(inner))
+def ids_in(value: Any, block: str, many: bool) -> Iterator[int]:
+    """The ids of objects in the values of blocks of a type, at any depth of a JSON value.
+
+    :param many: whether a value is a list of ids; otherwise it is one.
+    """
+    for name, inner in blocks_in(value):
+        if name == block:
+            yield from _ids_of(inner, many)
+
+
+def ids_converter(
+    many: bool, found: Container[int], build: Callable[[int], Any]
+) -> Callable[[Any], Any]:
+    """The converter for blocks whose value is the id of an object, or a list of ids.
+
+    :param many: whether it is a list.
+    :param found: the ids of the objects that may be seen; of others nothing is left.
+    :param build: gives what takes the place of an id.
+    """
+
+    def convert(value: Any) -> Any:
+        built = [build(identity) for identity in _ids_of(value, many) if identity in found]
+        return built if many else next(iter(built), None)
+
+    return convert
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -11,9 +11,8 @@ from marshmallow import fields
 from flask_contentapi.attributes import LISTINGS, OPTIONS, PARAMETERS, check_nested, mistake
 from flask_contentapi.content import APIField, APIFilter, Content
 from flask_contentapi.errors import DeclarationError
-from flask_contentapi.fields import Anything, Related, answer_field
+from flask_contentapi.fields import Anything, answer_field
 from flask_contentapi.hints import suggest
-from flask_contentapi.selection import parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
 from flask_contentapi.types import Column, Export, ObjectType
 
@@ -156,12 +155,10 @@ def _computation(
 
 
 def _stored_export(name: str, column: Column, in_meta: bool) -> Export:
-    field, shown = column.field, None
-    if isinstance(field, Related) and field.shown is not None:
-        shown = parse_fields(field.shown)
+    field = column.field
     composed = column.target or column.child or getattr(field, "representations", None)
     source = None if composed else Stored(column.name)
-    return Export(name, answer_field(field), source, column, in_meta, shown)
+    return Export(name, answer_field(field), source, column, in_meta, column.shown)
 
 
 def _unknown_source(declared: ObjectType, name: object) -> DeclarationError:

@@ -34,15 +34,18 @@ __all__ = [
     "inner_fields",
     "itself",
     "kind_of",
+    "relation_in",
 ]
 
 
 class Related(fields.Integer):
     """A relation to one object of an endpoint; a record holds its id or null.
 
+    ``fields.List(Related("pages"))`` is a relation to many; a record holds a list of their ids.
+
     :param endpoint: the endpoint of the related object (``"pages"``, ``"images"``,
         ``"documents"`` or one of the site's own) or a class that is served there.
-    :param shown: the ``fields`` text that the embedded object is always shown with; without it
+    :param shown: the ``fields`` text that an embedded object is always shown with; without it
         clients choose the fields in brackets.
     :param within_site: show the related object only if it is a page of the requested site.
     :param kwargs: the arguments of every marshmallow field.
@@ -99,8 +102,9 @@ class Blocks(fields.Raw):
     """A list of blocks, ``{"type": ..., "value": ..., "id": ...}``, returned as they are.
 
     :param representations: by block type, a marshmallow field that serialises its value
-        (:class:`Related` embeds the object, or null if it may not be seen) or a function from
-        the stored value to the one in answers. They apply at any depth.
+        (:class:`Related` embeds the object, or null if it may not be seen, and a list of it
+        those that may) or a function from the stored value to the one in answers. They apply at
+        any depth.
     :param kwargs: the arguments of every marshmallow field.
     """
 
@@ -112,11 +116,12 @@ class Blocks(fields.Raw):
         super().__init__(**kwargs)
         self.representations = dict(representations or {})
 
-    @property
-    def relations(self) -> dict[str, Related]:
-        """The relations by block type, for blocks whose value is the id of another object."""
-        found = self.representations.items()
-        return {block: relation for block, relation in found if isinstance(relation, Related)}
+
+def relation_in(field: Any) -> Related | None:
+    """The relation that a field is, or that it is a list of; None for other fields."""
+    if isinstance(field, fields.List):
+        field = field.inner
+    return field if isinstance(field, Related) else None
 
 
 class Instant(fields.DateTime):
@@ -236,6 +241,8 @@ _KINDS: tuple[tuple[type[fields.Field[Any]], Callable[[Any], kinds.Kind]], ...] 
 
 def kind_of(field: fields.Field[Any]) -> kinds.Kind:
     """The kind of value that a declared field stores; JSON for unknown classes."""
+    if not isinstance(field, Related) and relation_in(field) is not None:
+        return kinds.Relations()
     for field_class, make in _KINDS:
         if isinstance(field, field_class):
             return make(field)

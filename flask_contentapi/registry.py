@@ -16,7 +16,7 @@ from flask_contentapi.attributes import check_attributes, check_nested, mistake
 from flask_contentapi.content import ChildObject, Content, Document, Entry, Image, Page
 from flask_contentapi.errors import BadRequest, DeclarationError
 from flask_contentapi.exports import COMPUTED, exports_of
-from flask_contentapi.fields import Blocks, Children, Related, kind_of
+from flask_contentapi.fields import Blocks, Children, Related, kind_of, relation_in
 from flask_contentapi.hints import suggest
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.types import Column, Endpoint, ObjectType
@@ -162,9 +162,7 @@ class Registry:
             )
         if isinstance(field, COMPUTED):
             raise mistake(declared, name, "stores nothing; put it into an APIField of api_fields")
-        if isinstance(field, Related):
-            self._check_relation(declared, name, field)
-        target = self.target(field) if isinstance(field, Related) else None
+        target = self._target(declared, name, field)
         child = self._child(declared, name, field) if isinstance(field, Children) else None
         blocks = self._blocks(declared, name, field) if isinstance(field, Blocks) else {}
         check_nested(declared, name, field)
@@ -182,15 +180,22 @@ class Registry:
         columns = {}
         for block, representation in field.representations.items():
             where = f"{name}[{block!r}]"
-            if isinstance(representation, Related):
-                self._check_relation(declared, where, representation)
-            elif _is_storable(representation):
+            target = self._target(declared, where, representation)
+            if _is_storable(representation):
                 check_nested(declared, where, representation)
-                columns[block] = Column(block, kind_of(representation), representation)
+                columns[block] = Column(block, kind_of(representation), representation, target)
             elif not _can_convert(representation):
                 what = f"is {representation!r}; it must be a field, as fields.Date(), or a function"
                 raise mistake(declared, where, what)
         return columns
+
+    def _target(self, declared: ObjectType, name: str, field: Any) -> ObjectType | None:
+        """The type that a declared relation to one or many points to; None for other fields."""
+        relation = relation_in(field)
+        if relation is None:
+            return None
+        self._check_relation(declared, name, relation)
+        return self.endpoints[relation.endpoint_name].base
 
     def _check_relation(self, declared: ObjectType, name: str, field: Related) -> None:
         if field.endpoint_name not in self.endpoints:
@@ -213,14 +218,11 @@ class Registry:
 
     def _check_shown(self, declared: ObjectType, name: str, field: Related) -> None:
         """Refuses a relation that is always shown with fields that do not exist."""
-        wrong = _first_not_shown(self.target(field), parse_fields(field.shown or ""))
+        target = self.endpoints[field.endpoint_name].base
+        wrong = _first_not_shown(target, parse_fields(field.shown or ""))
         if wrong:
             what = f"is always shown with {field.shown!r}, but {wrong!r} is nothing to be shown"
             raise mistake(declared, name, what)
-
-    def target(self, field: Related) -> ObjectType:
-        """The type that a declared relation points to."""
-        return self.endpoints[field.endpoint_name].base
 
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
         child = field.child
@@ -288,7 +290,8 @@ def _built_in_fields(content_class: type[Content]) -> Mapping[str, fields.Field[
 
 def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
     """What a field stores, with the endpoint of a relation."""
-    return type(kind_of(field)), getattr(field, "endpoint_name", None)
+    relation = relation_in(field)
+    return type(kind_of(field)), None if relation is None else relation.endpoint_name
 
 
 def _first_not_shown(target: ObjectType, selection: Selection) -> str | None:

@@ -15,12 +15,11 @@ from marshmallow import fields
 
 from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
-from flask_contentapi.blocks import convert_blocks, ids_in, is_id
+from flask_contentapi.blocks import convert_blocks, ids_converter
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.fields import (
     Blocks,
     Instant,
-    Related,
     RichText,
     Tags,
     answer_field,
@@ -28,9 +27,9 @@ from flask_contentapi.fields import (
 )
 from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Registry
-from flask_contentapi.selection import DEFAULT, Selection, parse_fields
+from flask_contentapi.selection import DEFAULT, Selection
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sources import Bind, Context, Getter, Lookup, RowLayout, Stored
+from flask_contentapi.sources import Bind, Context, Getter, RowLayout, Stored
 from flask_contentapi.types import Column, Export, ObjectType
 
 __all__ = ["Item", "Plan", "Planner"]
@@ -85,8 +84,7 @@ class Plan:
         """Fetches what the rows point to, and what that points to, in one fetch per relation."""
         related: list[Mapping[int, Row]] = []
         for lookup in self.layout.lookups:
-            pointed = (i for row in lookup.origin(rows, related) for i in lookup.ids(row))
-            ids = {i for i in pointed if i is not None}
+            ids = {i for row in lookup.origin(rows, related) for i in lookup.ids(row)}
             within = scope if lookup.within_site else None
             related.append(
                 reader.fetch(lookup.endpoint, ids, lookup.layout.columns, viewer, within)
@@ -133,7 +131,7 @@ class Planner:
         """
         chosen = choose(declared, view, selection, self._i18n)
         plan = self._plan(RowLayout(declared), chosen)
-        return replace(plan, volatile=is_volatile(self._registry, chosen))
+        return replace(plan, volatile=is_volatile(chosen))
 
     # Compiling.
 
@@ -151,8 +149,7 @@ class Planner:
         column = export.column
         assert column is not None
         if column.target is not None:
-            lookup = layout.related(column.name, column.target, column.within_site)
-            return self._embedded(export, layout.index_of(column.name), lookup, selection)
+            return self._embedded(export, layout, column, selection)
         if column.child is not None:
             return self._children(export, layout, column, selection)
         value = self._blocks(layout, column)
@@ -162,15 +159,20 @@ class Planner:
         chosen = choose(layout.type, "nested", export.shown or selection)
         return self._plan(layout, chosen)
 
-    def _embedded(self, export: Export, index: int, lookup: Lookup, selection: Selection) -> Key:
+    def _embedded(
+        self, export: Export, layout: RowLayout, column: Column, selection: Selection
+    ) -> Key:
+        index, lookup = layout.index_of(column.name), layout.related(column)
         plan = self._nested(lookup.layout, export, selection)
 
+        build = _build_many if column.kind.many else _build_related
+
         def serialized(context: Context) -> Getter:
-            return _build_related(context.related[lookup.slot], index, plan.bind(context))
+            return build(context.related[lookup.slot], index, plan.bind(context))
 
         def value(context: Context) -> Getter:
             found = context.related[lookup.slot]
-            return _build_related(found, index, lambda row: Item(plan, row, context))
+            return build(found, index, lambda row: Item(plan, row, context))
 
         return Key(export, value, serialized)
 
@@ -193,34 +195,36 @@ class Planner:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
         index = layout.index_of(column.name)
-        stored = column.blocks or {}
-        writers = {name: _block_writer(inner) for name, inner in stored.items()}
-        compiled = [
-            (name, self._block_converter(layout, index, name, representation))
+        writers = {
+            name: _block_writer(inner)
+            for name, inner in column.blocks.items()
+            if inner.target is None
+        }
+        compiled = {
+            name: self._related_block(layout, column, name)
+            if name in column.related_blocks
+            else lambda context, representation=representation: _serializer(representation)
             for name, representation in column.field.representations.items()
-            if name not in stored
-        ]
+            if name not in writers
+        }
 
         def bind(context: Context) -> Getter:
-            converters = {name: get(context) for name, get in compiled}
+            converters = {name: get(context) for name, get in compiled.items()}
             return lambda row: convert_blocks(row[index], writers, converters)
 
         return bind
 
-    def _block_converter(
-        self, layout: RowLayout, index: int, block: str, representation: Any
+    def _related_block(
+        self, layout: RowLayout, column: Column, block: str
     ) -> Callable[[Context], Callable[[Any], Any]]:
-        if not isinstance(representation, Related):
-            return lambda context: _serializer(representation)
-        target = self._registry.target(representation)
-        within = representation.within_site
-        lookup = layout.lookup(target, lambda row: ids_in(row[index], block), within)
-        shown = parse_fields(representation.shown or "")
-        plan = self._plan(lookup.layout, choose(target, "nested", shown))
+        lookup, inner = layout.related_block(column, block), column.blocks[block]
+        plan = self._plan(
+            lookup.layout, choose(lookup.layout.type, "nested", inner.shown or DEFAULT)
+        )
 
         def bind(context: Context) -> Callable[[Any], Any]:
             found, build = context.related[lookup.slot], plan.bind(context)
-            return lambda value: build(found[value]) if is_id(value) and value in found else None
+            return ids_converter(inner.kind.many, found, lambda identity: build(found[identity]))
 
         return bind
 
@@ -255,6 +259,10 @@ def _literal(entries: Mapping[str, str]) -> str:
 
 def _build_related(found: Mapping[int, Row], index: int, build: Callable[[Row], Any]) -> Getter:
     return lambda row: build(found[row[index]]) if row[index] in found else None
+
+
+def _build_many(found: Mapping[int, Row], index: int, build: Callable[[Row], Any]) -> Getter:
+    return lambda row: [build(found[identity]) for identity in row[index] if identity in found]
 
 
 def _build_each(index: int, build: Callable[[Row], Any]) -> Getter:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses
+from flask_contentapi.blocks import convert_blocks, ids_converter, ids_in
 from flask_contentapi.query import Row
 
 if TYPE_CHECKING:
-    from flask_contentapi.types import ObjectType
+    from flask_contentapi.types import Column, ObjectType
 
 __all__ = [
     "HTMLURL",
@@ -71,7 +72,7 @@ class Lookup:
     within_site: bool
     slot: int
     origin: Callable[[Sequence[Row], Sequence[Mapping[int, Row]]], Iterable[Row]]
-    ids: Callable[[Row], Iterable[int | None]]
+    ids: Callable[[Row], Iterable[int]]
     layout: RowLayout
 
 
@@ -98,23 +99,23 @@ class RowLayout:
             self.columns.append(name)
         return self.columns.index(name)
 
-    def related(self, column: str, target: ObjectType, within_site: bool = False) -> Lookup:
-        """Adds a lookup of the objects that a relation points to."""
-        index = self.index_of(column)
-        return self.lookup(target, lambda row: (row[index],), within_site)
+    def related(self, column: Column) -> Lookup:
+        """Adds a lookup of the objects that a relation to one or many points to."""
+        index, ids = self.index_of(column.name), column.ids
+        return self._lookup(column, lambda row: ids(row[index]))
 
-    def lookup(
-        self,
-        target: ObjectType,
-        ids: Callable[[Row], Iterable[int | None]],
-        within_site: bool = False,
-    ) -> Lookup:
-        """Adds a lookup of objects that the rows of this layout point to."""
-        slot = len(self.lookups)
+    def related_block(self, column: Column, block: str) -> Lookup:
+        """Adds a lookup of the objects that the blocks of a type in a column point to."""
+        index, inner = self.index_of(column.name), column.blocks[block]
+        return self._lookup(inner, lambda row: ids_in(row[index], block, inner.kind.many))
+
+    def _lookup(self, relation: Column, ids: Callable[[Row], Iterable[int]]) -> Lookup:
+        target, slot = relation.target, len(self.lookups)
+        assert target is not None
         found = RowLayout(
             target, lookups=self.lookups, origin=lambda rows, related: related[slot].values()
         )
-        lookup = Lookup(target.served_at.name, within_site, slot, self.origin, ids, found)
+        lookup = Lookup(target.served_at.name, relation.within_site, slot, self.origin, ids, found)
         self.lookups.append(lookup)
         return lookup
 
@@ -143,20 +144,22 @@ class Source(ABC):
 
 
 class Stored(Source):
-    """A stored field, as it is."""
+    """A stored field, as it is, except that ids of hidden objects are left out."""
 
     def __init__(self, column: str) -> None:
         self.column = column
 
     def compile(self, layout: RowLayout) -> Bind:
         column = layout.type.columns[self.column]
+        if column.target is not None or column.related_blocks:
+            return _attribute(layout, self.column)
         index = layout.index_of(self.column)
         get = itemgetter(index) if column.is_plain else lambda row: column.to_python(row[index])
         return lambda context: get
 
     def kind(self, layout: RowLayout) -> kinds.Kind | None:
         column = layout.type.columns[self.column]
-        return column.kind if column.is_plain else None
+        return column.kind if column.is_plain and not column.related_blocks else None
 
 
 class Type(Source):
@@ -291,8 +294,11 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
     column = layout.type.columns[name]
     index = layout.index_of(name)
     if column.target is not None:
-        slot = layout.related(name, column.target, column.within_site).slot
-        return lambda context: _id_if_visible(context.related[slot], index)
+        slot = layout.related(column).slot
+        visible = _visible_ids if column.kind.many else _id_if_visible
+        return lambda context: visible(context.related[slot], index)
+    if column.related_blocks:
+        return _blocks_with_visible_ids(layout, column)
     if column.child is not None:
         build = _builder(layout.children(name, column.child))
         return lambda context: _build_each(build(context), index)
@@ -304,6 +310,24 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
 
 def _id_if_visible(found: Mapping[int, Row], index: int) -> Getter:
     return lambda row: row[index] if row[index] in found else None
+
+
+def _visible_ids(found: Mapping[int, Row], index: int) -> Getter:
+    return lambda row: [identity for identity in row[index] if identity in found]
+
+
+def _blocks_with_visible_ids(layout: RowLayout, column: Column) -> Bind:
+    index = layout.index_of(column.name)
+    slots = {name: layout.related_block(column, name).slot for name in column.related_blocks}
+
+    def bind(context: Context) -> Getter:
+        converters = {
+            name: ids_converter(column.blocks[name].kind.many, context.related[slot], int)
+            for name, slot in slots.items()
+        }
+        return lambda row: column.to_python(convert_blocks(row[index], {}, converters))
+
+    return bind
 
 
 def _build_each(build: Getter, index: int) -> Getter:

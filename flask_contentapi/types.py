@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,9 +14,9 @@ from flask_contentapi import kinds
 from flask_contentapi.blocks import blocks_in
 from flask_contentapi.content import APIFilter, Content
 from flask_contentapi.errors import BadRequest
-from flask_contentapi.fields import Blocks, Related
+from flask_contentapi.fields import Blocks, Related, relation_in
 from flask_contentapi.hints import suggest
-from flask_contentapi.selection import Selection
+from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.sources import Source
 
 __all__ = ["Column", "Endpoint", "Export", "ObjectType"]
@@ -28,10 +29,10 @@ class Column:
     :param name: its name in the class and in records.
     :param kind: what it stores.
     :param field: the declared field.
-    :param target: for a relation, the type it points to.
+    :param target: for a relation to one or many, the type it points to.
     :param child: for child objects, their type.
-    :param blocks: for blocks, the columns that their values are read as, by block type; None if
-        there are none.
+    :param blocks: for blocks, the columns that their values are read as, by block type; those of
+        relations have a target, and their values are not checked.
     """
 
     name: str
@@ -39,12 +40,33 @@ class Column:
     field: fields.Field[Any]
     target: ObjectType | None = None
     child: ObjectType | None = None
-    blocks: Mapping[str, Column] | None = None
+    blocks: Mapping[str, Column] = dataclasses.field(default_factory=dict)
+
+    @cached_property
+    def relation(self) -> Related | None:
+        """The declared relation, to one or many; None if it is no relation."""
+        return relation_in(self.field)
 
     @property
     def within_site(self) -> bool:
         """Whether the target of a relation is shown only if it is in the requested site."""
-        return isinstance(self.field, Related) and self.field.within_site
+        return self.relation is not None and self.relation.within_site
+
+    @cached_property
+    def shown(self) -> Selection | None:
+        """For a relation that is always shown with the same fields, these fields."""
+        text = self.relation.shown if self.relation is not None else None
+        return None if text is None else parse_fields(text)
+
+    @property
+    def ids(self) -> Callable[[Any], Sequence[int]]:
+        """The function from the stored value of a relation to the ids in it."""
+        return tuple if self.kind.many else _one_id
+
+    @cached_property
+    def related_blocks(self) -> Mapping[str, Column]:
+        """For blocks, the relations in them, by block type."""
+        return {name: inner for name, inner in self.blocks.items() if inner.target is not None}
 
     @property
     def storage_signature(self) -> object:
@@ -67,7 +89,9 @@ class Column:
         if default is missing or self.child is not None:
             return self.kind.empty()
         value = default() if callable(default) else default
-        return None if value is None else self.kind.read(value)
+        if value is None:
+            return self.kind.empty() if self.kind.many else None
+        return self.kind.read(value)
 
     def read(self, value: Any) -> Any:
         """The stored value for a value in a record.
@@ -98,9 +122,9 @@ class Column:
             self._check_block(block, inner)
 
     def _check_block(self, block: str, value: Any) -> None:
-        column = (self.blocks or {}).get(block)
+        column = self.blocks.get(block)
         try:
-            if column is not None and value is not None:
+            if column is not None and column.target is None and value is not None:
                 column.read(value)
         except ValueError as error:
             raise ValueError(f"has a block {block!r} whose value {error}") from None
@@ -126,12 +150,16 @@ class Column:
     @cached_property
     def is_plain(self) -> bool:
         """Whether the stored value is the field's Python value, so the field only validates."""
-        if isinstance(self.kind, kinds.Canonical):
+        if isinstance(self.kind, kinds.Canonical | kinds.Relations):
             return False
         if isinstance(self.kind, kinds.Text | kinds.Json):
             standard = type(self.field).__module__ in (fields.__name__, Blocks.__module__)
             return standard and isinstance(self.field, fields.String | fields.Raw)
         return True
+
+
+def _one_id(stored: int | None) -> Sequence[int]:
+    return () if stored is None else (stored,)
 
 
 def _message_text(messages: Any) -> str:
@@ -288,7 +316,7 @@ class ObjectType:
         return tuple(
             name
             for name, column in self.columns.items()
-            if not (isinstance(column.field, Related) and column.field.shown)
+            if not (column.relation and column.relation.shown)
         )
 
     @cached_property

@@ -85,14 +85,15 @@ class VisibleObjects:
         return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
 
     def index(self, column: str, labels: Labels) -> Mapping[Any, Sequence[int]]:
-        """The positions of the objects by value of a column; for tags by each tag."""
+        """The positions of the objects by value of a column; for tags and relations to many by
+        each entry."""
         key = (column, labels)
         if key not in self._indexes:
             read, rows = self.value(column, labels), self.shelf.rows
             found: defaultdict[Any, list[int]] = defaultdict(list)
             for position in self.of_types(labels):
                 value = read(rows[position])
-                for entry in value if isinstance(value, tuple) else (value,):
+                for entry in {*value} if isinstance(value, tuple) else (value,):
                     found[entry].append(position)
             self._indexes[key] = dict(found)
         return self._indexes[key]
@@ -135,6 +136,8 @@ class VisibleObjects:
         content = self._content()
         assert content is not None
         sees = content.of(stored.target.served_at.name).sees
+        if stored.kind.many:
+            return lambda row: tuple(filter(sees, read(row)))
         return lambda row: value if (value := read(row)) is not None and sees(value) else None
 
 

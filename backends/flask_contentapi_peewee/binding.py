@@ -14,6 +14,7 @@ from flask_contentapi.hints import suggest
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Column, ObjectType
 from flask_contentapi_peewee.fitting import (
+    MANY,
     check_belongs,
     check_key,
     check_kind,
@@ -181,7 +182,10 @@ class BoundModel:
         for column in declared.columns.values():
             if column.name in fixed:
                 continue
-            if column.kind.name in ("tags", "children"):
+            if column.kind.name == "relations" and column.name in {*columns, *model._meta.fields}:
+                where = self._where(declared, column.name)
+                raise DeclarationError(f"{where} is a relation to many, which cannot be mapped.")
+            if column.kind.name in MANY:
                 self._check_many(declared, column, model, columns)
             else:
                 given = columns.get(column.name)

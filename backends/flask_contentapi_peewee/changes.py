@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flask_contentapi.changes import MOST_NAMED, tags_of
-from flask_contentapi.relations import ObjectKey, related_blocks, targets_of
+from flask_contentapi.relations import ObjectKey, targets_of
 from flask_contentapi.signals import EVERYTHING
 from flask_contentapi.types import Column
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -55,15 +55,14 @@ class Changes:
 
     def _owners(self, table: OwnTable, column: Column) -> Iterator[int]:
         """The objects that point to such an object by a column of their own or of a child."""
-        targets = [endpoint for _, endpoint in related_blocks(column)]
-        if column.target is not None:
-            targets.append(column.target.served_at.name)
+        pointing = (column, *column.related_blocks.values())
+        targets = {each.target.served_at.name for each in pointing if each.target is not None}
         wanted = {(endpoint, i) for endpoint, i in self._visibility_changed if endpoint in targets}
         if not wanted:
             return
         owner = table.fields.get("owner_") or table.fields["id"]
         query = table.model.select(owner, table.fields[column.name])
-        if column.target is not None:
+        if column.target is not None and not column.kind.many:
             query = query.where(table.fields[column.name].in_([i for _, i in wanted]))
         for identity, value in self._reader.all(query):
             if not wanted.isdisjoint(targets_of(column, value)):

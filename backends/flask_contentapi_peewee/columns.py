@@ -137,6 +137,13 @@ class _Json(StoredField):
         return orjson.loads(value)
 
 
+class _Ids(_Json):
+    """A relation to many of a child object."""
+
+    def decode(self, value: Any) -> Any:
+        return tuple(orjson.loads(value))
+
+
 class _Decimal(StoredField):
     """A decimal in a database with exact decimals."""
 
@@ -175,6 +182,7 @@ _FIELDS: Mapping[str, type[StoredField]] = {
     "time": _Time,
     "json": _Json,
     "blocks": _Json,
+    "relations": _Ids,
     "decimal": _Decimal,
 }
 
@@ -182,7 +190,8 @@ _FIELDS: Mapping[str, type[StoredField]] = {
 def stored_field(kind: kinds.Kind, sql_types: Mapping[str, str], **kwargs: Any) -> StoredField:
     """The column for a kind of value.
 
-    :param kind: the kind; tags and children have their own tables instead.
+    :param kind: the kind; tags, children, and relations to many of objects that are no child
+        objects have their own tables instead.
     :param sql_types: the database's type for each name of a kind; that of ``text`` for decimals if
         it has no exact ones.
     :param kwargs: the arguments of every peewee field.

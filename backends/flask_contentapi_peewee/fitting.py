@@ -11,7 +11,15 @@ from flask_contentapi.errors import DeclarationError
 from flask_contentapi.types import Column
 from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 
-__all__ = ["check_belongs", "check_key", "check_kind", "check_options", "check_shape", "is_key_of"]
+__all__ = [
+    "MANY",
+    "check_belongs",
+    "check_key",
+    "check_kind",
+    "check_options",
+    "check_shape",
+    "is_key_of",
+]
 
 _INTEGERS = (peewee.IntegerField, peewee.AutoField)
 _NUMBERS = (*_INTEGERS, peewee.BooleanField)
@@ -29,6 +37,10 @@ _FIT: Mapping[str, tuple[type[peewee.Field], ...]] = {
 }
 #: How a field of each kind has to be mapped; others need a column or a constant.
 _SHAPES = {"tags": TagRows, "children": ChildRows}
+
+
+#: The kinds of fields that have tables of their own.
+MANY = ("tags", "relations", "children")
 
 
 def check_key(where: str, model: Any) -> None:

@@ -7,7 +7,7 @@ of undeclared types are under the name of the endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,11 +19,13 @@ from flask_contentapi_peewee.tables import OwnTable, Tables
 
 __all__ = [
     "CHILDREN",
+    "RELATIONS",
     "TAGS",
     "Location",
     "Locations",
     "TableLayout",
     "all_tables",
+    "content_of_table",
     "kind_named",
     "kind_of_column",
     "layout_of",
@@ -35,14 +37,15 @@ __all__ = [
 #: The keys of a stored layout that are about types.
 SEARCHED, PLACES, LEFT, GONE, ROWS = "searched", "places", "left", "gone", "rows"
 #: The kinds of fields that have their own tables.
-TAGS, CHILDREN = "tags", "children"
+TAGS, RELATIONS, CHILDREN = "tags", "relations", "children"
 
 
 class Location(NamedTuple):
     """Where a field of a type is stored.
 
     :param table: the name of the table.
-    :param kind: the kind of its values; :data:`TAGS` and :data:`CHILDREN` fill a table.
+    :param kind: the kind of its values; :data:`TAGS`, :data:`RELATIONS` and :data:`CHILDREN` fill a
+        table.
     :param fields: the fields of its child objects.
     """
 
@@ -53,7 +56,7 @@ class Location(NamedTuple):
     @property
     def has_own_table(self) -> bool:
         """Whether the table is the field's own."""
-        return self.kind in (TAGS, CHILDREN)
+        return self.kind in (TAGS, RELATIONS, CHILDREN)
 
 
 #: Where each field is stored.
@@ -166,17 +169,22 @@ def _locations_of(declared: ObjectType, tables: Iterable[OwnTable]) -> Locations
         for column in table.columns:
             locations.setdefault(column, Location(name_of(table), kind_of_column(table, column)))
         for field, many in table.many.items():
-            fields = tuple(name for name in many.columns if name != "id")
-            kind = CHILDREN if many.child else TAGS
+            kind = content_of_table(many.fields)
+            fields = tuple(name for name in many.columns if name != "id" and kind == CHILDREN)
             locations.setdefault(field, Location(name_of(many), kind, fields))
     return {field: locations[field] for field in declared.columns}
 
 
 def all_tables(tables: Tables) -> Iterator[OwnTable]:
-    """The tables of all objects, and of their tags and child objects."""
+    """The tables of all objects, and of their tags, targets and child objects."""
     for endpoint in tables.endpoints.values():
         for table in endpoint.all:
             yield from (table, *table.many.values())
+
+
+def content_of_table(columns: Collection[str]) -> str:
+    """What a table with some columns holds: child objects, a relation to many, or tags."""
+    return CHILDREN if "owner_" in columns else RELATIONS if "target_" in columns else TAGS
 
 
 def name_of(table: OwnTable) -> str:
@@ -213,6 +221,7 @@ _KINDS = (
     kinds.Integer,
     kinds.Json,
     kinds.Relation,
+    kinds.Relations,
     kinds.Text,
     kinds.Time,
 )

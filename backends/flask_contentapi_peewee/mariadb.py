@@ -86,7 +86,8 @@ class MariaDB(Engine):
     conversion_class = MariaDBConversion
     sql_types = {
         **dict.fromkeys(
-            ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+            ("text", "json", "blocks", "relations"),
+            "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
         ),
         **dict.fromkeys(
             ("key", "date", "time", "datetime"),

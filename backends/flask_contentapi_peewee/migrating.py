@@ -27,12 +27,11 @@ from flask_contentapi.records import Place
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Column
 from flask_contentapi_peewee.layouts import (
-    CHILDREN,
-    TAGS,
     Location,
     Locations,
     TableLayout,
     all_tables,
+    content_of_table,
     kind_of_column,
     layout_of,
     name_of,
@@ -85,7 +84,7 @@ class Migration:
             columns = layout.columns.get(name_of(table))
             if columns is None or name_of(table) not in used:
                 self._created.append(table)
-            elif ("owner_" in columns) != ("owner_" in table.fields):
+            elif content_of_table(columns) != content_of_table(table.fields):
                 self._tables_aside[name_of(table)] = self._table_aside_name(name_of(table))
             else:
                 known.append(table)
@@ -118,7 +117,7 @@ class Migration:
     def _table_aside_name(self, name: str) -> str:
         """The name of a table that is put aside."""
         columns = self._old.columns
-        return _free_aside_name(name, _content_of_table(columns[name]), columns)
+        return _free_aside_name(name, content_of_table(columns[name]), columns)
 
     def _emptied_tables(self) -> set[str]:
         """The tables of fields that are columns now."""
@@ -452,11 +451,6 @@ def _set_unless_empty(known: dict[str, Locations], label: str, locations: Locati
 def _base_table(locations: Locations) -> str:
     """The table of the endpoint of a type."""
     return locations["id"].table
-
-
-def _content_of_table(columns: Collection[str]) -> str:
-    """What a table with some columns holds: child objects or tags."""
-    return CHILDREN if "owner_" in columns else TAGS
 
 
 def _free_aside_name(name: str, kind: str, taken: Collection[str]) -> str:

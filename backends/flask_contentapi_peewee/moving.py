@@ -20,6 +20,7 @@ from flask_contentapi.types import Column, ObjectType
 from flask_contentapi_peewee.columns import stored_field
 from flask_contentapi_peewee.layouts import (
     CHILDREN,
+    RELATIONS,
     Location,
     Locations,
     TableLayout,
@@ -239,13 +240,13 @@ class Mover:
     def _read_many(
         self, locations: Locations, columns: Mapping[str, Column], found: dict[int, dict[str, Any]]
     ) -> None:
-        """Puts tags and child objects into records."""
+        """Puts tags, targets and child objects into records."""
         for field, location in locations.items():
             if not location.has_own_table:
                 continue
             key = "owner_" if location.kind == CHILDREN else "id"
             kinds = self._old.columns[location.table]
-            names = ["tag"]
+            names = ["sort_", "target_"] if location.kind == RELATIONS else ["tag"]
             if location.kind == CHILDREN:
                 child = columns[field].child if field in columns else None
                 more = [name for name in (child.columns if child else ()) if name in kinds]
@@ -256,7 +257,7 @@ class Mover:
             for owner, *row in self._select(location.table, key, known, found):
                 values = {c: v for c, v in zip(known, row, strict=True) if v is not None}
                 values.pop("sort_", None)
-                found[owner][field].append(values if key == "owner_" else values["tag"])
+                found[owner][field].append(values if key == "owner_" else values[names[-1]])
 
     def _restore_fields(
         self, tables: EndpointTables, label: str, extras_of: dict[int, dict[str, Any]]

@@ -92,7 +92,7 @@ class PostgreSQL(Engine):
 
     conversion_class = PostgreSQLConversion
     sql_types = {
-        **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
+        **dict.fromkeys(("text", "json", "blocks", "relations"), 'TEXT COLLATE "C"'),
         **dict.fromkeys(("key", "path", "date", "time", "datetime"), 'VARCHAR COLLATE "C"'),
         **dict.fromkeys(("integer", "relation"), "BIGINT"),
         "boolean": "BOOLEAN",

@@ -260,14 +260,14 @@ class DatabaseReader(Reader):
         )
 
     def _filling(self, table: OwnTable, values: Values) -> Mapping[int, tuple[Any, ...]]:
-        """The tags or child objects of objects, by the objects' ids."""
+        """The tags, targets or child objects of objects, by the objects' ids."""
         if not values.ids:
             return {}
         statement, projection = self._statements.many(table, len(values.ids) == 1)
         found = self._run(statement, values)
         filled: defaultdict[int, list[Any]] = defaultdict(list)
         for (owner, *_), row in zip(found, projection.rows(found, ()), strict=True):
-            filled[owner].append(row if table.columns else row[0])
+            filled[owner].append(row if table.child else row[0])
         return {owner: tuple(rows) for owner, rows in filled.items()}
 
     # Statements.

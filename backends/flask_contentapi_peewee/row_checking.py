@@ -15,6 +15,7 @@ from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.binding import BoundModel
 from flask_contentapi_peewee.columns import ALWAYS, NEVER
+from flask_contentapi_peewee.fitting import MANY
 from flask_contentapi_peewee.mapped_tables import MappedTables
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.rows import batches
@@ -194,7 +195,7 @@ class _RowChecker:
         """The fields that are shown as if they were empty, by object: the name, and how shown."""
         found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
         for name, column in self._bound.declared.columns.items():
-            if name in _DERIVED or column.kind.name in ("tags", "children"):
+            if name in _DERIVED or column.kind.name in MANY:
                 continue
             if not isinstance(self._given(name), ColumnBase):
                 continue

@@ -97,16 +97,16 @@ def stored_values(
 def _values_of_many(
     table: OwnTable, owner: int, entries: Iterable[Any]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of the tags or the child objects of an object.
+    """The rows of the tags, the targets or the child objects of an object.
 
     :param owner: its id.
     """
     for sort, entry in enumerate(entries):
-        if table.columns:
+        if table.child:
             values = dict(zip(table.columns, entry, strict=True))
             yield {**values, "owner_": owner, "sort_": sort}
         else:
-            yield {"id": owner, "tag": entry}
+            yield {"id": owner, "sort_": sort, table.entry: entry}
 
 
 def words_of_row(declared: ObjectType, row: Row) -> Words:
@@ -206,7 +206,7 @@ class Replacer:
             if many.child:
                 self._put_children(many, ids, entries)
             else:
-                self._put_tags(many, ids, entries)
+                self._put_entries(many, ids, entries)
 
     def _put(self, table: OwnTable, rows: Sequence[Mapping[str, Any]]) -> None:
         """Inserts rows into a table, or updates those that exist."""
@@ -237,7 +237,7 @@ class Replacer:
             values = [[field.db_value(row[name]) for name, field in fields] for row in rows]
             self._engine.insert(insert.sql()[0], values)
 
-    def _put_tags(
+    def _put_entries(
         self, table: OwnTable, ids: Sequence[int], rows: Sequence[Mapping[str, Any]]
     ) -> None:
         table.model.delete().where(table.fields["id"].in_(ids)).execute()

@@ -307,7 +307,7 @@ class Select:
 
     def _on_column(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
         if operator == "all":
-            yield from self._on_tags(number, column, arity)
+            yield from self._on_entries(number, column, arity)
             return
         if column == "url_path":
             yield self.part.has_address(self._engine, partial(self._address, number))
@@ -319,7 +319,7 @@ class Select:
             yield self._engine.equals(field, self._wanted(number, field))
         else:
             yield peewee.Expression(field, _COMPARE[operator], self._wanted(number, field))
-        yield from self._target_visible(column)
+        yield from self._target_visible(self._column(column), field)
 
     def _address(self, number: int, make: Callable[[str], Any]) -> SQL:
         """A parameter made from the requested address."""
@@ -342,31 +342,35 @@ class Select:
         values = [self._wanted(number, field, index) for index in indexes]
         return self._engine.one_of(field, values)
 
-    def _on_tags(self, number: int, column: str, arity: int) -> Iterator[Clause]:
-        """The conditions that an object has every requested tag.
+    def _on_entries(self, number: int, column: str, arity: int) -> Iterator[Clause]:
+        """The conditions that an object has every requested tag or visible target.
 
-        The first tags get a subquery each, so that the database can start with the rarest. The
+        The first ones get a subquery each, so that the database can start with the rarest. The
         others share one.
         """
         table = next(table for table in self.tables if table.has(column)).many[column]
-        identity, tag = table.fields["id"], table.fields["tag"]
+        identity, entry = table.fields["id"], table.fields[table.entry]
+        visible = [*self._target_visible(table.columns.get(table.entry), entry)]
         before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
         few = min(arity, max(FEW_TAGS - before, 0))
         singly, together = range(few), range(few, arity)
         for indexes in [*([index] for index in singly), *filter(None, [together])]:
-            found = table.model.select(identity).where(self._one_of(number, tag, indexes))
+            wanted = all_of([self._one_of(number, entry, indexes), *visible])
+            found = table.model.select(identity).where(wanted)
             if len(indexes) > 1:
-                all_there = fn.COUNT(tag.distinct()) == literal(len(indexes))
+                all_there = fn.COUNT(entry.distinct()) == literal(len(indexes))
                 found = found.group_by(identity).having(all_there)
             yield self.identity.in_(found)
 
-    def _target_visible(self, column: str) -> Iterator[Clause]:
-        """For a relation, the condition that the viewer may see its target."""
-        declared = self._column(column)
-        if declared is None or declared.target is None:
-            return
-        parts = self._all_tables.endpoints[declared.target.served_at.name].parts(None)
-        yield any_of([self._points_into(part, self._field(column)) for part, _ in parts])
+    def _target_visible(self, column: Column | None, field: StoredField) -> Iterator[Clause]:
+        """For a relation to one, the condition that the viewer may see its target.
+
+        :param column: the declared field of a column; derived ones have none.
+        :param field: the column.
+        """
+        if column is not None and column.target is not None:
+            parts = self._all_tables.endpoints[column.target.served_at.name].parts(None)
+            yield any_of([self._points_into(part, field) for part, _ in parts])
 
     def _points_into(self, part: EndpointTables, field: StoredField) -> Clause:
         """The condition that a relation points to a visible object in a part of the tables."""
@@ -404,7 +408,7 @@ class Select:
 
     def _sort_keys(self, order: Order) -> Sequence[Clause]:
         field = self._field(order.column)
-        visibility = list(self._target_visible(order.column))
+        visibility = [*self._target_visible(self._column(order.column), field)]
         shown = peewee.Case(None, [(visibility[0], field)], None) if visibility else field
         return self._engine.sort_keys(shown, order.descending is not self._shape.backward)
 

@@ -195,7 +195,7 @@ class SQLite(Engine):
     conversion_class = SQLiteConversion
     sql_types = {
         **dict.fromkeys(("text", "key", "path", "date", "time", "datetime"), "TEXT"),
-        **dict.fromkeys(("json", "blocks", "decimal"), "TEXT"),
+        **dict.fromkeys(("json", "blocks", "relations", "decimal"), "TEXT"),
         **dict.fromkeys(("integer", "boolean", "relation"), "INTEGER"),
         "float": "REAL",
     }

@@ -131,12 +131,14 @@ class Statements:
         return self._statement(reduce(add, queries), *selects), projection
 
     def _many(self, table: OwnTable, one: bool) -> tuple[Statement, Projection]:
-        """The tags or child objects of objects requested by id: the owner, the columns, the stamp.
+        """The tags, targets or child objects of objects requested by id: the owner, the columns,
+        the stamp.
 
         :param one: as :attr:`Shape.one`.
         """
-        if "tag" in table.fields and not table.columns:
-            owner, columns, order = table.fields["id"], ["tag"], [table.fields["tag"]]
+        if table.child is None:
+            owner, columns = table.fields["id"], [table.entry]
+            order = [table.fields.get("sort_", table.fields[table.entry])]
         else:
             owner, columns = table.fields["owner_"], [*table.columns]
             # In a site's own table several rows may have the same place.

@@ -2,7 +2,7 @@
 
 Each endpoint has a table with the columns that all its types share. Each type that adds columns
 has a table with just these; an object has a row in the table of its type and of every type that
-this derives from. Tags and child objects have their own tables.
+this derives from. Tags, relations to many and child objects have their own tables.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class OwnTable:
     :param model: its model.
     :param columns: the stored fields that it has a column for.
     :param fields: the columns, by stored field; derived ones by name, with an underscore.
-    :param many: for each field of tags a table with ``id`` and ``tag``, which has no declared
-        columns; for each field of child objects their table, where ``owner_`` is the object.
+    :param many: for each field of tags a table with ``id`` and ``tag``, for each relation to many
+        one with ``id``, ``sort_`` and ``target_``, a relation to one; for each field of child
+        objects their table, where ``owner_`` is the object.
     :param child: the type of the child objects, if it is a table of these.
     """
 
@@ -65,6 +66,11 @@ class OwnTable:
     def has(self, column: str) -> bool:
         """Whether it, or one of the tables that belong to it, stores a field."""
         return column in self.fields or column in self.many
+
+    @property
+    def entry(self) -> str:
+        """The column with the entries, if it is a table of tags or of a relation to many."""
+        return "target_" if self.columns else "tag"
 
     @property
     def models(self) -> Iterator[Model]:
@@ -423,7 +429,7 @@ class TableMaker:
         indexed: Set[str],
         derived: Mapping[str, StoredField] | None = None,
     ) -> OwnTable:
-        """A table with the given columns, and tables for their tags and children.
+        """A table with the given columns, and tables for those with many entries.
 
         :param indexed: the columns that get an index.
         :param derived: columns that are not in records.
@@ -435,7 +441,7 @@ class TableMaker:
             )
         fields = {"id": self.integer(primary_key=True), **derived}
         for column in columns.values():
-            if column.name != "id" and not isinstance(column.kind, kinds.Tags | kinds.Children):
+            if column.name != "id" and not (column.kind.many or column.child):
                 fields[column.name] = self.column(column.kind, null=True)
         table = self.table(name, fields)
         table.columns = {c: column for c, column in columns.items() if c in fields}
@@ -443,16 +449,26 @@ class TableMaker:
             if column.name in indexed:
                 self._index_column(table, column)
         for column in columns.values():
-            if isinstance(column.kind, kinds.Tags):
-                table.many[column.name] = self._tags(f"{name}_{column.name}")
+            if column.kind.many:
+                table.many[column.name] = self._entries(f"{name}_{column.name}", column)
             elif column.child is not None:
                 table.many[column.name] = self._children(f"{name}_{column.name}", column.child)
         return table
 
-    def _tags(self, name: str) -> OwnTable:
-        table = self.table(name, {"id": self.integer(), "tag": self.text()})
-        self._index(table, [table.fields["id"]])
-        self._index(table, [self._engine.indexed(table.fields["tag"]), table.fields["id"]], "tag")
+    def _entries(self, name: str, column: Column) -> OwnTable:
+        """The table of tags, or of a relation to many."""
+        relation = kinds.Relation()
+        fields = {"id": self.integer(), "tag": self.text()}
+        if column.target is not None:
+            fields = {key: self.integer() for key in ("id", "sort_")}
+            fields["target_"] = self.column(relation)
+        table = self.table(name, fields)
+        if column.relation is not None:
+            target = Column("target_", relation, column.relation, column.target)
+            table.columns = {target.name: target}
+        identity, entry = table.fields["id"], table.fields[table.entry]
+        self._index(table, [identity])
+        self._index(table, [self._engine.indexed(entry), identity], table.entry)
         return table
 
     def _children(self, name: str, child: ObjectType) -> OwnTable:

@@ -123,12 +123,14 @@ class ListReader(Reader):
         return bool(page["live"] and started and (end is None or moment < end))
 
     def value(self, thing: Thing, column: str, viewer: Viewer) -> Any:
-        """A stored value; None for a relation to what the viewer may not see."""
+        """A stored value; of relations only what leads to objects that the viewer may see."""
         value, declared = thing.values[column], thing.type.columns.get(column)
-        if value is None or declared is None or declared.target is None:
+        if declared is None or declared.target is None:
             return value
         target = declared.target.served_at.name
-        seen = (other.values["id"] for other in self.visible(target, viewer, None))
+        seen = {other.values["id"] for other in self.visible(target, viewer, None)}
+        if declared.kind.many:
+            return seen.intersection(value)
         return value if value in seen else None
 
     # Objects by id.
