@@ -101,17 +101,23 @@ _LARGEST = {
     "leaflet": 1,
     "twin": 24,
     "keeper": 1,
+    "neighbours": [24, 22, 24, 26, 36],
+    "views": [2, 1],
     "tags": ["quartz", "Quartz", "banded"],
     "body": [
         {"value": {"z": 1, "a": [1.5, None, True, "onyx"], "": {}}, "type": "table", "id": "b2"},
         {"type": "photo", "value": 5, "id": "b1"},
-        {"type": "list", "value": [{"type": "photo", "value": 1}], "id": "b3"},
+        {
+            "type": "list",
+            "value": [{"type": "photo", "value": 1}, {"type": "gallery", "value": [2, 5, 1]}],
+            "id": "b3",
+        },
     ],
     "data": {"z": {"y": [[], ""], "x": 2**53 + 1}, "a": 1e-7, "É😀": -(2**63)},
     "remark": "hush",
 }
 _CAPTIONS = [
-    {"id": 2, "text": "Cut and polished", "photo": 1, "room": 20},
+    {"id": 2, "text": "Cut and polished", "photo": 1, "room": 20, "sketches": [2, 5, 1]},
     {"id": 1, "text": "From the vault", "photo": 5, "room": 36, "remark": "hush"},
 ]
 _SMALLEST = {
@@ -128,6 +134,8 @@ _SMALLEST = {
     "leaflet": 3,
     "twin": 26,
     "keeper": 404,
+    "neighbours": [26, 404],
+    "views": [5],
     "tags": ["quartz"],
     "captions": [{"id": 3, "text": "Found in 1802", "photo": 6}],
     "body": [{"type": "paragraph", "value": "<p>Igneous</p>", "id": "granite"}],
@@ -146,6 +154,7 @@ _MIDDLE = {
     "leaflet": 2,
     "twin": 22,
     "keeper": 1,
+    "neighbours": [22, 25],
     "tags": ["Quartz"],
 }
 _LENT = {
@@ -161,6 +170,7 @@ _LENT = {
     "photo": 1,
     "twin": 36,
     "keeper": 2,
+    "neighbours": [24, 23],
     "tags": ["banded", "quartz"],
 }
 _ODD = {

@@ -28,8 +28,9 @@ class Caption(ChildObject):
     photo = Related("images")
     room = Related("pages")
     remark = fields.String()
+    sketches = fields.List(Related("images"))
     search_fields = ["text"]
-    api_fields = ["text", "photo", "room"]
+    api_fields = ["text", "photo", "room", "sketches"]
 
 
 class Room(Page):
@@ -56,9 +57,11 @@ class Exhibit(Page):
     leaflet = Related("documents")
     twin = Related("pages")
     keeper = Related("people")
+    neighbours = fields.List(Related("pages"))
+    views = fields.List(Related("images"))
     tags = Tags()
     captions = Children(Caption)
-    body = Blocks({"photo": Related("images")})
+    body = Blocks({"photo": Related("images"), "gallery": fields.List(Related("images"))})
     data = fields.Dict()
     remark = fields.String()
 
@@ -78,6 +81,8 @@ class Exhibit(Page):
         "leaflet",
         "twin",
         "keeper",
+        "neighbours",
+        "views",
         "tags",
         "captions",
         "body",
