@@ -22,6 +22,7 @@ from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restrictions
+from flask_contentapi.writer import Writer
 
 __all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends", "name_of"]
 
@@ -220,6 +221,20 @@ class Backend(ABC):
         :raises BackendUnavailable: if the storage does not answer.
         :raises RuntimeError: if :meth:`dump` of the same storage is running in this thread.
         """
+
+    def write(self) -> AbstractContextManager[Writer]:
+        """Changes the content object by object, all or nothing; other writers wait for its end.
+
+        If an error leaves the ``with`` block, nothing is changed. Other threads and processes see
+        the content as it was until the block ends. Requests within the block see its changes so
+        far, and their responses have no ``ETag``.
+
+        :raises NotImplementedError: if this storage is not changed in this way.
+        :raises ConfigurationError: if the storage was not created for the declared types.
+        :raises BackendUnavailable: if the storage does not answer, or others write for too long.
+        :raises RuntimeError: if :meth:`dump` of the same storage is running in this thread.
+        """
+        raise NotImplementedError(f"{name_of(self)} is not changed with write(); use load().")
 
     def lost_by_loading(self) -> str:
         """What :meth:`load` would delete besides content, in a sentence; "" if nothing.

@@ -8,7 +8,7 @@ from typing import Any
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.tables import Restriction, Table, place_of, rows_of
 
-__all__ = ["nearest_restrictions", "read_collections", "restrictions_of"]
+__all__ = ["check_collections", "nearest_restrictions", "read_collections", "restrictions_of"]
 
 
 def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
@@ -26,12 +26,15 @@ def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, 
             place = Place("collections", index, f"collections {collection['id']}")
             reader.note(place, "id", "another record has this id already")
         collections[collection["id"]] = collection
-    _check_collections(collections, reader)
+    check_collections(collections, reader)
     return collections
 
 
-def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordReader) -> None:
-    """Notes missing parents and cycles."""
+def check_collections(collections: dict[int, dict[str, Any]], reader: RecordReader) -> None:
+    """Notes missing parents and cycles.
+
+    :param collections: all collections with all their keys, by id.
+    """
     known = {None, *collections, *reader.refused["collections"]}
     rooted: set[int] = set()
     for identity in collections:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from flask_contentapi_peewee.writing import Writer
+from flask_contentapi.writer import Writer
 from tests.generated import IDS, LOCALES, RULES, TEXTS, own_fields, texts, values
 from tests.model import OTHERS, TYPES, instant
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -22,7 +23,7 @@ from flask_contentapi.registry import Registry
 from flask_contentapi_peewee import MappedModel, PeeweeBackend, TagRows
 from flask_contentapi_peewee.writing import Writer
 from tests.api import API
-from tests.databases import noted, on_databases, writing
+from tests.databases import noted, on_databases, storage
 from tests.generated import IDS, LongNote, Note, contents, requests
 from tests.mapped_site import (
     MODELS,
@@ -42,7 +43,13 @@ from tests.samples import Record, page, private
 from tests.samples import site as site_record
 from tests.test_model import ALLOWED, Pair, ask, make_pair
 from tests.test_sql_statements import forget_totals
-from tests.test_sql_writing import complete
+from tests.test_writing import complete
+
+
+def writing(api: API) -> AbstractContextManager[Writer]:
+    """Opens a writer for the content of an application."""
+    return storage(api).write()
+
 
 pytestmark = on_databases
 

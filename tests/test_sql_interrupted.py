@@ -13,7 +13,7 @@ from flask import Flask
 from marshmallow import fields
 
 from flask_contentapi import ContentAPI, Image, Page, Tags
-from flask_contentapi_peewee.writing import Writer
+from flask_contentapi.writer import Writer
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import on_databases, storage, writing

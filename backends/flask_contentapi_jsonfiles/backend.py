@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
@@ -41,8 +41,6 @@ class JSONFilesBackend(SnapshotBackend):
     :param interval: in development, the seconds between checks of the folder.
     :param clock: returns the time in seconds.
     """
-
-    instead_of_writing = "use load(), or edit the files and reload them"
 
     def __init__(
         self,
@@ -124,6 +122,15 @@ class JSONFilesBackend(SnapshotBackend):
                 ) from error
             self.serve(library)
             self._is_served = False
+
+    def write(self) -> NoReturn:
+        """Refuses.
+
+        :raises NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "JSON files are not changed with write(); edit them and reload them, or use load()."
+        )
 
     def lost_by_loading(self) -> str:
         files = [file for folder in self._list().folders.values() for file in folder.files]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import blake2b
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
 import orjson
 
 from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.changes import changed_tags
 from flask_contentapi.errors import Problem
-from flask_contentapi.library import Library, read_library, revise_library
+from flask_contentapi.library import Library, read_library
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words_of
-from flask_contentapi.signals import content_changed
+from flask_contentapi.signals import EVERYTHING, content_changed
+from flask_contentapi.writer import Writer
+from flask_contentapi_memory.draft import Draft
 from flask_contentapi_memory.shelves import Shelf
 from flask_contentapi_memory.snapshot import Snapshot
 from flask_contentapi_memory.words import WordIndex
@@ -33,15 +35,12 @@ class SnapshotBackend(Backend):
     Only subclasses call :meth:`begin`, when they are opened, and :meth:`serve`, with the first
     content and with each replacement.
 
-    :cvar instead_of_writing: how to change the content, for the error message of :meth:`write`.
     :ivar changing: a lock for subclasses, held from reading the content to be changed until the
         new content is served; readers do not need it.
     """
 
-    instead_of_writing: ClassVar[str] = "use load()"
-
     def __init__(self) -> None:
-        self.changing = threading.Lock()
+        self.changing = threading.RLock()
         self._registry: Registry | None = None
         self._snapshot: Snapshot | None = None
 
@@ -66,35 +65,41 @@ class SnapshotBackend(Backend):
         """Sets the declared types; there is no content yet."""
         self._registry, self._snapshot = registry, None
 
-    def serve(self, library: Library, words: Mapping[str, WordIndex] | None = None) -> None:
+    def serve(
+        self,
+        library: Library,
+        words: Mapping[str, WordIndex] | None = None,
+        tags: frozenset[str] | None = None,
+    ) -> None:
         """Replaces the served content, unless the new content is the same.
 
         The caller holds :attr:`changing`.
 
         :param library: the content.
         :param words: word indexes that exist already, by endpoint.
+        :param tags: the cache tags of what has changed; None: found by comparing.
         """
         version = _version_of(library)
         before = self._snapshot
         if before is None or before.version != version:
             self._snapshot = Snapshot(library, version, words)
             if before is not None and content_changed.receivers:
-                content_changed.send(self, tags=changed_tags(before.library, library))
-
-    def write(self) -> NoReturn:
-        """Refuses writing, which only databases support, and says what to do instead.
-
-        :raises NotImplementedError: always.
-        """
-        raise NotImplementedError(
-            f"Only databases can be changed with write(); {self.instead_of_writing}."
-        )
+                if tags is None:
+                    tags = changed_tags(before.library, library)
+                content_changed.send(self, tags=tags)
 
     def dump(self) -> Iterator[tuple[str, Any]]:
         return self.snapshot.library.dump()
 
     def check(self) -> Iterable[Problem]:
         return self.snapshot.library.check()
+
+
+class _Block(threading.local):
+    """What the present thread is changing."""
+
+    draft: Draft | None = None
+    writer: Writer | None = None
 
 
 class MemoryBackend(SnapshotBackend):
@@ -104,52 +109,66 @@ class MemoryBackend(SnapshotBackend):
     """
 
     persistent = False
-    instead_of_writing = "use load(), put() or delete()"
 
     def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
         super().__init__()
         self._content = {} if content is None else content
+        #: The highest id that each section has had since the last load.
+        self._highest: Mapping[str, int] = {}
+        self._block = _Block()
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         self.begin(registry)
         self._replace(self._content, logs=logs)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        self._refuse_within_block("loaded")
         self._replace(content)
 
     def _replace(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
         library = read_library(content, self.registry, logs=logs)
         with self.changing:
+            self._highest = {}
             self.serve(library)
 
-    def put(self, endpoint: str, *records: Any) -> None:
-        """Adds objects, or replaces those with the same ids.
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        self._refuse_within_block("dumped")
+        return super().dump()
 
-        :param endpoint: where they are served.
-        :param records: records, or instances of the declared classes.
-        :raises ContentError: if the content would be inconsistent; then nothing is changed.
-        """
-        self._revise(put=[(endpoint, record) for record in records])
+    def _refuse_within_block(self, done: str) -> None:
+        if self._block.draft is not None:
+            raise RuntimeError(f"Content is not {done} while it is changed; end the change first.")
 
-    def delete(self, endpoint: str, *ids: int) -> None:
-        """Deletes objects, if they exist.
+    def reader(self) -> AbstractContextManager[Reader]:
+        draft = self._block.draft
+        return super().reader() if draft is None else nullcontext(Snapshot(draft.library(), None))
 
-        :param endpoint: where they are served.
-        :param ids: their ids.
-        :raises ContentError: if the content would be inconsistent; then nothing is changed.
-        """
-        self._revise(delete=[(endpoint, identity) for identity in ids])
-
-    def _revise(self, **changes: Any) -> None:
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        block = self._block
+        if block.draft is not None and block.writer is not None:
+            with block.draft.savepoint():
+                yield block.writer
+            return
         with self.changing:
             before = self.snapshot
-            library = revise_library(before.library, self.registry, **changes)
+            draft = block.draft = Draft(before.library, self.registry, self._highest)
+            writer = block.writer = Writer(draft, self.registry)
+            try:
+                yield writer
+                tags = writer.tags()
+            finally:
+                block.draft = block.writer = None
+                writer.close()
+            library = draft.library()
+            if [*library.sites] != [*before.sites]:
+                tags = frozenset([EVERYTHING])
+            shelves = before.shelves.items()
             words = {
-                name: _revise_words(shelf, library)
-                for name, shelf in before.shelves.items()
-                if "words" in vars(shelf)
+                n: _revise_words(shelf, library) for n, shelf in shelves if "words" in vars(shelf)
             }
-            self.serve(library, words)
+            self._highest = draft.highest
+            self.serve(library, words, tags)
 
 
 def _revise_words(shelf: Shelf, library: Library) -> WordIndex:

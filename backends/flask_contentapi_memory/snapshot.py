@@ -27,12 +27,15 @@ class Snapshot(Reader):
     """A state of the content.
 
     :param library: the content.
-    :param version: its stamp.
+    :param version: its stamp; None for content that is being changed.
     :param words: word indexes that exist already, by endpoint.
     """
 
     def __init__(
-        self, library: Library, version: str, words: Mapping[str, WordIndex] | None = None
+        self,
+        library: Library,
+        version: str | None,
+        words: Mapping[str, WordIndex] | None = None,
     ) -> None:
         self.library = library
         self._version = version
@@ -44,7 +47,7 @@ class Snapshot(Reader):
         self._visible: BoundedCache[VisibleContent] = BoundedCache(VISIBLE_CACHE_SIZE)
 
     @property
-    def version(self) -> str:
+    def version(self) -> str | None:
         return self._version
 
     @property

@@ -361,7 +361,7 @@ class PeeweeBackend(Backend):
     # Writing.
 
     @contextmanager
-    def write(self) -> Iterator[Writer]:
+    def write(self) -> Iterator[Any]:
         """Changes the content in one transaction; other writers wait for its end.
 
         If an error leaves the ``with`` block, the transaction is rolled back. Requests within the
