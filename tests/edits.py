@@ -134,7 +134,7 @@ CONTENT: Content = {
             near=41,
             blocks=[block("image", 9)],
             translation_key="four",
-            links=[{"id": 3, "paper": 2, "pictures": [3, 1]}],
+            links=[{"id": 3, "paper": 2, "pictures": [3, 2]}],
         ),
         article(5, 1, alias_of=4, picture=2, near=13),
         note(6, 1, live=False),

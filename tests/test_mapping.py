@@ -288,8 +288,9 @@ def test_a_row_can_be_a_translation_of_the_home_page(database: peewee.Database) 
 
 # Statements.
 
-#: Statements for a note: alias_of, tags, picture, paper, other, owner, parts, pictures of parts.
-NOTE = 8
+#: Statements for a note: alias_of, tags, picture, paper, other, owner, parts, pictures of parts,
+#: and the ids of others and pictures, of which mapped rows have none.
+NOTE = 10
 WITHIN = [
     ("pages/", 2),
     ("pages/?type=w.Note&fields=*", 2 + NOTE),
