@@ -7,6 +7,7 @@ is a plain one, whose stored values orjson writes in the very same way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
@@ -17,6 +18,7 @@ from flask_contentapi import kinds
 from flask_contentapi.backend import Reader
 from flask_contentapi.blocks import convert_blocks, ids_in, is_id
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
+from flask_contentapi.errors import BadRequest
 from flask_contentapi.fields import (
     Blocks,
     Instant,
@@ -30,7 +32,7 @@ from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sources import Bind, Context, Getter, Lookup, RowLayout, Stored
+from flask_contentapi.sources import Bind, Context, Entries, Getter, Lookup, RowLayout, Stored
 from flask_contentapi.types import Column, Export, ObjectType
 
 __all__ = ["Item", "Plan", "Planner"]
@@ -59,7 +61,7 @@ class Key(NamedTuple):
 class Plan:
     """How the rows of one type become answers.
 
-    :param layout: the columns and lookups needed.
+    :param layout: the columns and steps needed.
     :param keys: the keys, in the order of answers.
     :param assemble: puts the values of the keys together.
     :param volatile: whether the answers depend on more than the content.
@@ -80,25 +82,65 @@ class Plan:
         return self.assemble(*[key.serialized(context) for key in self.keys])
 
     def look_up(
-        self, rows: Sequence[Row], reader: Reader, viewer: Viewer, scope: Sequence[int] | None
+        self,
+        rows: Sequence[Row],
+        reader: Reader,
+        viewer: Viewer,
+        scope: Sequence[int] | None,
+        most: int | None = None,
     ) -> list[Mapping[int, Row]]:
-        """Fetches what the rows point to, and what that points to, in one fetch per relation."""
+        """Fetches what the rows point to, and what that points to, in one fetch per relation.
+
+        Counts meanwhile how many objects the answer would embed. A row that stands in several
+        places counts as often, with everything below it, although it is fetched once.
+
+        :param most: the maximum of that number; None: no maximum.
+        :raises BadRequest: if it would be exceeded; nothing has been built yet.
+        """
+        # For each level its rows, and in how many places each stands; None: each in one.
+        levels: list[tuple[Sequence[Row], Sequence[int] | None]] = [(rows, None)]
         related: list[Mapping[int, Row]] = []
-        for lookup in self.layout.lookups:
-            pointed = (i for row in lookup.origin(rows, related) for i in lookup.ids(row))
-            ids = {i for i in pointed if i is not None}
-            within = scope if lookup.within_site else None
-            related.append(
-                reader.fetch(lookup.endpoint, ids, lookup.layout.columns, viewer, within)
-                if ids
-                else {}
-            )
+        embedded = 0
+        for step in self.layout.steps:
+            origin, times = levels[step.level]
+            found: Mapping[int, Row] = {}
+            if isinstance(step, Entries):
+                index = step.index
+                reached: Sequence[Row] = [entry for row in origin for entry in row[index]]
+                if times is not None:
+                    pairs = zip(origin, times, strict=True)
+                    times = [n for row, n in pairs for _ in row[index]]
+            else:
+                assert isinstance(step, Lookup)
+                places: Counter[Any] = Counter()
+                if times is None:
+                    places.update([i for row in origin for i in step.ids(row)])
+                else:
+                    for row, n in zip(origin, times, strict=True):
+                        for identity in step.ids(row):
+                            places[identity] += n
+                places.pop(None, None)
+                if places:
+                    within = scope if step.within_site else None
+                    columns = step.layout.columns
+                    found = reader.fetch(step.endpoint, places, columns, viewer, within)
+                reached, times = [*found.values()], [places[i] for i in found]
+            if step.embedded:
+                embedded += len(reached) if times is None else sum(times)
+                if most is not None and embedded > most:
+                    raise BadRequest(
+                        f"The answer would embed more than {most} objects. Ask for fewer: name "
+                        "less in fields, with fewer brackets, or take a lower limit."
+                    )
+            levels.append((reached, times))
+            related.append(found)
         return related
 
     def tags(self, related: Sequence[Mapping[int, Row]]) -> Iterator[str]:
         """The cache tags of what the rows point to (:mod:`flask_contentapi.caching`)."""
-        for lookup, found in zip(self.layout.lookups, related, strict=True):
-            yield from (tag_of(lookup.endpoint, identity) for identity in sorted(found))
+        for step, found in zip(self.layout.steps, related, strict=True):
+            if isinstance(step, Lookup):
+                yield from (tag_of(step.endpoint, identity) for identity in sorted(found))
 
 
 class Item:

@@ -35,6 +35,7 @@ class Settings:
         host that the request is sent to.
     :param media_url: the path or address that file names are appended to, with a trailing slash.
     :param limit_max: the greatest limit of a list, in objects; None: no maximum.
+    :param embed_max: how many objects an answer may embed; None: any number.
     :param search_enabled: whether lists can be searched.
     :param i18n: whether pages have languages that clients can filter by.
     :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
@@ -50,6 +51,7 @@ class Settings:
     base_url: str | None = None
     media_url: str = "/media/"
     limit_max: int | None = 20
+    embed_max: int | None = 10_000
     search_enabled: bool = True
     i18n: bool = False
     stop_words: frozenset[str] = STOP_WORDS
@@ -200,7 +202,7 @@ def _media_url(value: Any) -> str:
     return value.rstrip("/") + "/"
 
 
-def _limit_max(value: Any) -> int | None:
+def _maximum(value: Any) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise ValueError("a whole number from 1 on, or None for no maximum")
     return value
@@ -264,7 +266,8 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "URL_PREFIX": ("url_prefix", _url_prefix, ""),
     "BASE_URL": ("base_url", _base_url, "null for None"),
     "MEDIA_URL": ("media_url", _media_url, ""),
-    "LIMIT_MAX": ("limit_max", _limit_max, "100 or null"),
+    "LIMIT_MAX": ("limit_max", _maximum, "100 or null"),
+    "EMBED_MAX": ("embed_max", _maximum, "10000 or null"),
     "SEARCH_ENABLED": ("search_enabled", _boolean, "true or false"),
     _SITE_WIDE: ("i18n", _boolean, "true or false"),
     "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),

@@ -28,6 +28,7 @@ __all__ = [
     "Context",
     "DetailURL",
     "DownloadURL",
+    "Entries",
     "Getter",
     "Lookup",
     "RowLayout",
@@ -45,7 +46,7 @@ class Context:
     """What one request adds to the rows.
 
     :param addresses: its addresses.
-    :param related: the rows that each :class:`Lookup` found, by id.
+    :param related: for each step the rows that it found, by id; empty for :class:`Entries`.
     """
 
     addresses: Addresses
@@ -56,41 +57,60 @@ Bind = Callable[[Context], Getter]
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class Step:
+    """A step from rows to what is inside them or what they point to.
+
+    :param level: the index of these rows among the levels: 0 for the rows of the list, then one
+        level for each step.
+    :param layout: the layout of the rows that it leads to.
+    :param embedded: whether these are objects of the answer, not only read for it.
+    """
+
+    level: int
+    layout: RowLayout
+    embedded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Step):
     """Objects that rows point to, to be fetched in one go.
 
     :param endpoint: where they are served.
     :param within_site: whether to find only pages of the requested site.
     :param slot: its index in :attr:`Context.related`.
-    :param origin: gives the pointing rows, from the rows of the list and the results so far.
-    :param ids: gives the ids that one of those rows points to.
-    :param layout: the columns to fetch.
+    :param ids: gives the ids that one of the rows points to.
     """
 
     endpoint: str
     within_site: bool
     slot: int
-    origin: Callable[[Sequence[Row], Sequence[Mapping[int, Row]]], Iterable[Row]]
     ids: Callable[[Row], Iterable[int | None]]
-    layout: RowLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Entries(Step):
+    """The child objects in a column of rows.
+
+    :param index: the index of the column.
+    """
+
+    index: int
 
 
 @dataclass(slots=True)
 class RowLayout:
-    """The columns that the rows of one type will have, and the lookups that start from them.
+    """The columns that the rows of one type will have, and the steps that start from them.
 
     :param type: the type.
     :param columns: their names; more are added while sources are compiled.
-    :param lookups: all lookups of the plan that is being compiled, in the order they are made.
-    :param origin: how the rows are reached from the rows of the list.
+    :param steps: all steps of the plan that is being compiled, in the order they are made.
+    :param level: the level of the rows.
     """
 
     type: ObjectType
     columns: list[str] = field(default_factory=list)
-    lookups: list[Lookup] = field(default_factory=list)
-    origin: Callable[[Sequence[Row], Sequence[Mapping[int, Row]]], Iterable[Row]] = (
-        lambda rows, related: rows
-    )
+    steps: list[Step] = field(default_factory=list)
+    level: int = 0
 
     def index_of(self, name: str) -> int:
         """The index of a column in the rows; adds a missing column."""
@@ -98,36 +118,34 @@ class RowLayout:
             self.columns.append(name)
         return self.columns.index(name)
 
-    def related(self, column: str, target: ObjectType, within_site: bool = False) -> Lookup:
+    def related(
+        self, column: str, target: ObjectType, within_site: bool = False, *, embedded: bool = True
+    ) -> Lookup:
         """Adds a lookup of the objects that a relation points to."""
         index = self.index_of(column)
-        return self.lookup(target, lambda row: (row[index],), within_site)
+        return self.lookup(target, lambda row: (row[index],), within_site, embedded=embedded)
 
     def lookup(
         self,
         target: ObjectType,
         ids: Callable[[Row], Iterable[int | None]],
         within_site: bool = False,
+        *,
+        embedded: bool = True,
     ) -> Lookup:
         """Adds a lookup of objects that the rows of this layout point to."""
-        slot = len(self.lookups)
-        found = RowLayout(
-            target, lookups=self.lookups, origin=lambda rows, related: related[slot].values()
-        )
-        lookup = Lookup(target.served_at.name, within_site, slot, self.origin, ids, found)
-        self.lookups.append(lookup)
+        slot = len(self.steps)
+        found = RowLayout(target, [], self.steps, slot + 1)
+        endpoint = target.served_at.name
+        lookup = Lookup(self.level, found, embedded, endpoint, within_site, slot, ids)
+        self.steps.append(lookup)
         return lookup
 
-    def children(self, column: str, child: ObjectType) -> RowLayout:
+    def children(self, column: str, child: ObjectType, *, embedded: bool = True) -> RowLayout:
         """The layout of the child objects in a column, with all their stored fields."""
-        index = self.index_of(column)
-        origin = self.origin
-        return RowLayout(
-            child,
-            list(child.columns),
-            self.lookups,
-            lambda rows, related: (entry for row in origin(rows, related) for entry in row[index]),
-        )
+        entries = RowLayout(child, list(child.columns), self.steps, len(self.steps) + 1)
+        self.steps.append(Entries(self.level, entries, embedded, self.index_of(column)))
+        return entries
 
 
 class Source(ABC):
@@ -291,10 +309,10 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
     column = layout.type.columns[name]
     index = layout.index_of(name)
     if column.target is not None:
-        slot = layout.related(name, column.target, column.within_site).slot
+        slot = layout.related(name, column.target, column.within_site, embedded=False).slot
         return lambda context: _id_if_visible(context.related[slot], index)
     if column.child is not None:
-        build = _builder(layout.children(name, column.child))
+        build = _builder(layout.children(name, column.child, embedded=False))
         return lambda context: _build_each(build(context), index)
     if isinstance(column.kind, kinds.Json):
         # It is shared with the backend, so the site's code gets a copy.

@@ -149,19 +149,19 @@ class Responder:
         :param rows: the rows.
         :param wrap: makes the body from the items.
         :param tags: cache tags besides those of the objects that the rows point to.
+        :raises BadRequest: if too many objects would be embedded.
         """
-        is_head = self._request.method == "HEAD"
-        is_tagged = self._state.settings.cache_tag_header is not None
-        related: list[Mapping[int, Row]] = []
-        if is_tagged or not is_head:
-            related = plan.look_up(rows, self._reader, self.viewer, self.scope)
-        if is_head:
+        settings = self._state.settings
+        # For HEAD too, because its status has to be that of GET.
+        related = plan.look_up(rows, self._reader, self.viewer, self.scope, settings.embed_max)
+        if self._request.method == "HEAD":
             response: Response = Bodiless()
         else:
             build = plan.bind(Context(self.addresses, related))
             response = json_response(wrap([build(row) for row in rows]))
         if plan.volatile:
             response.headers["Cache-Control"] = "no-store"
+        is_tagged = settings.cache_tag_header is not None
         return self.tagged(response, tags, plan.tags(related) if is_tagged else ())
 
     def tagged(self, response: Response, *tags: Iterable[str]) -> Response:

@@ -84,6 +84,7 @@ WRONG: dict[str, list[Any]] = {
         "http://a@cdn.example",
     ],
     "CMSAPI_LIMIT_MAX": [0, -1, "20", 2.5, True, []],
+    "CMSAPI_EMBED_MAX": [0, -1, "20", 2.5, True, []],
     "CMSAPI_SEARCH_ENABLED": [None, 1, 0, "yes", "False"],
     "CMS_I18N_ENABLED": [None, 1, "true"],
     "CMSAPI_I18N_ENABLED": [None, 1, "true"],
