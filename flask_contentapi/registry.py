@@ -259,6 +259,11 @@ class Registry:
                 texts = (c.name for c in declared.columns.values() if _is_searchable(c))
                 hint = "" if column else suggest(str(name), texts)
                 raise mistake(declared, "search_fields", what, hint)
+            child = column.child and column.child.content_class
+            if child and not (child.search_fields or child.built_in_search_fields):
+                what = f"has {name!r}, but {child.__name__} has no search_fields"
+                what += ", so nothing would be found; name its fields there"
+                raise mistake(declared, "search_fields", what)
             if name != "title":
                 yield column
 
