@@ -154,9 +154,9 @@ class _ConfigReader:
         except ValueError as error:
             value = self._config[key]
             # Flask reads environment variables as JSON; what is not JSON becomes a text.
-            taken_for_another = isinstance(value, str) or isinstance(default, str)
-            hint = f"; in environment variables write {written}" if taken_for_another else ""
-            hint = hint if written else ""
+            may_be_taken_wrongly = isinstance(value, str) or isinstance(default, str)
+            shows = written and may_be_taken_wrongly
+            hint = f"; in environment variables write {written}" if shows else ""
             self.problems.append(f"{key} is {value!r}; it must be {error}{hint}.")
             return default
 
