@@ -119,7 +119,14 @@ def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
             raise _unknown_source(declared, source)
         return _stored_export(given.name, column, in_meta)
     if column is not None and not isinstance(given.field, COMPUTED):
-        return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
+        if column.child or getattr(column.field, "relations", None):
+            hidden = f"also write what may be hidden in {source!r}"
+            what = f"has {given.name!r}, whose field would {hidden}"
+            hint = " Leave the field out, or compute the value with fields.Function."
+            raise mistake(declared, "api_fields", what, hint)
+        # A relation is null if its target is hidden, which is found out as for computed keys.
+        read = Computed(attribute(source), [source]) if column.target else Stored(source)
+        return Export(given.name, answer_field(given.field), read, None, in_meta)
     field, compute = _computation(declared, given, source)
     return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
 

@@ -422,6 +422,19 @@ def test_what_writes_a_key_is_a_field(field: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "stored",
+    [Children(child_with(text=TEXT)), Blocks({"page": Related("pages")})],
+    ids=["child objects", "blocks with relations"],
+)
+def test_no_other_field_writes_what_embeds_objects(stored: Any) -> None:
+    news = page_with(parts=stored, api_fields=[APIField("x", fields.Raw(), source="parts")])
+    assert mistake(news) == (
+        "News.api_fields has 'x', whose field would also write what may be hidden in 'parts'. "
+        "Leave the field out, or compute the value with fields.Function."
+    )
+
+
+@pytest.mark.parametrize(
     "name", ["id", "title", "slug", "type", "html_url", "parent", "meta", "text"]
 )
 def test_keys_are_shown_once(name: str) -> None:
@@ -511,6 +524,14 @@ def test_what_is_compared_is_looked_for_among_single_values() -> None:
 
     assert message(fee=TEXT).endswith("value. Did you mean 'fee'?")
     assert message(fee=Blocks()).endswith("value.")
+
+
+def test_searched_children_have_searched_fields() -> None:
+    news = page_with(parts=Children(child_with(text=TEXT)), search_fields=["parts"])
+    assert mistake(news) == (
+        "News.search_fields has 'parts', but Part has no search_fields, so nothing would be found; "
+        "name its fields there."
+    )
 
 
 def test_what_is_searched_in_children_holds_text() -> None:

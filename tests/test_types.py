@@ -1056,6 +1056,24 @@ def test_keys_are_computed_by_the_sites_code(story: API) -> None:
     assert item["pen"]["name"] == "Bo"
 
 
+class Reference(Page):
+    app_label = "news"
+    other = Related("pages")
+    api_fields = [APIField("other_id", fields.Integer(), source="other")]
+
+
+def test_another_field_writes_no_hidden_relation(make_api: MakeAPI) -> None:
+    pages = [
+        page(1, type="news.Reference", other=2),
+        page(2, 1, type="news.Reference", other=1, restriction=private()),
+        page(3, 1, type="news.Reference", other=1),
+    ]
+    api = make_api({"pages": pages}, types=[Reference])
+    items = api.json("pages/?type=news.Reference&fields=_,id,other_id")["items"]
+    assert items == [{"id": 1, "other_id": None}, {"id": 3, "other_id": 1}]
+    assert api.json("pages/1/?fields=_,other_id") == {"other_id": None}
+
+
 def test_renamed_fields_are_filtered_and_ordered_by_their_new_name(story: API) -> None:
     assert story.ids("pages/?type=news.Story&day=2026-01-15&order=-day") == [1]
     assert story.ids("pages/?type=news.Story&pen=2&order=pen") == [1]
