@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
+from flask_contentapi.forks import renew_after_fork
+
 __all__ = ["BoundedCache"]
 
 T = TypeVar("T")
@@ -21,7 +23,14 @@ class BoundedCache(Generic[T]):
     """
 
     def __init__(self, max_size: int, size_of: Callable[[T], int] | None = None) -> None:
-        self._entries: LRUCache[Hashable, T] = LRUCache(max_size, size_of)
+        self._max_size = max_size
+        self._size_of = size_of
+        self.renew()
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Empties the cache."""
+        self._entries: LRUCache[Hashable, T] = LRUCache(self._max_size, self._size_of)
         self._lock = Lock()
 
     def get(self, key: Hashable) -> T | None:

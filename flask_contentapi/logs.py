@@ -11,6 +11,7 @@ from threading import Lock
 from flask.logging import default_handler
 
 from flask_contentapi.errors import BackendUnavailable
+from flask_contentapi.forks import renew_after_fork
 
 __all__ = ["Outages", "log"]
 
@@ -48,6 +49,11 @@ class Outages:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self.renew()
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Forgets the outage."""
         self._lock = Lock()
         self._silent_until = -math.inf
         self._is_reported = False

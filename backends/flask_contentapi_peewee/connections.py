@@ -91,6 +91,8 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._watch = _VersionWatch(self)
         self._to_close_on_return: set[Any] = set()
         self._holds_watch_lock = False
+        self._may_connect = threading.Event()
+        self._may_connect.set()
         super().__init__(*args, **options)
         self._recheck = recheck
         _pools.add(self)
@@ -149,6 +151,11 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         :raises ConnectionLost: if the connection cannot keep that.
         """
 
+    def connect(self, reuse_if_open: bool = False) -> bool:
+        self._may_connect.wait()
+        connected: bool = super().connect(reuse_if_open)
+        return connected
+
     def close_idle(self) -> None:
         super().close_idle()
         self._watch.end()
@@ -167,11 +174,18 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._to_close_on_return.discard(key)
 
     def hold(self) -> None:
-        """Closes idle connections, and keeps others from connecting until :meth:`release`.
+        """Lets other threads return their connections, closes all, and keeps others from
+        connecting until :meth:`release`.
 
-        A process forked while another thread connects may wait for ever.
+        A process forked while another thread connects or reads may wait for ever: for locks of
+        the driver, or of what is read.
         """
+        self._may_connect.clear()
         self._pool_lock.acquire()
+        end = time.monotonic() + PAUSE
+        # This thread may be within a request itself, and keeps its connection.
+        while len(self._in_use) > (not self.is_closed()) and time.monotonic() < end:
+            self._pool_available.wait(PAUSE / 100)
         self._holds_watch_lock = self._watch.lock.acquire(timeout=PAUSE)
         self.close_idle()
 
@@ -180,10 +194,13 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         if self._holds_watch_lock:
             self._watch.lock.release()
         self._pool_lock.release()
+        self._may_connect.set()
 
     def reset_after_fork(self) -> None:
         """In a forked process, forgets what belongs to the parent."""
         self._lock = threading.Lock()
+        self._may_connect = threading.Event()
+        self._may_connect.set()
         self._pool_lock = threading.RLock()
         self._pool_available = threading.Condition(self._pool_lock)
         self._in_use: dict[Any, Any] = {}
