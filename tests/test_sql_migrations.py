@@ -45,7 +45,12 @@ class Kid(ChildObject):
 
 def typed(base: Any, name: str, *shown: str, **own: Any) -> Any:
     """A type with some fields, which are shown and, if they are text, searched."""
-    searched = [n for n, f in own.items() if isinstance(f, fields.String | Tags | Children)]
+    searched = [
+        name
+        for name, field in own.items()
+        if isinstance(field, fields.String | Tags)
+        or (isinstance(field, Children) and field.child.search_fields)
+    ]
     listed = {
         "api_fields": [*base.api_fields, *own, *shown],
         "search_fields": [*base.search_fields, *searched],
