@@ -27,7 +27,6 @@ from flask_contentapi_peewee import (
     PostgreSQLBackend,
     SQLiteBackend,
 )
-from flask_contentapi_peewee.layouts import layout_of
 from flask_contentapi_peewee.tables import Tables
 from tests.servers import SERVERS, variable_of, why_missing
 from tests.temporary import new_folder
@@ -152,12 +151,12 @@ def take_store(backend: str, types: Iterable[type[Entry]]) -> Store:
 
 @cache
 def _statements(backend: str, types: tuple[type[Entry], ...]) -> tuple[str, ...]:
-    """The statements that create the tables for some types, and the layout of the tables."""
+    """The statements that create the tables for some types, and what is declared."""
     address = "///content.db" if backend == "sqlite" else "//localhost/content"
     engine = DATABASES[backend].engine_class.connect(address, Path())
     tables = Tables(Registry(types), engine)
     statements = [sql for model in tables.models for sql in _statements_of(model)]
-    return (*statements, str(layout_of(tables).write()))
+    return (*statements, tables.declared)
 
 
 def _statements_of(model: Any) -> Iterator[str]:

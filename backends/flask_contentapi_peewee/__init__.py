@@ -6,14 +6,10 @@ from flask_contentapi_peewee.backend import (
     PostgreSQLBackend,
     SQLiteBackend,
 )
-from flask_contentapi_peewee.mapping import ChildRows, MappedModel, TagRows
 
 __all__ = [
-    "ChildRows",
-    "MappedModel",
     "MariaDBBackend",
     "PeeweeBackend",
     "PostgreSQLBackend",
     "SQLiteBackend",
-    "TagRows",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from flask_contentapi.changes import MOST_NAMED, tags_of
-from flask_contentapi.relations import ObjectKey, related_blocks, targets_of
+from flask_contentapi.relations import ObjectKey
 from flask_contentapi.signals import EVERYTHING
-from flask_contentapi.types import Column
+from flask_contentapi_peewee.documents import target_term
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.tables import OwnTable
 
 __all__ = ["Changes"]
 
@@ -47,24 +47,12 @@ class Changes:
 
     def _referring(self) -> Iterator[ObjectKey]:
         """The objects that point to an object noted by :meth:`note_visibility`."""
-        for name, endpoint in self._reader.tables.endpoints.items():
-            for own in endpoint.all:
-                for table in (own, *own.many.values()):
-                    for column in table.columns.values():
-                        yield from ((name, owner) for owner in self._owners(table, column))
-
-    def _owners(self, table: OwnTable, column: Column) -> Iterator[int]:
-        """The objects that point to such an object by a column of their own or of a child."""
-        targets = [endpoint for _, endpoint in related_blocks(column)]
-        if column.target is not None:
-            targets.append(column.target.served_at.name)
-        wanted = {(endpoint, i) for endpoint, i in self._visibility_changed if endpoint in targets}
-        if not wanted:
-            return
-        owner = table.fields.get("owner_") or table.fields["id"]
-        query = table.model.select(owner, table.fields[column.name])
-        if column.target is not None:
-            query = query.where(table.fields[column.name].in_([i for _, i in wanted]))
-        for identity, value in self._reader.all(query):
-            if not wanted.isdisjoint(targets_of(column, value)):
-                yield identity
+        wanted: defaultdict[str, list[int]] = defaultdict(list)
+        for endpoint, identity in self._visibility_changed:
+            wanted[endpoint].append(identity)
+        for name, tables in self._reader.tables.endpoints.items():
+            fields = tables.terms.fields
+            for endpoint, ids in wanted.items():
+                found = (fields["field"] == target_term(endpoint)) & fields["number"].in_(ids)
+                query = tables.terms.model.select(fields["id"]).where(found).distinct()
+                yield from ((name, owner) for (owner,) in self._reader.all(query))

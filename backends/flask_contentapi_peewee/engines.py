@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,15 +16,11 @@ from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee.clauses import sum_of
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.connections import Pool, atomic
-from flask_contentapi_peewee.conversions import Conversion
 
 __all__ = ["INDEXED", "Engine", "Words"]
 
 #: How many characters of a text are indexed if an index cannot hold all.
 INDEXED = 190
-
-#: How many entries databases accept when making an array.
-MOST_ENTRIES = 90
 
 #: An object's words: its id, the tokens of its title, and those of the rest.
 Words = tuple[int, Sequence[str], Sequence[str]]
@@ -44,12 +40,10 @@ class Engine(ABC):
     sql_types: ClassVar[Mapping[str, str]]
     #: Whether loaded words may become searchable a moment after the rest.
     words_come_late: ClassVar[bool] = False
-    conversion_class: ClassVar[type[Conversion]]
 
     def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:
         self.database = database
         self.reading = reading or database
-        self.conversion = self.conversion_class(self.sql_types)
 
     @classmethod
     @abstractmethod
@@ -64,9 +58,11 @@ class Engine(ABC):
     def create(self) -> None:  # noqa: B027 - most are made by the people who run the server
         """Creates the database itself, if that is possible here."""
 
-    def unsuitable(self, database: peewee.Database) -> str:
-        """Why content cannot be stored in the database, in a sentence; "" if it can."""
-        return ""
+    def require_suitable(self, database: peewee.Database) -> None:  # noqa: B027 - most are
+        """Makes sure that content can be stored in the database.
+
+        :raises ConfigurationError: if it cannot.
+        """
 
     def close(self) -> None:
         """Closes all connections, except those of a database that the site opens itself."""
@@ -85,14 +81,6 @@ class Engine(ABC):
             # An open connection may have uncommitted changes.
             return None
         return self.reading.mark(question, parameters)
-
-    def all(self, database: peewee.Database, ask: Callable[[], list[Any]]) -> list[Any]:
-        """All rows of a query.
-
-        :param database: its connections.
-        :param ask: runs the query.
-        """
-        return ask()
 
     def as_integer(self, value: Clause) -> Clause:
         """A text as an integer."""
@@ -165,24 +153,6 @@ class Engine(ABC):
         """The sort keys for a column: missing values first ascending, last descending."""
         return [field.desc() if descending else field.asc()]
 
-    def array(self, fields: Sequence[StoredField]) -> Clause:
-        """Columns of a row as a JSON array, or as an array of arrays if there are many.
-
-        Numbers that would lose digits are texts.
-        """
-        entries = [self.entry(field) for field in fields]
-        starts = range(0, len(entries), MOST_ENTRIES)
-        parts = [self.json_array(*entries[start : start + MOST_ENTRIES]) for start in starts]
-        return parts[0] if len(parts) == 1 else self.json_array(*parts)
-
-    @abstractmethod
-    def json_array(self, *entries: Clause) -> Clause:
-        """Values as a JSON array."""
-
-    def entry(self, field: StoredField) -> Clause:
-        """A column as an entry of a JSON array."""
-        return field
-
     def drop_table(self, table: str) -> None:
         """Drops a table, if it exists."""
         self.database.execute_sql(f"DROP TABLE IF EXISTS {self.quoted(table)}")
@@ -210,9 +180,6 @@ class Engine(ABC):
         """
         with self.transaction():
             yield
-
-    def begin_after_ddl(self) -> None:  # noqa: B027 - tables are part of most transactions
-        """Begins a new transaction, if DDL has ended the last one."""
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -2,77 +2,42 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import peewee
-
-from flask_contentapi.errors import ContentError
-from flask_contentapi.library import Library, read_library, require_mapping
+from flask_contentapi.errors import Problem
+from flask_contentapi.library import Library, check_objects, read_library, require_mapping
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi.tables import Table
+from flask_contentapi.types import Endpoint
 from flask_contentapi_peewee.columns import OPEN
+from flask_contentapi_peewee.documents import Inserter, TreePosition, batches
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import Inserter, TreePosition, batches, words_of_row
+from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
-from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, StoredTable, Tables
 
-__all__ = [
-    "delete_stale_words",
-    "dump",
-    "foreign_message",
-    "ids_of",
-    "load",
-    "reindex",
-    "stored_objects",
-]
+__all__ = ["check", "dump", "load"]
 
 
-def load(
-    content: Mapping[str, Iterable[Any]],
-    registry: Registry,
-    tables: Tables,
-    foreign: Mapping[str, str],
-) -> None:
+def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: Statements) -> None:
     """Replaces the content of the tables; the caller provides the transaction.
 
     Records are read twice: once to check them together, keeping only what determines places in
     the tree, and once to write them.
 
-    :param foreign: as :attr:`Tables.foreign`.
     :raises ContentError: with every problem in the records.
     """
     require_mapping(content)
     rereadable = _Rereadable(content)
     outline = read_library(rereadable, registry, outline=True)
-    _refuse_foreign(outline, foreign)
-    clear(tables)
-    _load_structure(outline, tables)
+    clear(statements.tables)
+    _load_structure(outline, statements.tables)
     for name, table in outline.tables.items():
-        _load_objects(rereadable.get(name, ()), table, registry, tables, outline.locales)
-
-
-def _refuse_foreign(outline: Library, foreign: Mapping[str, str]) -> None:
-    """Refuses records of types whose objects are rows of the site's own tables."""
-    problems = [
-        Place(name, -1, f"{name} {row[0]}").problem(
-            "type", foreign_message(row[1], foreign[row[1]])
-        )
-        for name, table in outline.tables.items()
-        for row in table.rows
-        if row[1] in foreign
-    ]
-    if problems:
-        raise ContentError(problems)
-
-
-def foreign_message(label: str, table: str) -> str:
-    """The message that only the site itself may change objects of a type."""
-    return f"{label} are the rows of {table}, which the site itself changes"
+        _load_objects(rereadable.get(name, ()), table, registry, statements, outline.locales)
 
 
 def clear(tables: Tables) -> None:
@@ -117,7 +82,7 @@ def _load_structure(outline: Library, tables: Tables) -> None:
     _insert(tables.collections, ({"sort": n, **collection} for n, collection in collections))
 
 
-def _insert(table: OwnTable, rows: Iterable[Mapping[str, Any]]) -> None:
+def _insert(table: StoredTable, rows: Iterable[Mapping[str, Any]]) -> None:
     for row in rows:
         table.model.insert({table.fields[name]: value for name, value in row.items()}).execute()
 
@@ -126,12 +91,13 @@ def _load_objects(
     records: Iterable[Any],
     table: Table,
     registry: Registry,
-    tables: Tables,
+    statements: Statements,
     locales: Sequence[str],
 ) -> None:
     endpoint = table.endpoint
     positions = _find_positions(table) if endpoint.tree else {}
-    inserter = Inserter(tables, tables.endpoints[endpoint.name])
+    documents = statements.documents[endpoint.name]
+    inserter = Inserter(statements.tables.engine, statements.tables.endpoints[endpoint.name])
     reader = RecordReader(registry, logs=False)
     locale = endpoint.base.places.get("locale")
     for index, record in enumerate(records):
@@ -140,7 +106,9 @@ def _load_objects(
         row, extras = entry
         if locale is not None and row[locale] is None and locales:
             row = (*row[:locale], locales[0], *row[locale + 1 :])
-        inserter.add(row, extras, positions.get(row[0]))
+        base = documents.base_values(row, positions.get(row[0]))
+        inserter.add(base, documents.stored(row, extras))
+        inserter.add_words(documents.words(row))
     inserter.flush()
 
 
@@ -172,59 +140,44 @@ def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
     for record in reader.records(tables.collections, COLLECTION_COLUMNS, "sort"):
         yield "collections", record
     for name, endpoint in tables.endpoints.items():
-        for row, extras in stored_objects(reader, endpoint):
-            yield name, write_record(endpoint.endpoint, row, extras)
+        for row, extras in _objects(reader, endpoint):
+            # Fields that a type once had are none of its records.
+            others = {} if row[1] in endpoint.endpoint.types else extras
+            yield name, write_record(endpoint.endpoint, row, others)
 
 
-def stored_objects(
+def _objects(
     reader: DatabaseReader, tables: EndpointTables
-) -> Iterator[tuple[Row, dict[str, Any] | None]]:
+) -> Iterator[tuple[Row, dict[str, Any]]]:
     """All objects of an endpoint in default order, including hidden ones: the columns of the type,
-    and the extras."""
-    endpoint = tables.endpoint
-    order = "path_" if endpoint.tree else "id"
-    known = reader.records(tables.base, ["id", "type"], order)
-    for batch in batches(known):
-        stored: dict[int, Row] = {}
-        for label in {record["type"] for record in batch}:
-            ids = [record["id"] for record in batch if record["type"] == label]
-            stored |= reader.stored(endpoint.name, ids, label)
-        for record in batch:
-            # An object of ours with the type of a site's own rows is not served.
-            if record["id"] in stored:
-                *row, extras = stored[record["id"]]
-                yield tuple(row), extras
+    and the further values."""
+    known = reader.records(tables.base, ["id"], "path_" if tables.endpoint.tree else "id")
+    for batch in batches([record["id"] for record in known]):
+        stored = {row[0]: (row, more) for row, more in reader.objects(tables.endpoint.name, batch)}
+        yield from (stored[identity] for identity in batch)
 
 
-def ids_of(reader: DatabaseReader, label: str) -> tuple[str, list[int]]:
-    """The endpoint of a type, and the ids of all its objects."""
-    for name, tables in reader.tables.endpoints.items():
-        if label in tables.endpoint.types:
-            known = reader.records(tables.base, ["id", "type"], "id")
-            return name, [record["id"] for record in known if record["type"] == label]
-    raise KeyError(label)
-
-
-def reindex(reader: DatabaseReader, endpoint: str, ids: Sequence[int]) -> None:
-    """Indexes the words of some objects again; some of the objects may be deleted."""
-    tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
-    for batch in batches(ids):
-        engine.delete_words(tables.words, batch)
-        by_label: defaultdict[str, list[int]] = defaultdict(list)
-        for identity, label in reader.labels(endpoint, batch).items():
-            by_label[label].append(identity)
-        for name, known in by_label.items():
-            declared = tables.endpoint.type_of(name)
-            rows = reader.stored(endpoint, known, name).values()
-            engine.put_words(tables.words, [words_of_row(declared, row[:-1]) for row in rows])
-
-
-def delete_stale_words(reader: DatabaseReader, endpoint: str) -> None:
-    """Deletes the words of objects that no longer exist."""
-    tables, engine = reader.tables.endpoints[endpoint], reader.tables.engine
-    words = peewee.Table(tables.words).bind(engine.database)
-    there = {
-        identity for (identity,) in reader.all(tables.base.model.select(tables.base.fields["id"]))
+def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
+    """The problems of the content: undeclared types, dangling relations, and values that the
+    declared fields no longer take."""
+    ids = {
+        name: {record["id"] for record in reader.records(tables.base, ["id"], "id")}
+        for name, tables in reader.tables.endpoints.items()
     }
-    known = [identity for (identity,) in reader.all(words.select(engine.words_id(words)))]
-    engine.delete_words(tables.words, [identity for identity in known if identity not in there])
+    records = RecordReader(registry, logs=False)
+    yield from check_objects(_checked_objects(reader, records), ids)
+    yield from records.problems
+
+
+def _checked_objects(
+    reader: DatabaseReader, records: RecordReader
+) -> Iterator[tuple[Place, Endpoint, Row]]:
+    """All objects, each with its place and its endpoint.
+
+    :param records: reads the objects as records, for what their fields no longer take, for example
+        because of new validators.
+    """
+    for name, tables in reader.tables.endpoints.items():
+        for row, _ in _objects(reader, tables):
+            records.read_entry(name, -1, write_record(tables.endpoint, row))
+            yield Place(name, -1, f"{name} {row[0]}"), tables.endpoint, row

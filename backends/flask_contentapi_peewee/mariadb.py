@@ -13,7 +13,6 @@ from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.connections import DATABASE_ERRORS
-from flask_contentapi_peewee.conversions import Conversion, Converter
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 
 __all__ = ["MariaDB"]
@@ -22,69 +21,11 @@ __all__ = ["MariaDB"]
 WAIT_FOR_TABLES = 86_400
 
 
-class MariaDBConversion(Conversion):
-    """Conversions for MariaDB and MySQL."""
-
-    def typed(self, name: str, value: Clause) -> Clause:
-        sql_type, _, characters = self.sql_types[name].partition(" CHARACTER SET ")
-        charset, _, collation = characters.partition(" COLLATE ")
-        if name == "path":
-            # The maximum length in a recursive query, where the first row determines the length.
-            cast = peewee.Cast(value, f"CHAR(1500) CHARACTER SET {charset}")
-            return peewee.NodeList((cast, SQL(f"COLLATE {collation}")))
-        if charset:
-            converted = peewee.NodeList((value, SQL(f"USING {charset}")))
-            return peewee.NodeList((fn.CONVERT(converted), SQL(f"COLLATE {collation}")))
-        return peewee.Cast(value, sql_type) if name in ("decimal", "float") else value
-
-    @property
-    def converters(self) -> dict[str, Converter]:
-        return {
-            **super().converters,
-            "date": self._date,
-            "time": self._time,
-            "datetime": self._datetime,
-        }
-
-    def _date(self, field: StoredField, column: Clause) -> Clause:
-        return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%d"))
-
-    def _time(self, field: StoredField, column: Clause) -> Clause:
-        text = fn.TIME_FORMAT(column, "%H:%i:%s.%f")
-        return peewee.Case(None, [((column >= "00:00:00") & (column < "24:00:00"), text)])
-
-    def _datetime(self, field: StoredField, column: Clause) -> Clause:
-        return self._whole(column, fn.DATE_FORMAT(column, "%Y-%m-%dT%H:%i:%s.%fZ"))
-
-    @staticmethod
-    def _whole(date: Clause, text: Clause) -> Clause:
-        """The text of a date, if it has a day, a month and a year."""
-        is_whole = (fn.YEAR(date) > 0) & (fn.MONTH(date) > 0) & (fn.DAYOFMONTH(date) > 0)
-        return peewee.Case(None, [(is_whole, text)])
-
-    def step(self, identity: Clause) -> Clause:
-        return fn.CONCAT("9", fn.LPAD(identity, 19, "0"))
-
-    def address(self, value: Clause) -> Clause:
-        # In a recursive query the first row determines the maximum length.
-        return self.typed("text", peewee.Cast(value, "CHAR(16000) CHARACTER SET utf8mb4"))
-
-    def moment(self, column: Clause) -> Clause:
-        moment = fn.TIMESTAMPDIFF(SQL("MICROSECOND"), "1970-01-01", column)
-        # The database accepts the year 0.
-        return peewee.Case(None, [(fn.YEAR(column) > 0, moment)])
-
-    def is_null(self, column: Clause) -> Clause:
-        # In a column that is NOT NULL, IS NULL also matches '0000-00-00'.
-        return peewee.Expression(column, "<=>", SQL("NULL"))
-
-
 class MariaDB(Engine):
     """MariaDB and MySQL. With several hosts in the address, it reads from one that answers."""
 
     ordered_join = "STRAIGHT_JOIN"
     words_come_late = True
-    conversion_class = MariaDBConversion
     sql_types = {
         **dict.fromkeys(
             ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
@@ -130,9 +71,6 @@ class MariaDB(Engine):
     def as_text(self, value: Clause) -> Clause:
         return value.cast("CHAR")
 
-    def begin_after_ddl(self) -> None:
-        self.database.execute_sql("START TRANSACTION")
-
     def random(self) -> Clause:
         return fn.RAND()
 
@@ -147,12 +85,6 @@ class MariaDB(Engine):
 
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
         return [f"ANALYZE TABLE {', '.join(tables)}"]
-
-    def json_array(self, *entries: Clause) -> Clause:
-        return fn.JSON_ARRAY(*entries)
-
-    def entry(self, field: StoredField) -> Clause:
-        return field.cast("CHAR") if isinstance(field.kind, kinds.Decimal) else field
 
     def create_words(self, table: str) -> None:
         text = "LONGTEXT CHARACTER SET ascii NOT NULL"

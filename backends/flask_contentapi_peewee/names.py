@@ -6,17 +6,13 @@ have capital letters, and names that would be too long are cut.
 
 from __future__ import annotations
 
+from typing import Any
+
+import orjson
+
 from flask_contentapi_peewee.columns import md5
 
-__all__ = [
-    "LONGEST_NAME",
-    "PREFIX",
-    "aside_name",
-    "index_name",
-    "query_name",
-    "table_name",
-    "words_name",
-]
+__all__ = ["LONGEST_NAME", "PREFIX", "derived_name", "index_name", "table_name"]
 
 #: The prefix of all table names, so that the tables can coexist with a site's own.
 PREFIX = "contentapi_"
@@ -25,7 +21,7 @@ LONGEST_NAME = 60
 
 
 def table_name(name: str) -> str:
-    """The name of the table of an endpoint, a type or a field.
+    """The name of the table of an endpoint or a type.
 
     >>> table_name("pages")
     'contentapi_pages'
@@ -33,13 +29,17 @@ def table_name(name: str) -> str:
     return _short(f"{PREFIX}{name}")
 
 
-def words_name(base: str) -> str:
-    """The name of an endpoint's table of words, from the name of its table.
+def derived_name(name: str, declaration: Any) -> str:
+    """The name of a derived table, without the prefix.
 
-    >>> words_name("contentapi_pages")
-    'contentapi_pages_words'
+    :param name: what it is derived from.
+    :param declaration: the declarations that it depends on, as JSON.
+
+    >>> derived_name("pages_terms", {"blog.BlogPage": {"tags": "tags"}})
+    'pages_terms__ce7f0e9b'
     """
-    return _short(f"{base}_words")
+    digest = md5(orjson.dumps(declaration).decode())[:8]
+    return f"{name.encode()[: LONGEST_NAME - 26].decode(errors='ignore')}__{digest}"
 
 
 def index_name(table: str, about: str) -> str:
@@ -51,26 +51,6 @@ def index_name(table: str, about: str) -> str:
     'contentapi_pages_path'
     """
     return _short(f"{table}_{about.strip('_')}")
-
-
-def aside_name(name: str, about: str) -> str:
-    """The name of a table or a column that is put aside.
-
-    :param about: the kind of its values.
-
-    >>> aside_name("stars", "integer")
-    'stars__integer'
-    """
-    return _short(f"{name}__{about}")
-
-
-def query_name(table: str) -> str:
-    """The name of the common table expression that adds rows from elsewhere to a table.
-
-    >>> query_name("contentapi_pages")
-    'contentapi_pages__all'
-    """
-    return _short(f"{table}__all")
 
 
 def _short(name: str) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, NoReturn
 
-import peewee
 from peewee import fn
 
 from flask_contentapi.errors import ContentError
@@ -15,20 +14,18 @@ from flask_contentapi.kinds import INT64
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
-from flask_contentapi.types import ObjectType
-from flask_contentapi_peewee.engines import Words
-from flask_contentapi_peewee.layouts import name_of, stored_layout
-from flask_contentapi_peewee.loading import foreign_message
-from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import (
+from flask_contentapi.types import Column, ObjectType
+from flask_contentapi_peewee.documents import (
     Inserter,
-    Replacer,
+    Stored,
     TreePosition,
     batches,
-    stored_values,
-    words_of_row,
+    children_term,
 )
-from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.engines import Words
+from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.statements import Statements
+from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, StoredTable
 
 __all__ = ["Objects", "raise_problems", "refuse"]
 
@@ -38,9 +35,9 @@ def refuse(place: Place, key: str, message: str) -> NoReturn:
     raise ContentError([place.problem(key, message)])
 
 
-def _used_id_key(table: OwnTable) -> str:
+def _used_id_key(table: StoredTable) -> str:
     """The key in the state table for the highest id of a deleted object."""
-    return f"{USED_ID_PREFIX}{table.model._meta.table_name}"
+    return f"{USED_ID_PREFIX}{table.name}"
 
 
 def raise_problems(reader: RecordReader) -> None:
@@ -52,51 +49,50 @@ def raise_problems(reader: RecordReader) -> None:
 class Objects:
     """Single objects of all endpoints.
 
-    :param tables: the tables.
+    :param statements: the statements of the backend.
     :param registry: the declared types.
     :param reader: reads the content, including the changes of the transaction.
     """
 
-    def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
-        self._tables = tables
+    def __init__(self, statements: Statements, registry: Registry, reader: DatabaseReader) -> None:
+        self._tables = statements.tables
+        self._documents = statements.documents
+        self._database = statements.tables.engine.database
         self._registry = registry
         self._reader = reader
         #: The words to delete and the words to write, by endpoint and id.
         self._words_to_delete: defaultdict[str, set[int]] = defaultdict(set)
         self._words_to_write: defaultdict[str, dict[int, Words]] = defaultdict(dict)
 
-    def exists(self, table: OwnTable, identity: Any) -> bool:
+    def exists(self, table: StoredTable, identity: Any) -> bool:
         """Whether a table has a row with an id."""
         if not isinstance(identity, int) or identity not in INT64:
             return False
         return self.count(table, table.fields["id"] == identity) > 0
 
-    def object_exists(self, endpoint: str, identity: Any) -> bool:
-        """Whether there is an object with an id, in our tables or the site's own."""
-        return self.exists(self._reader.tables.endpoints[endpoint].base, identity)
-
-    def count(self, table: OwnTable, condition: Any) -> int:
+    def count(self, table: StoredTable, condition: Any) -> int:
         """How many rows of a table meet a condition."""
         ((number,),) = self._reader.all(table.model.select(fn.COUNT(1)).where(condition))
         return int(number)
 
-    def next_id(self, table: OwnTable) -> int:
+    def next_id(self, table: StoredTable) -> int:
         """An id greater than those of all rows and of all deleted objects."""
         return max(self._highest_id(table), self._highest_deleted_id(table)) + 1
 
-    def _highest_id(self, table: OwnTable) -> int:
+    def _highest_id(self, table: StoredTable) -> int:
         ((highest,),) = self._reader.all(table.model.select(fn.MAX(table.fields["id"])))
         return int(highest or 0)
 
-    def _highest_deleted_id(self, table: OwnTable) -> int:
-        return int(self._tables.read_state(_used_id_key(table), self._tables.engine.database) or 0)
+    def _highest_deleted_id(self, table: StoredTable) -> int:
+        state = self._tables.state
+        query = state.model.select(state.fields["value"])
+        found = self._reader.all(query.where(state.fields["key"] == _used_id_key(table)))
+        return max((int(value) for (value,) in found), default=0)
 
-    def reserve_id(self, table: OwnTable, identity: int) -> None:
+    def reserve_id(self, table: StoredTable, identity: int) -> None:
         """Prevents an id from being used again, because old relations would point to it."""
         if identity > self._highest_deleted_id(table):
-            state = self._tables.state
-            state.model.delete().where(state.fields["key"] == _used_id_key(table)).execute()
-            self.put(state, {"key": _used_id_key(table), "value": str(identity)})
+            self._tables.write_state(**{_used_id_key(table): str(identity)})
 
     def endpoint(self, name: str) -> EndpointTables:
         """The tables of an endpoint.
@@ -113,14 +109,25 @@ class Objects:
 
         :raises ContentError: if there is no such object.
         """
-        base = self._reader.tables.endpoints[self.endpoint(endpoint).endpoint.name].base
-        found: list[str] = []
-        if self.exists(base, identity):
+        base = self.endpoint(endpoint).base
+        found: list[Any] = []
+        if isinstance(identity, int) and identity in INT64:
             query = base.model.select(base.fields["type"]).where(base.fields["id"] == identity)
-            found = [label for (label,) in self._reader.all(query)]
+            found = self._reader.all(query)
         if not found:
-            place = Place(endpoint, 0, f"{endpoint} {identity}")
-            refuse(place, "", "there is no such object")
+            refuse(Place(endpoint, 0, f"{endpoint} {identity}"), "", "there is no such object")
+        return str(found[0][0])
+
+    def get(self, endpoint: str, identity: int) -> tuple[Row, dict[str, Any]]:
+        """An object: the columns of its type, and the further values of its document.
+
+        :raises ContentError: if there is no such object.
+        """
+        self.endpoint(endpoint)
+        known = isinstance(identity, int) and identity in INT64
+        found = [*self._reader.objects(endpoint, [identity])] if known else []
+        if not found:
+            refuse(Place(endpoint, 0, f"{endpoint} {identity}"), "", "there is no such object")
         return found[0]
 
     def record(self, endpoint: str, identity: int) -> dict[str, Any]:
@@ -128,9 +135,12 @@ class Objects:
 
         :raises ContentError: if there is no such object.
         """
-        label = self.label(endpoint, identity)
-        *row, extras = self._reader.stored(endpoint, [identity], label)[identity]
-        return write_record(self._registry.endpoints[endpoint], tuple(row), extras)
+        return self.write(endpoint, *self.get(endpoint, identity))
+
+    def write(self, endpoint: str, row: Row, extras: Mapping[str, Any]) -> dict[str, Any]:
+        """An object as a record, without fields that its type once had."""
+        known = self._registry.endpoints[endpoint]
+        return write_record(known, row, {} if row[1] in known.types else extras)
 
     def declared(self, endpoint: str, label: Any) -> ObjectType:
         """The type with a label."""
@@ -138,16 +148,19 @@ class Objects:
 
     # Records.
 
-    def read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
+    def read(
+        self, endpoint: str, record: Mapping[str, Any], changed: Collection[str] | None = None
+    ) -> tuple[Row, dict[str, Any]]:
         """Reads and checks a record. Gives child objects an id and pages a language if missing.
 
+        :param changed: the fields that may differ from those of the stored object; None: all.
         :returns: the columns of its type, and the extra values of an undeclared type.
         :raises ContentError: with all its problems.
         """
         reader = RecordReader(self._registry)
         entry = reader.read_entry(endpoint, 0, self._complete(endpoint, record))
         if entry is not None:
-            self._check(reader, Place(endpoint, 0, f"{endpoint} {entry[0][0]}"), entry[0])
+            self._check(reader, Place(endpoint, 0, f"{endpoint} {entry[0][0]}"), entry[0], changed)
         raise_problems(reader)
         assert entry is not None
         return entry
@@ -171,163 +184,137 @@ class Objects:
         """Ids that no child objects of a type have, neither stored ones nor those in records."""
         given = (record.get("id") for record in records if isinstance(record, Mapping))
         highest = max((i for i in given if isinstance(i, int) and i in INT64), default=0)
-        return count(1 + max(highest, *map(self._highest_id, self._tables.of_child(child))))
+        for tables in self._tables.endpoints.values():
+            fields = tables.terms.fields
+            query = tables.terms.model.select(fn.MAX(fields["number"]))
+            query = query.where(fields["field"] == children_term(child.label))
+            ((stored,),) = self._reader.all(query)
+            highest = max(highest, stored or 0)
+        return count(1 + highest)
 
     def locales(self) -> list[str]:
         """The codes of all languages."""
         return [r["code"] for r in self._reader.records(self._tables.locales, ["code"], "sort")]
 
-    def _check(self, reader: RecordReader, place: Place, row: Row) -> None:
+    def _check(
+        self, reader: RecordReader, place: Place, row: Row, changed: Collection[str] | None
+    ) -> None:
         """Notes what does not fit the stored content."""
         endpoint = self._registry.endpoints[place.section]
-        self.refuse_foreign(place, row[1])
-        values = dict(zip(endpoint.type_of(row[1]).column_names, row, strict=True))
-        collection = values["collection"] if endpoint.collections else None
+        declared = endpoint.type_of(row[1])
+        values = {
+            name: value
+            for name, value in zip(declared.column_names, row, strict=True)
+            if changed is None or name in changed
+        }
+        collection = values.get("collection") if endpoint.collections else None
         if collection is not None and not self.exists(self._tables.collections, collection):
             reader.note(place, "collection", f"there is no collection {collection}")
         if endpoint.tree:
-            parent, locale = values["parent"], values["locale"]
+            parent, locale = values.get("parent"), values.get("locale")
             if parent is not None and not self.exists(self._pages, parent):
-                foreign = self.object_exists("pages", parent)
-                why = f"page {parent} is a row of the site's own; pages of ours go below ours only"
-                reader.note(place, "parent", why if foreign else f"there is no page {parent}")
+                reader.note(place, "parent", f"there is no page {parent}")
             if locale is not None and locale not in self.locales():
                 known = ", ".join(self.locales())
                 reader.note(place, "locale", f"{locale!r} is none of {known}")
+        for name, column in declared.columns.items():
+            if column.child is not None and values.get(name):
+                for taken in self._taken_ids(column, values[name], place.section, row[0]):
+                    reader.note(place, name, f"the id {taken} stands in another object already")
 
-    def refuse_foreign(self, place: Place, label: str) -> None:
-        """Refuses to change an object that is a row of one of the site's own tables."""
-        table = self._reader.tables.foreign.get(label)
-        if table is not None:
-            refuse(place, "type", foreign_message(label, table))
+    def _taken_ids(
+        self, column: Column, children: Sequence[Row], endpoint: str, owner: int
+    ) -> Iterator[int]:
+        """The ids of child objects that those of other objects have.
+
+        :param endpoint: where the owner of the child objects is served.
+        :param owner: its id.
+        """
+        assert column.child is not None
+        for name, tables in self._tables.endpoints.items():
+            fields = tables.terms.fields
+            for some in batches([child[0] for child in children]):
+                others = fields["field"] == children_term(column.child.label)
+                others &= fields["number"].in_(some)
+                if name == endpoint:
+                    others &= fields["id"] != owner
+                query = tables.terms.model.select(fields["number"]).where(others)
+                yield from (taken for (taken,) in self._reader.all(query))
 
     @property
-    def _pages(self) -> OwnTable:
+    def _pages(self) -> StoredTable:
         return self._tables.endpoints["pages"].base
 
     # Rows.
 
-    def put(self, table: OwnTable, values: Mapping[str, Any]) -> None:
+    def put(self, table: StoredTable, values: Mapping[str, Any]) -> None:
         """Inserts a row into a table."""
         table.model.insert({table.fields[name]: v for name, v in values.items()}).execute()
 
     def insert(
         self, endpoint: str, row: Row, extras: Mapping[str, Any], position: TreePosition | None
     ) -> None:
-        """Inserts a new object; :meth:`write_words` writes its words.
-
-        :raises ContentError: if one of its child objects has the id of another one.
-        """
-        self._check_children(endpoint, row)
-        inserter = Inserter(self._tables, self._tables.endpoints[endpoint])
-        inserter.add(row, extras, position)
-        inserter.flush_rows()
-        self._words_to_write[endpoint] |= {words[0]: words for words in inserter.words}
+        """Inserts a new object; :meth:`write_words` writes its words."""
+        documents = self._documents[endpoint]
+        inserter = Inserter(self._tables.engine, self._tables.endpoints[endpoint])
+        inserter.add(documents.base_values(row, position), documents.stored(row, extras))
+        inserter.flush()
+        self._words_to_write[endpoint][row[0]] = documents.words(row)
 
     def replace(
         self,
         endpoint: str,
-        label: str,
-        row: Row,
-        extras: Mapping[str, Any],
+        old: tuple[Row, dict[str, Any]],
+        new: tuple[Row, dict[str, Any]],
         position: TreePosition | None,
     ) -> None:
-        """Replaces the object with the same id; :meth:`write_words` writes its words.
+        """Replaces an object by one with the same id; :meth:`write_words` writes its words.
 
-        Values in columns that no type declares any longer stay.
-
-        :param label: the type of the existing object.
-        :raises ContentError: if one of its child objects has the id of another object's child.
+        :param old: the object as it is stored: its columns, and the further values.
+        :param new: the same as it is to be.
+        :param position: the new position of a page, if it has changed.
         """
-        self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {row[0]}"), label)
-        self._check_children(endpoint, row)
-        known, ids = self._tables.endpoints[endpoint], [row[0]]
-        own = [known.base, *known.lineage(row[1])]
-        if label != row[1]:
-            others = [table for table in known.lineage(label) if table not in own]
-            self._clear(others, ids)
-            self._clear_former_fields([label], ids, [*own, *others])
-        declared, replacer = self.declared(endpoint, row[1]), Replacer(self._tables.engine)
-        values = stored_values(declared, row, extras, position)
-        for table in own:
-            replacer.put(table, ids, [values])
-        self._words_to_delete[endpoint].update(ids)
-        self._words_to_write[endpoint][row[0]] = words_of_row(declared, row)
+        documents, end = self._documents[endpoint], self._tables.endpoints[endpoint]
+        before, after = documents.stored(*old), documents.stored(*new)
+        base, known = documents.base_values(new[0], position), documents.base_values(old[0])
+        changed = {n: value for n, value in base.items() if n not in known or value != known[n]}
+        if changed:
+            update = end.base.model.update({end.base.fields[n]: v for n, v in changed.items()})
+            update.where(end.base.fields["id"] == after.id).execute()
+        if (before.doc, before.large) != (after.doc, after.large):
+            self._database.execute_sql(
+                end.documents.update_text, [after.doc, after.large, after.id]
+            )
+        self._replace_derived(end, before, after)
+        words = documents.words(new[0])
+        if words != documents.words(old[0]):
+            self._words_to_delete[endpoint].add(after.id)
+            self._words_to_write[endpoint][after.id] = words
 
-    def _check_children(self, endpoint: str, row: Row) -> None:
-        declared = self.declared(endpoint, row[1])
-        for name, column in declared.columns.items():
-            if column.child is not None:
-                ids = [child[0] for child in row[declared.places[name]]]
-                for taken in self._taken_ids(column.child, ids, endpoint, row[0]):
-                    place = Place(endpoint, 0, f"{endpoint} {row[0]}")
-                    refuse(place, name, f"the id {taken} stands in another object already")
+    def _replace_derived(self, end: EndpointTables, before: Stored, after: Stored) -> None:
+        for table in before.indexed.keys() | after.indexed.keys():
+            if before.indexed.get(table) != after.indexed.get(table):
+                self._clear([table], [after.id])
+                if table in after.indexed:
+                    self._database.execute_sql(table.insert_text, after.indexed[table])
+        if before.terms != after.terms:
+            self._clear([end.terms], [after.id])
+            rows = [(after.id, *term) for term in after.terms]
+            if rows:
+                self._tables.engine.insert(end.terms.insert_text, rows)
 
-    def _taken_ids(
-        self, child: ObjectType, ids: Sequence[int], endpoint: str, owner: int
-    ) -> Iterator[int]:
-        """Those of some ids that child objects of other objects have.
-
-        :param endpoint: where the intended owner of the ids is served.
-        :param owner: its id.
-        """
-        mine = {
-            many for table in self._tables.endpoints[endpoint].all for many in table.many.values()
-        }
-        for table in self._tables.of_child(child):
-            identity, owners = table.fields["id"], table.fields["owner_"]
-            for some in batches(ids):
-                others = identity.in_(some)
-                if table in mine:
-                    others &= owners != owner
-                query = table.model.select(identity).where(others)
-                yield from (taken for (taken,) in self._reader.all(query))
-
-    def remove(self, endpoint: str, doomed: Sequence[tuple[int, str]]) -> None:
-        """Deletes objects and everything that belongs to them; :meth:`write_words` deletes words.
-
-        :param doomed: the id and the type of each object.
-        """
-        for identity, label in doomed:
-            self.refuse_foreign(Place(endpoint, 0, f"{endpoint} {identity}"), label)
-        for some in batches(doomed):
-            self._remove(endpoint, [identity for identity, _ in some], {label for _, label in some})
-
-    def _remove(self, endpoint: str, ids: Sequence[int], labels: Iterable[str]) -> None:
-        known = self._tables.endpoints[endpoint]
-        tables = [known.base]
-        for label in labels:
-            tables += [table for table in known.lineage(label) if table not in tables]
-        self._clear(tables, ids)
-        self._clear_former_fields(labels, ids, tables)
+    def remove(self, endpoint: str, ids: Sequence[int]) -> None:
+        """Deletes objects with all that is stored of them; :meth:`write_words` deletes words."""
+        end = self._tables.endpoints[endpoint]
+        for some in batches(ids):
+            self._clear([end.terms, *end.indexes, end.documents, end.base], some)
         self._words_to_delete[endpoint].update(ids)
 
     @staticmethod
-    def _clear(tables: Iterable[OwnTable], ids: Sequence[int]) -> None:
-        """Deletes the rows of objects from tables, with their tags and child objects."""
+    def _clear(tables: Iterable[StoredTable], ids: Sequence[int]) -> None:
+        """Deletes the rows of objects from tables."""
         for table in tables:
-            for many in table.many.values():
-                owner = many.fields.get("owner_") or many.fields["id"]
-                many.model.delete().where(owner.in_(ids)).execute()
             table.model.delete().where(table.fields["id"].in_(ids)).execute()
-
-    def _clear_former_fields(
-        self, labels: Iterable[str], ids: Sequence[int], cleared: Iterable[OwnTable]
-    ) -> None:
-        """Deletes values of fields that the types of objects no longer declare.
-
-        :param labels: their types.
-        :param cleared: the tables that are cleared already.
-        """
-        database = self._tables.engine.database
-        layout = stored_layout(self._tables, database)
-        names = {name_of(t) for table in cleared for t in (table, *table.many.values())}
-        for name in sorted(set().union(*map(layout.tables_of_type, labels)) - names):
-            # Somebody may have dropped it, as it is no longer used.
-            if database.table_exists(name):
-                table = peewee.Table(name).bind(database)
-                owner = table.c.owner_ if "owner_" in layout.columns[name] else table.c.id
-                table.delete().where(owner.in_(ids)).execute()
 
     # Words.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain, count
 from typing import Any
 
@@ -12,12 +12,11 @@ from flask_contentapi.addresses import quote_slug
 from flask_contentapi.kinds import INT64
 from flask_contentapi.records import Place
 from flask_contentapi.search import words
-from flask_contentapi_peewee.clauses import any_of
 from flask_contentapi_peewee.columns import OPEN, md5
+from flask_contentapi_peewee.documents import TreePosition
 from flask_contentapi_peewee.objects import refuse
 from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.rows import TreePosition
 from flask_contentapi_peewee.tables import Tables
 
 __all__ = ["PageTree"]
@@ -26,8 +25,6 @@ __all__ = ["PageTree"]
 MOVED, SHIFTED = "~", "|"
 #: How much room is made between two siblings if there is none.
 ROOM = 1000
-#: How many branches a query asks for.
-BRANCHES_PER_QUERY = 100
 #: The maximum length of a slug made from a title.
 LONGEST_SLUG = 100
 
@@ -54,25 +51,12 @@ class PageTree:
         (found,) = self._reader.all(query)
         return TreePosition(*found)
 
-    def below(self, page: int) -> list[tuple[int, str]]:
-        """The ids and types of the pages below a page, in reverse tree order."""
-        known = self._reader.tables.endpoints["pages"].base
-        path = self.position_of(page).path
-        inside = (known.fields["path_"] > path) & (known.fields["path_"] < end(path))
-        query = known.model.select(known.fields["id"], known.fields["type"]).where(inside)
-        return [*self._reader.all(query.order_by(known.fields["path_"].desc()))]
-
-    def all_below(self, pages: Sequence[int]) -> Iterator[int]:
-        """The pages below some pages, which need not be in our tables, or exist."""
-        known = self._reader.tables.endpoints["pages"].base
-        identity, path = known.fields["id"], known.fields["path_"]
-        for start in range(0, len(pages), BRANCHES_PER_QUERY):
-            named = identity.in_(pages[start : start + BRANCHES_PER_QUERY])
-            tops = [top for (top,) in self._reader.all(known.model.select(path).where(named))]
-            if tops:
-                inside = any_of([(path > top) & (path < end(top)) for top in tops])
-                below = self._reader.all(known.model.select(identity).where(inside))
-                yield from (page for (page,) in below)
+    def below(self, page: int) -> list[int]:
+        """The ids of the pages below a page, in reverse tree order."""
+        path, field = self.position_of(page).path, self._table.fields["path_"]
+        query = self._table.model.select(self._table.fields["id"])
+        query = query.where((field > path) & (field < end(path))).order_by(field.desc())
+        return [identity for (identity,) in self._reader.all(query)]
 
     def _inside(self, path: str) -> Any:
         """The condition for a page and all pages below it."""
@@ -88,29 +72,8 @@ class PageTree:
         taken = {
             known for (known,) in self._reader.all(self._table.model.select(field).where(alike))
         }
-        taken.update(
-            self._foreign_slugs(parent, lambda known: (known >= slug) & (known < f"{slug}."))
-        )
         numbered = (f"{slug}-{number}" for number in count(2))
         return next(free for free in chain([slug], numbered) if free not in taken)
-
-    def _foreign_slugs(self, parent: int | None, condition: Callable[[Any], Any]) -> Iterator[str]:
-        """The slugs of pages under a parent that are not in our tables.
-
-        :param condition: makes the condition on the slug.
-        """
-        for part in chain(*self._reader.tables.endpoints["pages"].further.values()):
-            slug = part.base.fields["slug"]
-            under = (part.base.fields["parent"] == parent) & condition(slug)
-            yield from (
-                known for (known,) in self._reader.all(part.base.model.select(slug).where(under))
-            )
-
-    def _refuse_foreign_slug(self, where: Place, values: Mapping[str, Any]) -> None:
-        """Refuses the slug of a sibling that is not in our tables."""
-        slug = values["slug"]
-        if any(self._foreign_slugs(values["parent"], lambda known: known == slug)):
-            refuse(where, "slug", f"a sibling has the slug {slug!r} already")
 
     def _under(self, parent: int | None) -> Any:
         field = self._table.fields["parent"]
@@ -130,7 +93,6 @@ class PageTree:
         """
         above = self.position_of(values["parent"])
         url_path = self._url_path(where, values, above)
-        self._refuse_foreign_slug(where, values)
         path = above.path + step(self._free_number(where, values, above, before))
         return TreePosition(path, url_path, values["id"] if values["restriction"] else above.access)
 
@@ -234,8 +196,6 @@ class PageTree:
         if above.path.startswith(old.path):
             refuse(where, "parent", "a page cannot go below itself")
         url_path = self._url_path(where, values, above)
-        if url_path != old.url_path:
-            self._refuse_foreign_slug(where, values)
         # Under a temporary path it is not in the way, and not shifted with siblings.
         self._replace_path(old.path, MOVED + old.path)
         path = above.path + step(self._free_number(where, values, above, before))
@@ -259,7 +219,6 @@ class PageTree:
         old, above = self.position_of(values["id"]), self.position_of(values["parent"])
         url_path = self._url_path(where, values, above)
         if url_path != old.url_path:
-            self._refuse_foreign_slug(where, values)
             self._replace_url_path(old.path, old.url_path, url_path)
         access = values["id"] if values["restriction"] else above.access
         if access != old.access:

@@ -10,87 +10,18 @@ from typing import Any
 import peewee
 from peewee import SQL, fn
 
-from flask_contentapi import kinds
+from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import addresses
-from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField
-from flask_contentapi_peewee.conversions import Conversion, Converter
+from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 from flask_contentapi_peewee.names import index_name
 
 __all__ = ["PostgreSQL"]
 
-#: The start and the end of the period that Python's dates cover.
-_FIRST, _AFTER_LAST = SQL("DATE '0001-01-01'"), SQL("DATE '10000-01-01'")
-
-
-class PostgreSQLConversion(Conversion):
-    """Conversions for PostgreSQL."""
-
-    materialized = False
-
-    def typed(self, name: str, value: Clause) -> Clause:
-        sql_type, _, collation = self.sql_types[name].partition(" COLLATE ")
-        cast = peewee.Cast(value, sql_type)
-        return peewee.NodeList((cast, SQL(f"COLLATE {collation}"))) if collation else cast
-
-    def _uuid(self, column: Clause) -> Clause:
-        return column
-
-    @property
-    def converters(self) -> dict[str, Converter]:
-        return {
-            **super().converters,
-            "date": self._date,
-            "time": self._time,
-            "float": self._float,
-            "datetime": self._datetime,
-        }
-
-    def _date(self, field: StoredField, column: Clause) -> Clause:
-        return self._within(column, fn.to_char(column, "YYYY-MM-DD"))
-
-    def _time(self, field: StoredField, column: Clause) -> Clause:
-        text = fn.to_char(column.cast("INTERVAL"), "HH24:MI:SS.US")
-        return peewee.Case(None, [(column < SQL("TIME '24:00'"), text)])
-
-    def _float(self, field: StoredField, column: Clause) -> Clause:
-        number = column.cast("DOUBLE PRECISION")
-        infinite = [SQL("'NaN'"), SQL("'Infinity'"), SQL("'-Infinity'")]
-        return peewee.Case(None, [(number.not_in(infinite), number)])
-
-    def _datetime(self, field: StoredField, column: Clause) -> Clause:
-        instant = self._in_utc(column)
-        return self._within(instant, fn.to_char(instant, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
-
-    @staticmethod
-    def _within(moment: Clause, text: Clause) -> Clause:
-        """The text of a moment in the years 1 to 9999; that of others would look the same."""
-        return peewee.Case(None, [((moment >= _FIRST) & (moment < _AFTER_LAST), text)])
-
-    def step(self, identity: Clause) -> Clause:
-        return fn.CONCAT(SQL("'9'"), fn.LPAD(identity.cast("TEXT"), 19, "0"))
-
-    def has(self, text: Clause, part: Clause) -> Clause:
-        return fn.STRPOS(text, part) > 0
-
-    @staticmethod
-    def _in_utc(column: Clause) -> Clause:
-        if getattr(column, "field_type", "").upper().startswith("TIMESTAMPTZ"):
-            return fn.timezone("UTC", column)
-        return column
-
-    def moment(self, column: Clause) -> Clause:
-        instant = self._in_utc(column)
-        seconds = fn.EXTRACT(peewee.NodeList((SQL("EPOCH FROM"), instant)))
-        moment = (seconds * 1_000_000).cast("BIGINT")
-        outside = [(instant < _FIRST, ALWAYS), (instant >= _AFTER_LAST, NEVER)]
-        return peewee.Case(None, outside, moment)
-
 
 class PostgreSQL(Engine):
     """PostgreSQL. With several hosts in the address, it reads from standbys."""
 
-    conversion_class = PostgreSQLConversion
     sql_types = {
         **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
         **dict.fromkeys(("key", "path", "date", "time", "datetime"), 'VARCHAR COLLATE "C"'),
@@ -104,14 +35,13 @@ class PostgreSQL(Engine):
     def connect(cls, address: str, root: Path) -> PostgreSQL:
         return cls(*addresses.postgresql(address))
 
-    def unsuitable(self, database: peewee.Database) -> str:
+    def require_suitable(self, database: peewee.Database) -> None:
         ((encoding,),) = database.execute_sql("SHOW server_encoding").fetchall()
-        if encoding == "UTF8":
-            return ""
-        return (
-            f"The database has the encoding {encoding}, which lacks characters; make another one, "
-            "as with: createdb --encoding UTF8 --template template0 NAME."
-        )
+        if encoding != "UTF8":
+            raise ConfigurationError(
+                f"The database has the encoding {encoding}, which lacks characters; make another "
+                "one, as with: createdb --encoding UTF8 --template template0 NAME."
+            )
 
     @contextmanager
     def schema_lock(self) -> Iterator[None]:
@@ -168,15 +98,6 @@ class PostgreSQL(Engine):
         if descending:
             return [key.desc(nulls="LAST") for key in keys]
         return [key.asc(nulls="FIRST") for key in keys]
-
-    def array(self, fields: Sequence[StoredField]) -> Clause:
-        return super().array(fields).cast("text")
-
-    def json_array(self, *entries: Clause) -> Clause:
-        return fn.json_build_array(*entries)
-
-    def entry(self, field: StoredField) -> Clause:
-        return field.cast("text") if isinstance(field.kind, kinds.Decimal) else field
 
     def create_words(self, table: str) -> None:
         name, index = self.quoted(table), self._words_index(table)

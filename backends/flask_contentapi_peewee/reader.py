@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,11 +14,10 @@ from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restrictions
 from flask_contentapi_peewee.columns import EPOCH, NEVER
-from flask_contentapi_peewee.projections import Projection
-from flask_contentapi_peewee.shapes import Shape, Values, shape_of
+from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_of
 from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
-from flask_contentapi_peewee.tables import OwnTable, Tables
+from flask_contentapi_peewee.tables import StoredTable, Tables
 
 __all__ = ["DatabaseReader"]
 
@@ -33,7 +31,8 @@ class DatabaseReader(Reader):
     :param database: the connections.
     :param statements: the statements.
     :param structure: the structure of the version.
-    :param versioned: whether every change of the content changes the version.
+    :param versioned: whether the version changes with the content: not within a transaction that
+        changes it.
     """
 
     def __init__(
@@ -107,13 +106,13 @@ class DatabaseReader(Reader):
                 backward=near is not query,
             )
             values = values._replace(query=near)
-        statement, projection = self._statements.page(shape.of_part(near))
+        statement, projection = self._statements.page(shape.windowed(near))
         found = self._run(statement, values)
         if query.count and not found:
             raise ContentChanged
         if shape.backward:
             found = found[::-1]
-        return Selected(self._rows(found, projection), counted.total if query.count else 0)
+        return Selected(projection.rows(found), counted.total if query.count else 0)
 
     @staticmethod
     def _is_deep(query: Query) -> bool:
@@ -153,49 +152,11 @@ class DatabaseReader(Reader):
         values = self._values(viewer, scope, ids=list(ids))
         if not values.ids:
             return {}
-        types = self._types(endpoint, columns, values)
-        shape = self._shape(endpoint, values, columns=tuple(columns), types=types)
+        shape = self._shape(endpoint, values, columns=tuple(columns))
         statement, projection = self._statements.fetch(shape)
         found = self._run(statement, values)
-        rows = self._rows(found, projection)
+        rows = projection.rows(found)
         return {row[0]: columns for row, columns in zip(found, rows, strict=True)}
-
-    def records(self, table: OwnTable, columns: Sequence[str], order: str) -> list[dict[str, Any]]:
-        """All rows of a table, of some columns, in the order of one."""
-        query = table.model.select(*(table.fields[column] for column in columns))
-        found = self.all(query.order_by(table.fields[order]))
-        return [dict(zip(columns, row, strict=True)) for row in found]
-
-    def all(self, query: Any) -> list[tuple[Any, ...]]:
-        """The result of a peewee query, as tuples."""
-        return self._statements.tables.all(query, self._database)
-
-    def labels(self, endpoint: str, ids: Sequence[int]) -> dict[int, str]:
-        """The types of objects, including hidden ones, by id."""
-        statement, _ = self._statements.fetch(Shape(endpoint, ("type",), everything=True))
-        found = self._run(statement, Values(_NOBODY, ids=ids))
-        return {identity: label for identity, label, _ in found}
-
-    def stored(self, endpoint: str, ids: Sequence[int], label: str) -> dict[int, Row]:
-        """Objects of one type with all stored values, including hidden ones.
-
-        :returns: by id the columns of the type, and the extras.
-        """
-        columns = (*self._statements.columns(endpoint, label), "extras_")
-        shape = Shape(endpoint, columns, frozenset([label]), everything=True)
-        statement, projection = self._statements.fetch(shape)
-        found = self._run(statement, Values(_NOBODY, ids=ids))
-        rows = self._rows(found, projection)
-        return {row[0]: stored for row, stored in zip(found, rows, strict=True)}
-
-    def _types(
-        self, endpoint: str, columns: Sequence[str], values: Values
-    ) -> frozenset[str] | None:
-        """The type of the one requested object if not all types have the columns; else None."""
-        if self._statements.have_all(endpoint, columns):
-            return None
-        found = self.fetch(endpoint, values.ids, ["type"], values.viewer)
-        return frozenset(label for (label,) in found.values()) or frozenset([""])
 
     def get(
         self,
@@ -206,19 +167,37 @@ class DatabaseReader(Reader):
         scope: Sequence[int] | None = None,
     ) -> tuple[str, Row] | None:
         values = self._values(viewer, scope, ids=[id])
-        statement, detail = self._statements.detail(self._shape(endpoint, values))
+        statement = self._statements.whole(self._shape(endpoint, values))
         found = self._run(statement, values)
         if not found:
             return None
-        label = detail.label(found[0])
-        columns = columns_of(label)
-        stored = detail.values(found[0], columns)
-        tables = detail.tables(label)
-        for column in columns:
-            if column not in stored:
-                table = next(table for table in tables if table.has(column))
-                stored[column] = self._filling(table.many[column], values).get(id, ())
-        return label, tuple([stored[column] for column in columns])
+        documents = self._statements.documents[endpoint]
+        label = documents.label(found[0])
+        return label, documents.row(found[0], tuple(columns_of(label)))
+
+    def records(
+        self, table: StoredTable, columns: Sequence[str], order: str
+    ) -> list[dict[str, Any]]:
+        """All rows of a table, of some columns, in the order of one."""
+        query = table.model.select(*(table.fields[column] for column in columns))
+        found = self.all(query.order_by(table.fields[order]))
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
+    def all(self, query: Any) -> list[tuple[Any, ...]]:
+        """The result of a peewee query, as tuples."""
+        return self._statements.tables.all(query, self._database)
+
+    def objects(self, endpoint: str, ids: Sequence[int]) -> Iterator[tuple[Row, dict[str, Any]]]:
+        """Objects with all that is stored of them, including hidden ones, in any order.
+
+        :returns: for each the columns of its type, and the further values of its document.
+        """
+        statement = self._statements.whole(Shape(endpoint, everything=True))
+        documents = self._statements.documents[endpoint]
+        for found in self._run(statement, Values(NOBODY, ids=ids)):
+            label = documents.label(found)
+            columns = self.tables.endpoints[endpoint].endpoint.type_of(label).column_names
+            yield documents.row(found, columns), documents.extras(label, *found[-3:-1])
 
     def _values(
         self,
@@ -252,24 +231,6 @@ class DatabaseReader(Reader):
             **parts,
         )
 
-    def _rows(self, found: Sequence[Sequence[Any]], projection: Projection) -> list[Row]:
-        ids = [row[0] for row in found] if projection.many else []
-        values = Values(_NOBODY, ids=ids)
-        return projection.rows(
-            found, [self._filling(many.table, values) for many in projection.many]
-        )
-
-    def _filling(self, table: OwnTable, values: Values) -> Mapping[int, tuple[Any, ...]]:
-        """The tags or child objects of objects, by the objects' ids."""
-        if not values.ids:
-            return {}
-        statement, projection = self._statements.many(table, len(values.ids) == 1)
-        found = self._run(statement, values)
-        filled: defaultdict[int, list[Any]] = defaultdict(list)
-        for (owner, *_), row in zip(found, projection.rows(found, ()), strict=True):
-            filled[owner].append(row if table.columns else row[0])
-        return {owner: tuple(rows) for owner, rows in filled.items()}
-
     # Statements.
 
     def _run(self, statement: Statement, values: Values) -> list[Any]:
@@ -300,9 +261,7 @@ class DatabaseReader(Reader):
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
         text, parameters = statement.text, statement.fill(values)
-        return self.tables.engine.all(
-            self._database, lambda: self._database.execute_sql(text, parameters).fetchall()
-        )
+        return self._database.execute_sql(text, parameters).fetchall()  # type: ignore[no-any-return]
 
     def _check_stamp(self, stamp: str) -> None:
         if stamp != self._structure.stamp:
@@ -310,8 +269,7 @@ class DatabaseReader(Reader):
         self._is_stamp_checked = True
 
 
-_NOBODY = Viewer(EPOCH)
-_UNKNOWN = Values(_NOBODY)
+_UNKNOWN = Values(NOBODY)
 
 
 def _from_nearer_end(query: Query, total: int) -> Query:

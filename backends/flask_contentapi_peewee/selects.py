@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import peewee
@@ -12,11 +11,11 @@ from peewee import SQL, fn
 from flask_contentapi.query import Order
 from flask_contentapi.types import Column
 from flask_contentapi_peewee.clauses import all_of, any_of
-from flask_contentapi_peewee.columns import OPEN, Clause, StoredField
+from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.shapes import Shape, literal, slot
-from flask_contentapi_peewee.tables import EndpointTables, OwnTable, Tables
+from flask_contentapi_peewee.tables import EndpointTables, IndexTable, StoredTable, Tables
 from flask_contentapi_peewee.words import token, tokens
 
 __all__ = ["Select"]
@@ -36,8 +35,7 @@ class _BaseTable:
     """
 
     def __init__(self, tables: EndpointTables, aliased: bool = False) -> None:
-        self.endpoint = tables.endpoint
-        self._tables = tables
+        self._endpoint = tables.endpoint
         self.model: Any = tables.base.model.alias() if aliased else tables.base.model
         self._fields = tables.base.fields
         self._aliased = aliased
@@ -47,40 +45,26 @@ class _BaseTable:
         field = self._fields[column]
         return getattr(self.model, field.name) if self._aliased else field
 
-    def has_id(self, identity: Clause) -> Clause:
-        """The condition that an object has an id."""
-        shift = self._tables.shift
-        return self.field(self._tables.key.column_name) == (identity - shift if shift else identity)
-
     def visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         """The conditions that the viewer may see an object."""
         if shape.everything:
             return
-        if self.endpoint.tree:
+        if self._endpoint.tree:
             access = self.field("access_")
             moment = literal(shape.since)
             yield self._opened(access, engine) if shape.opened else access == literal(OPEN)
             # Nearly all pages are visible, so an index would be useless.
             yield engine.unindexed(self.field("visible_from_")) <= moment
             yield engine.unindexed(self.field("visible_until_")) > moment
-        elif self.endpoint.collections and shape.closed:
+        elif self._endpoint.collections and shape.closed:
             collection = self.field("collection")
             closed = slot(engine, lambda values: engine.integers(values.closed))
             yield collection.is_null() | ~engine.among(collection, closed)
 
-    def reach(self, shape: Shape, engine: Engine) -> Clause:
-        """The path that shows which pages are above; without its index if others narrow more."""
-        path = self.field(self._tables.reach)
+    def path(self, shape: Shape, engine: Engine) -> Clause:
+        """The path, without its index if others narrow more."""
+        path = self.field("path_")
         return engine.unindexed(path) if shape.walk or shape.is_narrow else path
-
-    def below(self, start: Clause, stop: Clause, shape: Shape, engine: Engine) -> Clause:
-        """The condition that a page is below another one.
-
-        :param start: the path of the other.
-        :param stop: its end.
-        """
-        reach = self.reach(shape, engine)
-        return (reach > start if self._tables.reach == "path_" else reach >= start) & (reach < stop)
 
     @staticmethod
     def _opened(access: Any, engine: Engine) -> Clause:
@@ -91,17 +75,12 @@ class _BaseTable:
         """The conditions that a page is in the scope."""
         if shape.scope is None:
             return
-        reach, paths = self.reach(shape, engine), shape.scope
-        are_ours = self._tables.reach == "path_"
-        if len(paths) > 1 and are_ours:
+        path, paths = self.path(shape, engine), shape.scope
+        if len(paths) > 1:
             # One range can be walked in default order. Several would have to be sorted.
-            yield _between(reach, min(paths), max(map(end, paths)))
-            reach = engine.unindexed(reach)
-        conditions = [_between(reach, path, end(path)) for path in paths]
-        if len(paths) > 1 and not are_ours:
-            # A translation of a home page can itself be one of these rows.
-            conditions.append(self.field("path_").in_([literal(path) for path in paths]))
-        yield any_of(conditions)
+            yield _between(path, min(paths), max(map(end, paths)))
+            path = engine.unindexed(path)
+        yield any_of([_between(path, start, end(start)) for start in paths])
 
 
 def _between(column: Clause, start: str, stop: str) -> Clause:
@@ -109,7 +88,7 @@ def _between(column: Clause, start: str, stop: str) -> Clause:
     return (column >= literal(start)) & (column < literal(stop))
 
 
-def _same(one: OwnTable, other: OwnTable) -> Clause:
+def _same(one: StoredTable, other: StoredTable) -> Clause:
     """The condition that rows of two tables belong to the same object."""
     return one.fields["id"] == other.fields["id"]
 
@@ -123,93 +102,81 @@ class Select:
     """The tables and conditions of one shape of query.
 
     :param tables: all tables.
-    :param part: the part of them that is queried.
-    :param shape: the shape, with the types to be distinguished in this part.
+    :param shape: the shape.
     """
 
-    def __init__(self, tables: Tables, part: EndpointTables, shape: Shape) -> None:
+    def __init__(self, tables: Tables, shape: Shape) -> None:
         self._all_tables = tables
         self._shape = shape
         self._engine = tables.engine
-        self._endpoint = tables.endpoints[shape.endpoint]
-        self._base = _BaseTable(part)
-        self._words = peewee.Table(part.words)
-        self.part = part
-        self.tables = [part.base, *self._own_tables()]
-        self.identity: StoredField = part.base.fields["id"]
+        self._end = tables.endpoints[shape.endpoint]
+        self._base = _BaseTable(self._end)
+        self._words = peewee.Table(self._end.words)
+        #: The index tables in which all objects of the types have a row.
+        self.indexes = self._find_indexes()
+        self.tables: list[StoredTable] = [self._end.base, *self.indexes]
+        self.identity: StoredField = self._end.base.fields["id"]
         #: The common table expressions that a statement needs, by name.
         self.named_queries: dict[str, peewee.CTE] = {}
 
-    def _own_tables(self) -> list[OwnTable]:
-        """The tables other than the base in which all objects of the types have a row."""
-        first, *others = [self.part.lineage(label) for label in self._shape.types or ("",)]
+    def _find_indexes(self) -> list[IndexTable]:
+        first, *others = [self._end.lineage(label) for label in self._shape.types or ("",)]
         return [table for table in first if all(table in other for other in others)]
 
     def slot(self, get: Callable[[Any], Any]) -> SQL:
         """A parameter that is filled for each query."""
         return slot(self._engine, get)
 
-    def _field(self, column: str) -> StoredField:
-        return next(table for table in self.tables if table.has(column)).fields[column]
+    def _table(self, column: str) -> StoredTable:
+        return next(table for table in self.tables if column in table.fields)
 
     def _column(self, column: str) -> Column | None:
         """The declared field of a column; derived ones have none."""
-        table = next(table for table in self.tables if table.has(column))
-        return table.columns.get(column)
+        return self._table(column).columns.get(column)
 
-    def query(self, *columns: Clause) -> Any:
-        """A query for columns of all objects that match."""
-        source: Any = self._join_tables(self._first(), self._engine.ordered_join)
+    def query(self, *columns: Clause, joined: Sequence[StoredTable] = ()) -> Any:
+        """A query for columns of all objects that match.
+
+        :param joined: the tables of the columns, besides the base.
+        """
+        # The first table is the one with the index that is walked in order.
+        first = self._table(self._shape.order[0].column) if self._shape.walk else self._end.base
+        source = self._join(joined, first)
         if self._shape.searched:
-            on = self.part.key == self._shifted(self._engine.words_id(self._words))
+            on = self.identity == self._engine.words_id(self._words)
             source = peewee.Join(source, self._words, on=on)
         conditions = list(self._conditions())
         query = peewee.Select([source], columns)
         return query.where(all_of(conditions)) if conditions else query
 
-    def _shifted(self, identity: Clause) -> Clause:
-        """The value of the key column for an object's id."""
-        return identity - self.part.shift if self.part.shift else identity
-
     def wanted(self) -> Clause:
         """The condition that an object is one of those requested by id."""
-        engine, shift = self._engine, self.part.shift
         if self._shape.one:
-            return self.part.key == self.slot(lambda values: values.ids[0] - shift)
-        ids = self.slot(lambda values: engine.integers(i - shift for i in values.ids))
-        return engine.among(self.part.key, ids)
+            return self.identity == self.slot(lambda values: values.ids[0])
+        ids = self.slot(lambda values: self._engine.integers(values.ids))
+        return self._engine.among(self.identity, ids)
 
-    def named_by(self, ids: Any, *columns: Clause) -> Any:
+    def named_by(self, ids: Any, *columns: Clause, joined: Sequence[StoredTable] = ()) -> Any:
         """A query for columns of the objects that another query returns, in the same order."""
         wanted = ids.alias("wanted")
-        source = peewee.Join(self._join_tables(), wanted, on=wanted.c.id == self.identity)
+        source = self._join(joined, self._end.base)
+        source = peewee.Join(source, wanted, on=wanted.c.id == self.identity)
         return peewee.Select([source], columns).order_by(*self.order())
 
-    def _first(self) -> OwnTable:
-        """The first table of the join: if an index is walked in order, the table with that
-        index."""
-        return self._ordered() if self._shape.walk else self.part.base
-
-    def _join_tables(self, first: OwnTable | None = None, join: str = peewee.JOIN.INNER) -> Any:
-        """Joins the tables whose columns are needed.
-
-        :param first: the first table; None: the base.
-        :param join: how the base joins another table that comes first.
-        """
-        base = self.part.base
+    def _join(self, joined: Sequence[StoredTable], first: StoredTable) -> Any:
+        base = self._end.base
         source: Any = base.model
-        if first is not None and first is not base:
-            source = peewee.Join(first.model, base.model, join, _same(first, base))
-        for table in self._needed():
+        if first is not base:
+            ordered = self._engine.ordered_join
+            source = peewee.Join(first.model, base.model, ordered, _same(first, base))
+        used = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
+        needed: list[StoredTable]
+        needed = [t for t in self.indexes if t in joined or used & (t.fields.keys() - {"id"})]
+        needed += [self._end.documents] * (self._end.documents in joined)
+        for table in needed:
             if table is not first:
                 source = peewee.Join(source, table.model, on=_same(table, base))
         return source
-
-    def _needed(self) -> Iterator[OwnTable]:
-        """The tables other than the base whose columns are needed."""
-        needed = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
-        needed.update(self._shape.columns)
-        return (t for t in self.tables[1:] if needed & (t.fields.keys() - {"id"}))
 
     def _conditions(self) -> Iterator[Clause]:
         shape = self._shape
@@ -265,12 +232,9 @@ class Select:
 
         :param conditions: further conditions on the page.
         """
-        found = []
-        for part, _ in self._endpoint.parts(None):
-            pages = _BaseTable(part, aliased=True)
-            met = all_of([pages.has_id(identity), *conditions(pages)])
-            found.append(pages.model.select(pages.field(column)).where(met))
-        return found[0] if len(found) == 1 else fn.COALESCE(*found)
+        pages = _BaseTable(self._end, aliased=True)
+        met = all_of([pages.field("id") == identity, *conditions(pages)])
+        return pages.model.select(pages.field(column)).where(met)
 
     def _on_tree(self, number: int, relation: str) -> Clause:
         page = self._page(number)
@@ -283,7 +247,8 @@ class Select:
             same = self._engine.equals(self._base.field("translation_key"), wanted)
             return same & (self.identity != page)
         start, stop = self._branch_range(number)
-        return self._base.below(start, stop, self._shape, self._engine)
+        path = self._base.path(self._shape, self._engine)
+        return (path > start) & (path < stop)
 
     def _branch_range(self, number: int) -> tuple[Clause, Clause]:
         """The path of a page that the query names, and the end of its branch."""
@@ -310,9 +275,10 @@ class Select:
             yield from self._on_tags(number, column, arity)
             return
         if column == "url_path":
-            yield self.part.has_address(self._engine, partial(self._address, number))
-            return
-        field = self._field(column)
+            # The index has a digest, as addresses can be long.
+            digest = self.slot(lambda values: md5(values.query.filters[number].value))
+            yield self._base.field("url_hash_") == digest
+        field = self._table(column).fields[column]
         if operator == "in":
             yield self._one_of(number, field, range(arity))
         elif operator == "eq":
@@ -320,10 +286,6 @@ class Select:
         else:
             yield peewee.Expression(field, _COMPARE[operator], self._wanted(number, field))
         yield from self._target_visible(column)
-
-    def _address(self, number: int, make: Callable[[str], Any]) -> SQL:
-        """A parameter made from the requested address."""
-        return self.slot(lambda values: make(values.query.filters[number].value))
 
     def _wanted(self, number: int, field: StoredField, index: int | None = None) -> SQL:
         """A requested value, as stored in a column."""
@@ -348,13 +310,15 @@ class Select:
         The first tags get a subquery each, so that the database can start with the rarest. The
         others share one.
         """
-        table = next(table for table in self.tables if table.has(column)).many[column]
-        identity, tag = table.fields["id"], table.fields["tag"]
+        terms = self._end.terms
+        identity, tag = terms.fields["id"], terms.fields["text"]
+        named = terms.fields["field"] == SQL(f"'{column}'")
         before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
         few = min(arity, max(FEW_TAGS - before, 0))
         singly, together = range(few), range(few, arity)
         for indexes in [*([index] for index in singly), *filter(None, [together])]:
-            found = table.model.select(identity).where(self._one_of(number, tag, indexes))
+            wanted = named & self._one_of(number, tag, indexes)
+            found = terms.model.select(identity).where(wanted)
             if len(indexes) > 1:
                 all_there = fn.COUNT(tag.distinct()) == literal(len(indexes))
                 found = found.group_by(identity).having(all_there)
@@ -365,45 +329,31 @@ class Select:
         declared = self._column(column)
         if declared is None or declared.target is None:
             return
-        parts = self._all_tables.endpoints[declared.target.served_at.name].parts(None)
-        yield any_of([self._points_into(part, self._field(column)) for part, _ in parts])
-
-    def _points_into(self, part: EndpointTables, field: StoredField) -> Clause:
-        """The condition that a relation points to a visible object in a part of the tables."""
-        objects = _BaseTable(part, aliased=True)
-        conditions = [objects.has_id(field), *objects.visibility(self._shape, self._engine)]
-        return fn.EXISTS(objects.model.select(SQL("1")).where(all_of(conditions)))
+        end = self._all_tables.endpoints[declared.target.served_at.name]
+        objects = _BaseTable(end, aliased=True)
+        field = self._table(column).fields[column]
+        conditions = [objects.field("id") == field, *objects.visibility(self._shape, self._engine)]
+        yield fn.EXISTS(objects.model.select(SQL("1")).where(all_of(conditions)))
 
     # Order.
 
     def order(self) -> list[Clause]:
         """The keys to order by."""
         shape, engine = self._shape, self._engine
-        default = self._base.field("path_") if self._endpoint.endpoint.tree else self.identity
+        default = self._end.default_order
         if shape.random:
             return [engine.random()]
         if shape.order:
             keys = [key for order in shape.order for key in self._sort_keys(order)]
             # An index on a column includes the id of the same table.
-            return [*keys, *engine.sort_keys(self._ordered().fields["id"], shape.backward)]
+            ordered = self._table(shape.order[0].column).fields["id"]
+            return [*keys, *engine.sort_keys(ordered, shape.backward)]
         if shape.searched:
             return [engine.rank(self._words, [*self._tokens()], shape.every), default]
         return [default.desc() if shape.backward else default.asc()]
 
-    def _ordered(self) -> OwnTable:
-        """The table of the first key of the order."""
-        return next(table for table in self.tables if table.has(self._shape.order[0].column))
-
-    def order_here(self) -> list[Clause]:
-        """The keys to order by within this part alone, which may be simpler."""
-        shape = self._shape
-        if shape.random or shape.order or shape.searched:
-            return self.order()
-        default = self.part.default_order
-        return [default.desc() if shape.backward else default.asc()]
-
     def _sort_keys(self, order: Order) -> Sequence[Clause]:
-        field = self._field(order.column)
+        field = self._table(order.column).fields[order.column]
         visibility = list(self._target_visible(order.column))
         shown = peewee.Case(None, [(visibility[0], field)], None) if visibility else field
         return self._engine.sort_keys(shown, order.descending is not self._shape.backward)

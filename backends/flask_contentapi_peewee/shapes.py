@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 from peewee import SQL
 
 from flask_contentapi.query import Filter, Order, Query, Viewer
+from flask_contentapi_peewee.columns import EPOCH
 from flask_contentapi_peewee.engines import Engine
 
-__all__ = ["Shape", "Slot", "Values", "literal", "shape_of", "slot"]
+__all__ = ["NOBODY", "Shape", "Slot", "Values", "literal", "shape_of", "slot"]
 
 _PATH = re.compile(r"[0-9:]*")
 
@@ -47,6 +48,10 @@ class Values(NamedTuple):
     query: Query | None = None
     ids: Sequence[int] = ()
     named: Sequence[str | None] = ()
+
+
+#: The viewer of statements that are asked for everything.
+NOBODY = Viewer(EPOCH)
 
 
 class Slot:
@@ -122,7 +127,7 @@ class Shape(NamedTuple):
     offset: bool = False
     one: bool = False
 
-    def of_part(self, query: Query) -> Shape:
+    def windowed(self, query: Query) -> Shape:
         """The same shape, with the limit and offset of a query."""
         few = query.limit is not None and query.limit <= SHORT
         return self._replace(limit=query.limit if few else None, offset=query.offset > 0)

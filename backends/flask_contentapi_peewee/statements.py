@@ -7,20 +7,21 @@ the statement, which are filled for each query.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache, reduce
-from operator import add
+from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any
 
 import peewee
 from peewee import SQL, fn
 
-from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.projections import Detail, Projection, project
+from flask_contentapi.query import Row
+from flask_contentapi_peewee.columns import Clause
+from flask_contentapi_peewee.documents import Documents
 from flask_contentapi_peewee.selects import Select
-from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal, slot
-from flask_contentapi_peewee.tables import OwnTable, Tables
+from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
+from flask_contentapi_peewee.tables import StoredTable, Tables
 
-__all__ = ["Statement", "Statements"]
+__all__ = ["Projection", "Statement", "Statements"]
 
 #: How many statements of each sort are cached.
 CACHE_SIZE = 512
@@ -50,6 +51,65 @@ class Statement:
         return filled
 
 
+class Projection:
+    """The columns that a statement selects, and how its rows become those that are wanted.
+
+    Columns are read from the tables that can be filtered by them if these have all; otherwise all
+    fields that are not in the endpoint's own table are read from the documents.
+
+    :param select: the statement's tables and conditions.
+    :param documents: reads the documents of the endpoint.
+    :param wanted: the wanted columns, in order.
+    """
+
+    def __init__(self, select: Select, documents: Documents, wanted: Sequence[str]) -> None:
+        tables = {name: table for table in select.tables[::-1] for name in table.fields}
+        self._documents = documents
+        own = tuple(dict.fromkeys(name for name in wanted if name not in documents.base.fields))
+        self._own = () if all(name in tables for name in own) else own
+        names = dict.fromkeys(("type", *wanted) if self._own else wanted)
+        known = [name for name in names if name not in self._own]
+        fields = [tables[name].fields[name] for name in known]
+        #: The selected columns, and the tables with them besides the base.
+        self.nodes: list[Clause] = [*fields]
+        self.joined: list[StoredTable] = [tables[name] for name in known]
+        if self._own:
+            stored = documents.table
+            large = documents.has_large(own)
+            self.nodes += [stored.fields["doc"], stored.fields["large"] if large else SQL("NULL")]
+            self.joined.append(stored)
+        self._decoders = [(n, field.decode) for n, field in enumerate(fields) if not field.is_plain]
+        order = [*known, *self._own]
+        self._pick = _picker([order.index(name) for name in wanted])
+        self._type = known.index("type") if self._own else 0
+
+    def rows(self, found: Sequence[Sequence[Any]]) -> list[Row]:
+        """The wanted rows.
+
+        :param found: rows of the statement: the id, the selected columns, and the stamp.
+        """
+        if self._own or self._decoders:
+            return [self._row([*row[1:-1]]) for row in found]
+        return [self._pick(row[1:-1]) for row in found]
+
+    def _row(self, row: list[Any]) -> Row:
+        for position, decode in self._decoders:
+            if row[position] is not None:
+                row[position] = decode(row[position])
+        if self._own:
+            large, doc = row.pop(), row.pop()
+            row += self._documents.read(row[self._type], self._own, doc, large)
+        picked: Row = self._pick(row)
+        return picked
+
+
+def _picker(places: Sequence[int]) -> Any:
+    """The function that takes values from some places of a row."""
+    if len(places) == 1:
+        return lambda row, place=places[0]: (row[place],)
+    return itemgetter(*places) if places else lambda row: ()
+
+
 class Statements:
     """The statements of a backend, built on first use.
 
@@ -58,11 +118,11 @@ class Statements:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
+        self.documents = {name: Documents(end) for name, end in tables.endpoints.items()}
         self.count = lru_cache(CACHE_SIZE)(self._count)
         self.page = lru_cache(CACHE_SIZE)(self._page)
         self.fetch = lru_cache(CACHE_SIZE)(self._fetch)
-        self.many = lru_cache(CACHE_SIZE)(self._many)
-        self.detail = lru_cache(CACHE_SIZE)(self._detail)
+        self.whole = lru_cache(CACHE_SIZE)(self._whole)
 
     @cached_property
     def version(self) -> Statement:
@@ -72,137 +132,48 @@ class Statements:
     def _count(self, shape: Shape) -> Statement:
         """The stamp, the path of each page that the query names (NULL if it may not be seen), and
         how many objects match."""
-        first, *others = self._selects(shape)
-        total = first.query(fn.COUNT(SQL("*")))
-        for select in others:
-            further = select.query(fn.COUNT(SQL("*")))
-            total = peewee.Expression(total, peewee.OP.ADD, further)
-        query = peewee.Select(columns=[self.tables.version(), *first.named(), total])
-        return self._statement(query, first, *others)
-
-    def _selects(self, shape: Shape) -> list[Select]:
-        """A select for each part of the tables that the query concerns."""
-        parts = self.tables.endpoints[shape.endpoint].parts(shape.types)
-        return [Select(self.tables, part, shape._replace(types=types)) for part, types in parts]
+        select = Select(self.tables, shape)
+        total = select.query(fn.COUNT(SQL("*")))
+        query = peewee.Select(columns=[self.tables.version(), *select.named(), total])
+        return self._statement(query, select)
 
     def _page(self, shape: Shape) -> tuple[Statement, Projection]:
         """The rows of one page of a list: the id, the columns, the stamp."""
-        selects = self._selects(shape)
-        projection = project(selects[0].tables, shape.columns)
-        if len(selects) > 1:
-            return self._statement(self._merged(selects, shape), *selects), projection
-        (select,) = selects
+        select = Select(self.tables, shape)
+        projection = Projection(select, self.documents[shape.endpoint], shape.columns)
         columns = [select.identity, *projection.nodes, self.tables.version()]
-        if shape.deep:
-            # Skips rows in an index and looks up only the wanted ones.
-            (narrow,) = self._selects(shape._replace(columns=()))
-            found = narrow.query(narrow.identity).order_by(*narrow.order())
-            wanted = _window(found, narrow, shape)
-            return self._statement(select.named_by(wanted, *columns), narrow), projection
-        query = _window(select.query(*columns).order_by(*select.order()), select, shape)
-        return self._statement(query, select), projection
-
-    def _merged(self, selects: Sequence[Select], shape: Shape) -> Any:
-        """The rows of one page of a list whose objects are in several parts of the tables.
-
-        Each part contributes its first rows in order, as many as may be needed.
-        """
-        keys = [_ordering(key) for key in selects[0].order()]
-        parts = (_first_rows(select, shape) for select in selects)
-        rows = reduce(add, (peewee.Select([part], [SQL("*")]) for part in parts)).alias("found")
-        width = 1 + len(project(selects[0].tables, shape.columns).nodes)
-        columns = [getattr(rows.c, f"c{number}") for number in range(width)]
-        query = peewee.Select([rows], [*columns, self.tables.version()])
-        order = [
-            peewee.Ordering(getattr(rows.c, f"k{number}"), key.direction, nulls=key.nulls)
-            for number, key in enumerate(keys)
-        ]
-        return _window(query.order_by(*order), selects[0], shape)
+        if not shape.deep:
+            query = select.query(*columns, joined=projection.joined).order_by(*select.order())
+            return self._statement(_window(query, select, shape), select), projection
+        # Skips rows in an index and looks up only the wanted ones.
+        narrow = Select(self.tables, shape._replace(columns=()))
+        found = narrow.query(narrow.identity).order_by(*narrow.order())
+        query = select.named_by(_window(found, narrow, shape), *columns, joined=projection.joined)
+        return self._statement(query, narrow), projection
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
         """The rows of objects requested by id: the id, the columns, the stamp."""
-        selects = self._selects(shape)
-        queries = []
-        for select in selects:
-            nodes = project(select.tables, shape.columns).nodes
-            query = select.query(select.identity, *nodes, self.tables.version())
-            queries.append(query.where(select.wanted()))
-        projection = project(selects[0].tables, shape.columns)
-        return self._statement(reduce(add, queries), *selects), projection
+        select = Select(self.tables, shape)
+        projection = Projection(select, self.documents[shape.endpoint], shape.columns)
+        columns = [select.identity, *projection.nodes, self.tables.version()]
+        query = select.query(*columns, joined=projection.joined).where(select.wanted())
+        return self._statement(query, select), projection
 
-    def _many(self, table: OwnTable, one: bool) -> tuple[Statement, Projection]:
-        """The tags or child objects of objects requested by id: the owner, the columns, the stamp.
-
-        :param one: as :attr:`Shape.one`.
-        """
-        if "tag" in table.fields and not table.columns:
-            owner, columns, order = table.fields["id"], ["tag"], [table.fields["tag"]]
-        else:
-            owner, columns = table.fields["owner_"], [*table.columns]
-            # In a site's own table several rows may have the same place.
-            order = [table.fields["sort_"], table.fields["id"]]
-        projection = project([table], columns)
-        query = (
-            table.model.select(owner, *projection.nodes, self.tables.version())
-            .where(self._named(owner, one))
-            .order_by(owner, *order)
-        )
-        return self._statement(query), projection
-
-    def _detail(self, shape: Shape) -> tuple[Statement, Detail]:
-        """One object requested by id, with the columns of its type, whatever that is."""
-        detail = Detail(self.tables.endpoints[shape.endpoint])
-        selects = self._selects(shape)
-        queries = []
-        for select in selects:
-            wanted = select.slot(lambda values: values.ids[0])
-            nodes = detail.nodes(select.part, self.tables.engine, wanted)
-            query = select.query(select.identity, *nodes, self.tables.version())
-            queries.append(query.where(select.wanted()))
-        return self._statement(reduce(add, queries), *selects), detail
-
-    def _named(self, identity: StoredField, one: bool) -> Clause:
-        engine = self.tables.engine
-        if one:
-            return identity == slot(engine, lambda v: v.ids[0])
-        return engine.among(identity, slot(engine, lambda v: engine.integers(v.ids)))
-
-    def columns(self, endpoint: str, label: str) -> tuple[str, ...]:
-        """The columns of a type."""
-        return self.tables.endpoints[endpoint].endpoint.type_of(label).column_names
-
-    def have_all(self, endpoint: str, columns: Iterable[str]) -> bool:
-        """Whether all objects of an endpoint have some columns."""
-        return all(self.tables.endpoints[endpoint].base.has(column) for column in columns)
+    def _whole(self, shape: Shape) -> Statement:
+        """Objects requested by id: all columns of the endpoint's own table, the document in two
+        columns, the stamp."""
+        select = Select(self.tables, shape)
+        end = self.tables.endpoints[shape.endpoint]
+        document = [end.documents.fields[name] for name in ("doc", "large")]
+        columns = [*end.base.fields.values(), *document, self.tables.version()]
+        query = select.query(*columns, joined=[end.documents]).where(select.wanted())
+        return self._statement(query, select)
 
     def _statement(self, query: Any, *selects: Select) -> Statement:
         named = {name: q for select in selects for name, q in select.named_queries.items()}
         query = query.with_cte(*named.values()) if named else query
-        complete = self.tables.with_ctes(query).bind(self.tables.engine.database)
-        text, parameters = complete.sql()
+        text, parameters = query.bind(self.tables.engine.database).sql()
         return Statement(text, parameters)
-
-
-def _first_rows(select: Select, shape: Shape) -> Any:
-    """The first rows of one part of the tables in order, with the keys of the order."""
-    nodes = [select.identity, *project(select.tables, shape.columns).nodes]
-    keys = [_ordering(key).node for key in select.order()]
-    query = select.query(
-        *(node.alias(f"c{number}") for number, node in enumerate(nodes)),
-        *(key.alias(f"k{number}") for number, key in enumerate(keys)),
-    )
-    return query.order_by(*select.order_here()).limit(select.slot(_reach)).alias("part")
-
-
-def _ordering(key: Clause) -> peewee.Ordering:
-    """A key of the order, with its direction."""
-    return key if isinstance(key, peewee.Ordering) else key.asc()
-
-
-def _reach(values: Values) -> int:
-    """The maximum number of rows up to the last wanted one."""
-    query = values.query
-    return min(_limit(values) + (query.offset if query else 0), ALL)
 
 
 def _window(query: Any, select: Select, shape: Shape) -> Any:

@@ -19,7 +19,7 @@ from flask_contentapi.sites import Home, Site, Sites
 from flask_contentapi.tables import Restriction, Restrictions
 from flask_contentapi_peewee.clauses import any_of
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, microseconds
-from flask_contentapi_peewee.tables import OwnTable, Tables
+from flask_contentapi_peewee.tables import StoredTable, Tables
 
 __all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Period", "Structure"]
 
@@ -142,7 +142,7 @@ class Structure:
             if row[0] in roots
         }
 
-    def _rows(self, table: OwnTable, *columns: str, order: str) -> list[Any]:
+    def _rows(self, table: StoredTable, *columns: str, order: str) -> list[Any]:
         query = table.model.select(*(table.fields[column] for column in columns))
         return self._all(query.order_by(table.fields[order]))
 
@@ -156,7 +156,7 @@ class Structure:
         return dict(self._all(query.where(fields["id"].in_(list(pages)))))
 
     @property
-    def _pages(self) -> OwnTable:
+    def _pages(self) -> StoredTable:
         return self._tables.endpoints["pages"].base
 
     # Restrictions.

@@ -1,38 +1,47 @@
-"""The tables that store the declared types, as peewee models.
+"""The tables that store content, as peewee models.
 
-Each endpoint has a table with the columns that all its types share. Each type that adds columns
-has a table with just these; an object has a row in the table of its type and of every type that
-this derives from. Tags and child objects have their own tables.
+Each endpoint has two tables that hold its content: one with the fields that all objects of its kind
+have and the place in the tree, and ``..._documents`` with the other fields as JSON. Its other
+tables are derived from these and hold nothing that these do not hold: one for each type with the
+fields that lists can be filtered or ordered by, one with the terms of objects (tags, and the ids of
+what they point to and of their child objects), and one with their words. The name of a derived
+table ends with a digest of the declarations that it depends on, so a table never has to be changed;
+it is made anew.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import orjson
 import peewee
 from peewee import SQL
 
 from flask_contentapi import kinds
+from flask_contentapi.content import Content
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
-from flask_contentapi.records import Place
 from flask_contentapi.registry import Registry
+from flask_contentapi.relations import related_blocks
 from flask_contentapi.types import Column, Endpoint, ObjectType
-from flask_contentapi_peewee.columns import Clause, StoredField, md5, stored_field
+from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
 from flask_contentapi_peewee.engines import Engine
-from flask_contentapi_peewee.names import LONGEST_NAME, index_name, table_name, words_name
+from flask_contentapi_peewee.names import LONGEST_NAME, derived_name, index_name, table_name
 
 __all__ = [
     "USED_ID_PREFIX",
     "EndpointTables",
+    "IndexTable",
     "Model",
-    "OwnTable",
-    "TableMaker",
+    "StoredTable",
     "Tables",
-    "indexes_of",
+    "has_terms",
+    "is_derived",
 ]
 
 #: The prefix of keys in the state table for ids that must not be used again.
@@ -45,33 +54,57 @@ Model = type[peewee.Model]
 
 
 @dataclass(eq=False)
-class OwnTable:
-    """The table of an endpoint, of one type or of a field of child objects.
+class StoredTable:
+    """A table.
 
     :param model: its model.
+    :param fields: its columns by name.
     :param columns: the stored fields that it has a column for.
-    :param fields: the columns, by stored field; derived ones by name, with an underscore.
-    :param many: for each field of tags a table with ``id`` and ``tag``, which has no declared
-        columns; for each field of child objects their table, where ``owner_`` is the object.
-    :param child: the type of the child objects, if it is a table of these.
     """
 
     model: Model
-    columns: dict[str, Column]
     fields: dict[str, StoredField]
-    many: dict[str, OwnTable] = field(default_factory=dict)
-    child: ObjectType | None = None
-
-    def has(self, column: str) -> bool:
-        """Whether it, or one of the tables that belong to it, stores a field."""
-        return column in self.fields or column in self.many
+    columns: Mapping[str, Column]
 
     @property
-    def models(self) -> Iterator[Model]:
-        """Its model and those of the tables that belong to it."""
-        yield self.model
-        for table in self.many.values():
-            yield table.model
+    def name(self) -> str:
+        """Its name in the database."""
+        name: str = self.model._meta.table_name
+        return name
+
+    @cached_property
+    def insert_text(self) -> str:
+        """The statement that inserts a row."""
+        placeholder = SQL(self.model._meta.database.param)
+        text: str = self.model.insert(dict.fromkeys(self._ordered, placeholder)).sql()[0]
+        return text
+
+    @cached_property
+    def update_text(self) -> str:
+        """The statement that changes a row; its id comes last."""
+        key, *others = self._ordered
+        placeholder = SQL(self.model._meta.database.param)
+        update = self.model.update(dict.fromkeys(others, placeholder))
+        text: str = update.where(key == placeholder).sql()[0]
+        return text
+
+    @property
+    def _ordered(self) -> list[StoredField]:
+        # peewee orders the columns of a statement so; rows have the order of the fields.
+        ordered = self.model._meta.sorted_fields
+        assert [*self.fields.values()] == ordered, [*self.fields]
+        return [*ordered]
+
+
+@dataclass(eq=False)
+class IndexTable(StoredTable):
+    """The table with the fields that a type adds and that lists can be filtered or ordered by.
+
+    :param labels: the types whose objects have a row in it. Those of undeclared types have one if
+        ``""`` is among them.
+    """
+
+    labels: frozenset[str]
 
 
 class EndpointTables:
@@ -79,113 +112,112 @@ class EndpointTables:
 
     :param endpoint: the endpoint.
     :param make: makes models.
-    :ivar shift: the difference between an object's id and its value in the column :attr:`key`.
-    :ivar reach: the column with the path that shows which pages are above a page.
     """
 
-    shift = 0
-    reach = "path_"
-
-    def __init__(self, endpoint: Endpoint, make: TableMaker) -> None:
+    def __init__(self, endpoint: Endpoint, make: _Maker) -> None:
         self.endpoint = endpoint
-        self.base = make.base_table(endpoint)
-        self.words = words_name(table_name(endpoint.name))
-        indexed = _indexed(endpoint)
-        self._own = {
-            label: make.object_table(label.replace(".", "_").lower(), added, indexed)
-            for label, declared in endpoint.types.items()
-            if (added := _added_columns(endpoint, declared))
+        #: The stored fields that have a column in the base table.
+        self.fixed = _fixed_columns(endpoint)
+        self.base = make.base(endpoint, self.fixed)
+        document = {"doc": make.text(), "large": make.text(null=True)}
+        self.documents = make.table(
+            f"{endpoint.name}_documents", {"id": make.integer(primary_key=True), **document}
+        )
+        self.indexes = [*self._make_indexes(make)]
+        types = {"": endpoint.base, **dict(sorted(endpoint.types.items()))}
+        terms = {
+            label: {n: _signature(c) for n, c in declared.columns.items() if has_terms(c)}
+            for label, declared in types.items()
         }
-        #: Our own tables among these, and for each type whose objects are stored elsewhere the
-        #: tables used instead.
-        self.ours = self
-        self.further: dict[str, Sequence[EndpointTables]] = {}
+        self.terms = make.terms(derived_name(f"{endpoint.name}_terms", terms))
+        words = {
+            label: {column.name: _signature(column) for column in declared.searched}
+            for label, declared in types.items()
+        }
+        #: The name of the table of words, which the engine makes.
+        self.words = table_name(derived_name(f"{endpoint.name}_words", words))
 
-    def lineage(self, label: str) -> list[OwnTable]:
-        """The tables other than the base in which an object of a type has a row."""
-        declared = self.endpoint.types.get(label)
-        if declared is None:
-            return []
-        return [
-            table
-            for name, table in self._own.items()
-            if issubclass(declared.content_class, self.endpoint.types[name].content_class)
-        ]
+    def _make_indexes(self, make: _Maker) -> Iterator[IndexTable]:
+        endpoint = self.endpoint
+        types = {endpoint.base.label: endpoint.base, **endpoint.types}
+        for label, declared in types.items():
+            above = [t for t in types.values() if t is not declared and _derives(declared, t)]
+            known = {*self.fixed}.union(*(other.columns for other in above))
+            added = {n: c for n, c in _indexed(endpoint, declared).items() if n not in known}
+            if added:
+                labels = {name for name, t in endpoint.types.items() if _derives(t, declared)}
+                if declared is endpoint.base:
+                    # Objects of undeclared types have the fields of the base.
+                    labels.add("")
+                yield make.index(label, added, frozenset(labels))
 
-    @property
-    def own(self) -> Mapping[str, OwnTable]:
-        """The tables of the types that add columns, by the types' labels."""
-        return self._own
-
-    @property
-    def key(self) -> StoredField:
-        """The column by which objects are looked up."""
-        return self.base.fields["id"]
+    def lineage(self, label: str) -> list[IndexTable]:
+        """The index tables in which objects of a type have a row."""
+        known = label if label in self.endpoint.types else ""
+        return [table for table in self.indexes if known in table.labels]
 
     @property
     def default_order(self) -> StoredField:
         """The column of the default order."""
         return self.base.fields["path_" if self.endpoint.tree else "id"]
 
-    def parts(
-        self, types: frozenset[str] | None
-    ) -> Iterator[tuple[EndpointTables, frozenset[str] | None]]:
-        """The tables with the objects of some types, each with the types to be distinguished in
-        it; None if all its objects are requested."""
-        here = None if types is None else types - self.further.keys()
-        if here or not types:
-            yield self.ours, here
-        for label, parts in self.further.items():
-            if types is None or label in types:
-                yield from ((part, None) for part in parts)
 
-    def has_address(self, engine: Engine, address: Callable[[Callable[[str], Any]], SQL]) -> Clause:
-        """The condition that a page is at an address.
-
-        :param address: makes the parameter for a function of the address.
-        """
-        fields = self.base.fields
-        return (fields["url_hash_"] == address(md5)) & (fields["url_path"] == address(str))
-
-    def array(self, label: str, engine: Engine, wanted: SQL) -> Clause:
-        """The columns in the table of a type, as a JSON array; NULL for objects of other types.
-
-        :param label: the type.
-        :param wanted: the parameter for an object's id.
-        """
-        table = self._own[label]
-        columns = [field for name, field in table.fields.items() if name != "id"]
-        stored = table.model.select(engine.array(columns)).where(table.fields["id"] == wanted)
-        labels = [name for name in self.endpoint.types if table in self.lineage(name)]
-        return peewee.Case(None, [(self.base.fields["type"].in_(labels), stored)])
-
-    @property
-    def all(self) -> Iterator[OwnTable]:
-        """All tables, the base first."""
-        yield self.base
-        yield from self.own.values()
+def _derives(declared: ObjectType, other: ObjectType) -> bool:
+    return issubclass(declared.content_class, other.content_class)
 
 
-#: The remedy if two things would have the same name.
-_RENAME = "Rename one of them, or give its type another app_label."
+def _fixed_columns(endpoint: Endpoint) -> dict[str, Column]:
+    """The single values that every object of an endpoint has, as the package declares them."""
+    own = next(c for c in endpoint.base.content_class.__mro__ if c.__module__ == Content.__module__)
+    names = own.declared_fields()  # type: ignore[attr-defined]
+    columns = endpoint.base.columns
+    return {n: columns[n] for n in names if not isinstance(columns[n].kind, kinds.Tags)}
 
 
-def _indexed(endpoint: Endpoint) -> frozenset[str]:
-    """The columns that lists of an endpoint can be filtered or ordered by."""
-    indexed = {"translation_key"} if endpoint.tree else set()
-    for declared in (endpoint.base, *endpoint.types.values()):
-        indexed |= {column.name for column in declared.filterable.values()}
-        indexed |= {custom.source for custom in declared.api_filters}
-    return frozenset(indexed - {"id"})
+def _indexed(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
+    """The single values of a type that lists can be filtered or ordered by, short ones first."""
+    names = set()
+    for other in (endpoint.base, *endpoint.types.values()):
+        if _derives(other, declared):
+            names |= {column.name for column in other.filterable.values()}
+            names |= {custom.source for custom in other.api_filters}
+    single = [
+        column
+        for name, column in declared.columns.items()
+        if name in names and column.kind.orderable
+    ]
+    return {c.name: c for c in sorted(single, key=lambda c: isinstance(c.field, RichText))}
 
 
-def _added_columns(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
-    """The columns that a type adds to the base and to the types that it derives from."""
-    inherited = set(endpoint.base.columns)
-    for other in endpoint.types.values():
-        if other is not declared and issubclass(declared.content_class, other.content_class):
-            inherited |= other.columns.keys()
-    return {name: c for name, c in declared.columns.items() if name not in inherited}
+def has_terms(column: Column) -> bool:
+    """Whether objects have terms because of a field."""
+    return bool(
+        isinstance(column.kind, kinds.Tags)
+        or column.target
+        or column.child
+        or [*related_blocks(column)]
+    )
+
+
+def _signatures(declared: ObjectType) -> dict[str, str]:
+    """What is stored of each field of a type."""
+    return {name: _signature(column) for name, column in declared.columns.items()}
+
+
+def _signature(column: Column) -> str:
+    """What is stored of a field, in a form that is the same in every process."""
+    text = type(column.field).__name__ if isinstance(column.field, RichText) else column.kind.name
+    places = getattr(column.kind, "places", None)
+    if places is not None:
+        text += f" of {places} places"
+    if isinstance(column.kind, kinds.Canonical):
+        members = getattr(column.field, "enum", ())
+        text += f" {type(column.field).__name__} {' '.join(m.name for m in members)}".rstrip()
+    if column.target is not None:
+        text += f" to {column.target.served_at.name}"
+    if column.child is not None:
+        text += f" {column.child.label} {orjson.dumps(_signatures(column.child)).decode()}"
+    return " ".join([text, *(f"{block}:{endpoint}" for block, endpoint in related_blocks(column))])
 
 
 class Tables:
@@ -193,12 +225,11 @@ class Tables:
 
     :param registry: the declared types.
     :param engine: the database.
-    :param make: makes the models; None: in the usual way.
     :raises DeclarationError: if two things would be stored in the same table.
     """
 
-    def __init__(self, registry: Registry, engine: Engine, make: TableMaker | None = None) -> None:
-        make = make or TableMaker(engine)
+    def __init__(self, registry: Registry, engine: Engine) -> None:
+        make = _Maker(engine)
         self.engine = engine
         self.state = make.table("state", {"key": make.key(primary_key=True), "value": make.text()})
         self.locales = make.table(
@@ -228,6 +259,18 @@ class Tables:
         self.endpoints = {
             name: EndpointTables(endpoint, make) for name, endpoint in registry.endpoints.items()
         }
+        #: The declarations that what is stored depends on. Databases with this text are ready.
+        self.declared = orjson.dumps(
+            {
+                "types": {
+                    label: _signatures(declared)
+                    for endpoint in registry.endpoints.values()
+                    for label, declared in endpoint.types.items()
+                },
+                "tables": [table for table in self.names if is_derived(table)],
+            },
+            option=orjson.OPT_SORT_KEYS,
+        ).decode()
         self._refuse_shared()
 
     def _refuse_shared(self) -> None:
@@ -236,33 +279,13 @@ class Tables:
         In some databases names are case-insensitive, and tables and indexes share a namespace.
         """
         known = Counter(name.lower() for name in self.names)
-        for name, number in known.items():
-            if number > 1:
-                raise DeclarationError(
-                    f"{name} would be the table of {number} types, endpoints or fields at once. "
-                    f"{_RENAME}"
-                )
         known.update(index._name.lower() for m in self.models for index in m._meta.indexes)
         for name, number in known.items():
             if number > 1:
                 raise DeclarationError(
-                    f"{name} would be the name of {number} tables and indexes at once. {_RENAME}"
+                    f"{name} would be the name of {number} tables and indexes at once. Rename one "
+                    "of the types, endpoints or fields, or give a type another app_label."
                 )
-
-    @property
-    def foreign(self) -> Mapping[str, str]:
-        """The types whose objects are rows of the site's own tables, with those tables."""
-        return {}
-
-    @property
-    def nested(self) -> bool:
-        """Whether pages can be below pages that are not in our tables."""
-        return False
-
-    @property
-    def versioned(self) -> bool:
-        """Whether every change of the content changes the version."""
-        return True
 
     def version(self) -> Clause:
         """The version of the content."""
@@ -275,42 +298,27 @@ class Tables:
             state.fields["key"] == SQL(f"'{key}'")
         )
 
-    def read_state(self, key: str, database: peewee.Database) -> str | None:
-        """An entry of the state; None if there is none."""
+    def read_state(self, database: peewee.Database) -> dict[str, str]:
+        """All entries of the state; none if there are no tables."""
+        if not database.table_exists(self.state.name):
+            return {}
         fields = self.state.fields
-        query = self.state.model.select(fields["value"]).where(fields["key"] == key)
-        return next((value for (value,) in query.tuples().execute(database)), None)
+        query = self.state.model.select(fields["key"], fields["value"])
+        return dict(self.all(query, database))
 
-    def read_version(self, database: peewee.Database) -> str:
-        """The current version of the content."""
-        ((version,),) = self.all(peewee.Select(columns=[self.version()]), database)
-        return str(version)
+    def write_state(self, **entries: str) -> None:
+        """Changes entries of the state, or adds them."""
+        key, value = (self.state.fields[name] for name in ("key", "value"))
+        for name, text in entries.items():
+            if not self.state.model.update({value: text}).where(key == name).execute():
+                # MariaDB counts only rows that an update really changes.
+                self.state.model.delete().where(key == name).execute()
+                self.state.model.insert({key: name, value: text}).execute()
 
-    def missing_message(self, database: peewee.Database) -> str:
-        """What is missing of the site's own tables, in a sentence; "" if nothing is."""
-        return ""
-
-    def place(self, section: str, identity: int, label: str) -> Place:
-        """The place of an object, for messages.
-
-        :param label: its type.
-        """
-        return Place(section, -1, f"{section} {identity}")
-
-    def with_ctes(self, query: Any) -> Any:
-        """A query with everything that it refers to besides tables."""
-        return query
-
-    def all(self, query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
+    @staticmethod
+    def all(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
         """The result of a query, as tuples of stored values."""
-        complete = self.with_ctes(query).tuples()
-        return self.engine.all(database, lambda: list(complete.clone().execute(database)))
-
-    def of_child(self, child: ObjectType) -> Iterator[OwnTable]:
-        """The tables of the child objects of a type."""
-        for endpoint in self.endpoints.values():
-            for table in endpoint.all:
-                yield from (many for many in table.many.values() if many.child is child)
+        return list(query.tuples().clone().execute(database))
 
     @property
     def names(self) -> Iterator[str]:
@@ -328,12 +336,20 @@ class Tables:
         """All models. The tables of words have none, because the engine creates them."""
         for table in (self.state, self.locales, self.sites, self.collections):
             yield table.model
-        for endpoint in self.endpoints.values():
-            for table in endpoint.all:
-                yield from table.models
+        for end in self.endpoints.values():
+            for table in (end.base, end.documents, *end.indexes, end.terms):
+                yield table.model
 
 
-class TableMaker:
+def is_derived(table: str) -> bool:
+    """Whether a table with a name is derived from others."""
+    return bool(_DERIVED.fullmatch(table))
+
+
+_DERIVED = re.compile(r"contentapi_.*__[0-9a-f]{8}")
+
+
+class _Maker:
     """Makes tables for one database.
 
     :param engine: the database.
@@ -355,16 +371,7 @@ class TableMaker:
         """Short ASCII text."""
         return StoredField(kinds.Text(), self._engine.sql_types["key"], **options)
 
-    def path(self, **options: Any) -> StoredField:
-        """ASCII text that can be indexed in full."""
-        return StoredField(kinds.Text(), self._engine.sql_types["path"], **options)
-
-    def address(self) -> StoredField:
-        """The address of a page, escaped as in a URL."""
-        return self.text()
-
-    def table(self, name: str, fields: Mapping[str, StoredField]) -> OwnTable:
-        """A table with some columns."""
+    def model(self, name: str, fields: Mapping[str, StoredField]) -> Model:
         _refuse_columns(name, fields)
         meta: dict[str, Any] = {
             "database": self._engine.database,
@@ -377,29 +384,49 @@ class TableMaker:
         for column, stored in fields.items():
             stored.column_name = column
             attributes[_attribute(column)] = stored
-        return OwnTable(type(name, (peewee.Model,), attributes), {}, dict(fields))
+        return type(name, (peewee.Model,), attributes)
 
-    def base_table(self, endpoint: Endpoint) -> OwnTable:
-        """The table of an endpoint."""
-        derived = {"type": self.key(), "extras_": self.column(kinds.Json(), null=True)}
+    def table(
+        self,
+        name: str,
+        fields: Mapping[str, StoredField],
+        columns: Mapping[str, Column] | None = None,
+    ) -> StoredTable:
+        """A table with some columns."""
+        return StoredTable(self.model(name, fields), dict(fields), columns or {})
+
+    def base(self, endpoint: Endpoint, columns: Mapping[str, Column]) -> StoredTable:
+        """The table with what all objects of an endpoint have."""
+        fields = self._fields(columns) | {"type": self.key()}
         if endpoint.tree:
-            derived |= {
-                "path_": self.path(),
-                "url_path": self.address(),
+            fields |= {
+                "path_": StoredField(kinds.Text(), self._engine.sql_types["path"]),
+                "url_path": self.text(),
                 "url_hash_": self.key(),
                 "access_": self.integer(),
                 "visible_from_": self.integer(),
                 "visible_until_": self.integer(),
                 "is_restricted_": self.column(kinds.Boolean()),
             }
-        table = self.object_table(endpoint.name, endpoint.base.columns, _indexed(endpoint), derived)
+        table = self.table(endpoint.name, fields, columns)
+        indexed = {column.name for column in endpoint.base.filterable.values()} - {"id"}
+        for declared in (endpoint.base, *endpoint.types.values()):
+            indexed |= {custom.source for custom in declared.api_filters}
+        if endpoint.tree:
+            indexed.add("translation_key")
+        for name in (name for name in columns if name in indexed):
+            self._index_column(table, columns[name])
         if endpoint.tree:
             self._index_tree(table)
         else:
             self._index(table, [table.fields["type"], table.fields["id"]])
         return table
 
-    def _index_tree(self, table: OwnTable) -> None:
+    def _fields(self, columns: Mapping[str, Column]) -> dict[str, StoredField]:
+        fields = {name: self.column(c.kind, null=True) for name, c in columns.items()}
+        return {**fields, "id": self.integer(primary_key=True)}
+
+    def _index_tree(self, table: StoredTable) -> None:
         """Adds the indexes for the tree and the default order, with the columns of visibility.
 
         They also have the id, so that distant rows of a list are skipped in the index alone.
@@ -416,58 +443,40 @@ class TableMaker:
         for name in ("visible_from_", "visible_until_", "is_restricted_"):
             self._index(table, [table.fields[name]])
 
-    def object_table(
-        self,
-        name: str,
-        columns: Mapping[str, Column],
-        indexed: Set[str],
-        derived: Mapping[str, StoredField] | None = None,
-    ) -> OwnTable:
-        """A table with the given columns, and tables for their tags and children.
-
-        :param indexed: the columns that get an index.
-        :param derived: columns that are not in records.
-        """
-        derived = derived or {}
-        for clash in derived.keys() & columns.keys():
-            raise DeclarationError(
-                f"{name} has a field {clash!r}, which the database backend uses."
-            )
-        fields = {"id": self.integer(primary_key=True), **derived}
+    def index(
+        self, label: str, columns: Mapping[str, Column], labels: frozenset[str]
+    ) -> IndexTable:
+        """The table with the fields that a type adds and that lists can be filtered by."""
+        declaration = {
+            "labels": sorted(labels),
+            "columns": [f"{name} {_signature(column)}" for name, column in columns.items()],
+        }
+        fields = {"id": self.integer(primary_key=True)} | {
+            name: self.column(c.kind, null=True) for name, c in columns.items()
+        }
+        model = self.model(derived_name(label.replace(".", "_").lower(), declaration), fields)
+        table = IndexTable(model, fields, columns, labels)
         for column in columns.values():
-            if column.name != "id" and not isinstance(column.kind, kinds.Tags | kinds.Children):
-                fields[column.name] = self.column(column.kind, null=True)
+            self._index_column(table, column)
+        return table
+
+    def terms(self, name: str) -> StoredTable:
+        """The table with the terms of objects, which :mod:`flask_contentapi_peewee.documents`
+        makes."""
+        fields = {
+            "id": self.integer(),
+            "field": self.key(),
+            "text": self.text(null=True),
+            "number": self.integer(null=True),
+        }
         table = self.table(name, fields)
-        table.columns = {c: column for c, column in columns.items() if c in fields}
-        for column in table.columns.values():
-            if column.name in indexed:
-                self._index_column(table, column)
-        for column in columns.values():
-            if isinstance(column.kind, kinds.Tags):
-                table.many[column.name] = self._tags(f"{name}_{column.name}")
-            elif column.child is not None:
-                table.many[column.name] = self._children(f"{name}_{column.name}", column.child)
+        field, identity = fields["field"], fields["id"]
+        self._index(table, [identity])
+        self._index(table, [field, self._engine.indexed(fields["text"]), identity], "text")
+        self._index(table, [field, fields["number"], identity], "number")
         return table
 
-    def _tags(self, name: str) -> OwnTable:
-        table = self.table(name, {"id": self.integer(), "tag": self.text()})
-        self._index(table, [table.fields["id"]])
-        self._index(table, [self._engine.indexed(table.fields["tag"]), table.fields["id"]], "tag")
-        return table
-
-    def _children(self, name: str, child: ObjectType) -> OwnTable:
-        fields = {"id": self.integer(primary_key=True)}
-        fields |= {"owner_": self.integer(), "sort_": self.integer()}
-        for column in child.columns.values():
-            if column.name != "id":
-                fields[column.name] = self.column(column.kind, null=True)
-        table = self.table(name, fields)
-        table.columns = dict(child.columns)
-        table.child = child
-        self._index(table, [table.fields["owner_"], table.fields["sort_"]])
-        return table
-
-    def _index_column(self, table: OwnTable, column: Column) -> None:
+    def _index_column(self, table: StoredTable, column: Column) -> None:
         """Adds an index to filter and order by a column, unless it holds rich text."""
         if not isinstance(column.field, RichText):
             for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
@@ -475,18 +484,13 @@ class TableMaker:
                 self._index(table, [*keys, table.fields["id"], *_path_keys(table, column)], name)
 
     def _index(
-        self, table: OwnTable, keys: Sequence[Any], name: str = "", unique: bool = False
+        self, table: StoredTable, keys: Sequence[Any], name: str = "", unique: bool = False
     ) -> None:
         model = table.model
         if len(model._meta.indexes) >= MOST_INDEXES:
             return
         name = index_name(model._meta.table_name, name or keys[0].column_name)
         model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=name))
-
-
-def indexes_of(table: str, column: str) -> set[str]:
-    """The possible names of indexes on a column of a table."""
-    return {index_name(table, f"{column}{about}") for about in ("", "_descending", "_path")}
 
 
 def _refuse_columns(table: str, names: Iterable[str]) -> None:
@@ -508,7 +512,7 @@ def _refuse_columns(table: str, names: Iterable[str]) -> None:
             raise DeclarationError(f"{table} has a field {name!r}, which databases have already.")
 
 
-def _path_keys(table: OwnTable, column: Column) -> list[StoredField]:
+def _path_keys(table: StoredTable, column: Column) -> list[StoredField]:
     """Additional columns of an index on a column, for finding the newest pages of a branch without
     looking up those of others."""
     if "path_" not in table.fields or not isinstance(column.kind, kinds.DateTime):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
-from flask_contentapi.kinds import INT64
 from flask_contentapi.library import read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.changes import Changes
 from flask_contentapi_peewee.connections import DATABASE_ERRORS, atomic
-from flask_contentapi_peewee.loading import delete_stale_words, ids_of, reindex
 from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
 from flask_contentapi_peewee.page_tree import PageTree
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.tables import Tables
+from flask_contentapi_peewee.statements import Statements
 
 __all__ = ["Writer"]
 
@@ -63,13 +61,13 @@ class Writer:
     Records are as in the rest of the package. What follows from them (the tree, the times when a
     page is visible, the words for searching) is updated automatically.
 
-    :param tables: the tables.
+    :param statements: the statements of the backend.
     :param registry: the declared types.
     :param reader: reads the content, including the changes of the transaction.
     """
 
-    def __init__(self, tables: Tables, registry: Registry, reader: DatabaseReader) -> None:
-        self._tables = tables
+    def __init__(self, statements: Statements, registry: Registry, reader: DatabaseReader) -> None:
+        tables = self._tables = statements.tables
         self._registry = registry
         self._reader = reader
         self.database = tables.engine.database
@@ -79,7 +77,7 @@ class Writer:
         self.failure: BaseException | None = None
         #: Whether a change is being made, which may consist of others.
         self.is_changing = False
-        self._objects = Objects(tables, registry, reader)
+        self._objects = Objects(statements, registry, reader)
         self._pages = tables.endpoints["pages"].base
         self._page_tree = PageTree(tables, reader)
         self._changes = Changes(reader)
@@ -110,11 +108,11 @@ class Writer:
             given["id"] = self._objects.next_id(tables.base)
         if tables.endpoint.tree and not given.get("slug"):
             title, parent = str(given.get("title", "")), given.get("parent")
-            known = parent if self._objects.object_exists(endpoint, parent) else None
+            known = parent if self._objects.exists(tables.base, parent) else None
             given["slug"] = self._page_tree.free_slug(known, title)
         row, extras = self._read(endpoint, given)
         place = _place(endpoint, row[0])
-        if self._objects.object_exists(endpoint, row[0]):
+        if self._objects.exists(tables.base, row[0]):
             refuse(place, "id", "another record has this id already")
         position = None
         if tables.endpoint.tree:
@@ -133,22 +131,28 @@ class Writer:
         :raises ContentError: if there is no such object, or a value does not fit.
         """
         place = _place(endpoint, id)
-        known = self.record(endpoint, id)
+        old = self._objects.get(endpoint, id)
+        known = self._objects.write(endpoint, *old)
         for name in ("id", "parent"):
             if name in changes and changes[name] != known.get(name):
                 refuse(place, name, "is not changed by an update; pages move")
-        row, extras = self._read(endpoint, {**known, **changes})
-        tree = self._tables.endpoints[endpoint].endpoint.tree
-        position = self._page_tree.revise(place, self._values(row)) if tree else None
-        self._objects.replace(endpoint, known["type"], row, extras, position)
+        names = None if "type" in changes else changes.keys()
+        row, extras = self._read(endpoint, {**known, **changes}, names)
+        position = None
+        if endpoint == "pages" and changes.keys() & {"slug", "restriction"}:
+            position = self._page_tree.revise(place, self._values(row))
+        former = old[1] if row[1] in self._tables.endpoints[endpoint].endpoint.types else {}
+        self._objects.replace(endpoint, old, (row, {**former, **extras}), position)
         self._note(endpoint, id, changes.keys())
 
-    def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
+    def _read(
+        self, endpoint: str, record: Mapping[str, Any], changed: Set[str] | None = None
+    ) -> tuple[Row, dict[str, Any]]:
         """Checks a record. If there are no languages, a page's language becomes the first."""
         locale = record.get("locale") if endpoint == "pages" else None
         if locale is not None and not self._objects.locales():
             self.put_locale(locale)
-        return self._objects.read(endpoint, record)
+        return self._objects.read(endpoint, record, changed)
 
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
         """Notes which answers a change of some fields of an object affects."""
@@ -156,7 +160,7 @@ class Writer:
         note = self._changes.note_visibility if affects_visibility else self._changes.note_change
         note(endpoint, identity)
         if endpoint == "pages" and changed & {"slug", "restriction"}:
-            note(endpoint, *(page for page, _ in self._page_tree.below(identity)))
+            note(endpoint, *self._page_tree.below(identity))
 
     @_atomic
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
@@ -167,22 +171,21 @@ class Writer:
         :param descendants: whether to delete the pages below a page as well.
         :raises ContentError: if there is no such object, or it is still needed.
         """
-        doomed = [(id, self._objects.label(endpoint, id))]
-        self._objects.refuse_foreign(_place(endpoint, id), doomed[0][1])
+        self._objects.label(endpoint, id)
+        doomed = [id]
         if self._tables.endpoints[endpoint].endpoint.tree:
-            doomed = [*self._page_tree.below(id), *doomed]
+            doomed = [*self._page_tree.below(id), id]
             self._check_doomed(_place(endpoint, id), doomed, descendants)
-        self._changes.note_visibility(endpoint, *(identity for identity, _ in doomed))
+        self._changes.note_visibility(endpoint, *doomed)
         self._objects.remove(endpoint, doomed)
-        self._objects.reserve_id(self._objects.endpoint(endpoint).base, max(doomed)[0])
+        self._objects.reserve_id(self._objects.endpoint(endpoint).base, max(doomed))
 
-    def _check_doomed(self, place: Place, doomed: list[tuple[int, str]], descendants: bool) -> None:
+    def _check_doomed(self, place: Place, doomed: list[int], descendants: bool) -> None:
         if len(doomed) > 1 and not descendants:
             refuse(place, "", "there are pages below it; descendants=True takes them away as well")
         sites = self._reader.records(self._tables.sites, ["hostname", "root_page"], "id")
-        pages = {page for page, _ in doomed}
         for site in sites:
-            if site["root_page"] in pages:
+            if site["root_page"] in doomed:
                 refuse(place, "", f"page {site['root_page']} is the home of {site['hostname']}")
 
     def _values(self, row: Row) -> dict[str, Any]:
@@ -204,8 +207,7 @@ class Writer:
         known = self.record("pages", page)
         row, _ = self._objects.read("pages", {**known, "parent": parent})
         self._page_tree.move(_place("pages", page), self._values(row), before)
-        moved = (page, *(below for below, _ in self._page_tree.below(page)))
-        self._changes.note_visibility("pages", *moved)
+        self._changes.note_visibility("pages", page, *self._page_tree.below(page))
 
     @_atomic
     def publish(self, page: int) -> None:
@@ -290,38 +292,6 @@ class Writer:
         # There may be several. The first in the tree counts, as for readers.
         pages = self._reader.all(found.order_by(fields["path_"]).limit(1))
         return next((page for (page,) in pages), None)
-
-    @_atomic
-    def refresh(self, endpoint: str | None = None, *ids: int) -> None:
-        """Processes changes that the site's own code has made to rows of mapped models.
-
-        :param endpoint: where they are served; None: all endpoints.
-        :param ids: the ids of changed, new or deleted objects; none: all.
-        :raises ContentError: if there is no such endpoint.
-        """
-        if endpoint is not None:
-            self._objects.endpoint(endpoint)
-        if endpoint is not None and ids:
-            known = [identity for identity in ids if identity in INT64]
-            reindex(self._reader, endpoint, known)
-            self._note_rows(endpoint, known)
-            return
-        for label in self._reader.tables.foreign:
-            served_at, known = ids_of(self._reader, label)
-            if endpoint in (None, served_at):
-                reindex(self._reader, served_at, known)
-                delete_stale_words(self._reader, served_at)
-        self._changes.note_everything()
-
-    def _note_rows(self, endpoint: str, ids: Sequence[int]) -> None:
-        """Notes that objects may have changed, and the addresses of pages below them."""
-        self._changes.note_visibility(endpoint, *ids)
-        if endpoint != "pages" or not self._reader.tables.nested:
-            return
-        if {*ids} - self._reader.labels(endpoint, ids).keys():
-            # The pages below a deleted one can no longer be found.
-            self._changes.note_everything()
-        self._changes.note_visibility(endpoint, *self._page_tree.all_below(ids))
 
     def tags(self) -> frozenset[str]:
         """The cache tags of the answers that may have changed."""

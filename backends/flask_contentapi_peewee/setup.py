@@ -1,0 +1,318 @@
+"""Makes the tables, and makes them anew where declarations have changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import peewee
+
+from flask_contentapi.errors import ConfigurationError, ContentError
+from flask_contentapi.records import RecordReader
+from flask_contentapi.registry import Registry
+from flask_contentapi_peewee.connections import connected
+from flask_contentapi_peewee.documents import BATCH, Documents, Inserter
+from flask_contentapi_peewee.shapes import NOBODY, Shape, Values
+from flask_contentapi_peewee.statements import Statements
+from flask_contentapi_peewee.tables import EndpointTables, IndexTable, StoredTable, is_derived
+
+__all__ = ["Setup"]
+
+#: The version of the tables.
+SCHEMA = "4"
+
+_MAKE = "Make what is missing with the command: flask contentapi init-db."
+_MIGRATE = "Make them anew with the command: flask contentapi migrate."
+_UNFIT = "The tables are not those of the declared types."
+_RESTART = "They were made anew after this process had been started; restart it."
+
+#: The stored fields of each type, each with what it stores.
+Declared = Mapping[str, Mapping[str, str]]
+
+
+class Setup:
+    """The tables of a database, and whether they are those of the declared types.
+
+    :param statements: the statements of the backend.
+    :param registry: the declared types.
+    """
+
+    def __init__(self, statements: Statements, registry: Registry) -> None:
+        self._statements = statements
+        self._tables = statements.tables
+        self._engine = statements.tables.engine
+        self._registry = registry
+        self._was_ready = False
+
+    # Ready or not.
+
+    def require_tables(self, database: peewee.Database) -> dict[str, str]:
+        """Makes sure that there are tables of this version.
+
+        :returns: the entries of the state table.
+        :raises ConfigurationError: if there are none.
+        """
+        self._engine.require_suitable(database)
+        state = self._tables.read_state(database)
+        schema = state.get("schema")
+        if schema is None:
+            raise ConfigurationError(f"The tables are not there. {_MAKE}")
+        if schema != SCHEMA:
+            raise ConfigurationError(_other_version(schema))
+        return state
+
+    def require_ready(self, database: peewee.Database) -> None:
+        """Makes sure that there are tables, and that they are those of the declared types.
+
+        :raises ConfigurationError: if not, saying what to do.
+        """
+        with connected(database):
+            state = self.require_tables(database)
+            if state["declared"] != self._tables.declared:
+                why = [*self._steps(state), _MIGRATE, *self._app_label_hints(state)]
+                raise ConfigurationError(
+                    " ".join([_UNFIT, *([_RESTART] if self._was_ready else why)])
+                )
+        self._was_ready = True
+
+    def _steps(self, state: Mapping[str, str]) -> list[str]:
+        """What has changed since the tables were made, in sentences."""
+        before, now = _types(state["declared"]), _types(self._tables.declared)
+        steps = []
+        for label in dict.fromkeys((*before, *now)):
+            old, new = before.get(label), now.get(label)
+            if new is None:
+                steps.append(f"{label} is not declared any more; its objects stay.")
+            elif old is None:
+                steps.append(f"{label} is new.")
+            else:
+                steps += [f"{label}.{name} is {what}." for name, what in _changes(old, new)]
+        return steps or ["Other fields can be searched, filtered or ordered by."]
+
+    def _app_label_hints(self, state: Mapping[str, str]) -> Iterator[str]:
+        """The remedy if a type may have a new label only because its module was renamed."""
+        before, now = _types(state["declared"]), _types(self._tables.declared)
+        added = {label.rpartition(".")[2] for label in now if label not in before}
+        for app_label, _, name in (label.rpartition(".") for label in before if label not in now):
+            if name in added:
+                yield f"If only the module of {name} is another, set app_label = {app_label!r}."
+
+    # Making tables.
+
+    def create(self) -> None:
+        """Creates all tables, unless they are there.
+
+        :raises ConfigurationError: if there are tables of another version.
+        """
+        database = self._engine.database
+        self._engine.require_suitable(database)
+        with self._engine.schema_lock(), self._engine.transaction():
+            if "schema" in self._tables.read_state(database):
+                self.require_tables(database)
+                return
+            # If DDL is not transactional, there may be empty tables from an interrupted attempt.
+            # The state table is made first and filled last.
+            for name in reversed([*self._tables.names]):
+                self._engine.drop_table(name)
+            for model in self._tables.models:
+                model.create_table()
+            for words in self._tables.words:
+                self._engine.create_words(words)
+            self._tables.write_state(
+                stamp="", declared=self._tables.declared, former="{}", schema=SCHEMA
+            )
+
+    @contextmanager
+    def remaking(self) -> Iterator[list[StoredTable | str]]:
+        """A context in which tables that are derived from others can be made anew.
+
+        Missing ones are made, empty. At the end those that no type needs any longer are dropped.
+
+        :returns: the tables that were missing; of tables of words their names.
+        """
+        database = self._engine.database
+        with self._engine.schema_lock():
+            there = {*database.get_tables()}
+            stored = {*json.loads(self._tables.read_state(database)["declared"])["tables"]}
+            missing: list[StoredTable | str] = []
+            for end in self._tables.endpoints.values():
+                derived: list[StoredTable | str] = [*end.indexes, end.terms, end.words]
+                for table in derived:
+                    name = table if isinstance(table, str) else table.name
+                    if name in stored and name in there:
+                        continue
+                    missing.append(table)
+                    # It may be there from an interrupted attempt.
+                    self._engine.drop_table(name)
+                    if isinstance(table, str):
+                        self._engine.create_words(table)
+                    else:
+                        table.model.create_table()
+            yield missing
+            for name in sorted({n for n in database.get_tables() if is_derived(n)}):
+                if name not in {*self._tables.names}:
+                    self._engine.drop_table(name)
+
+    # Migrating.
+
+    def changes(self, database: peewee.Database) -> list[str]:
+        """What has changed since the tables were made, in sentences."""
+        state = self.require_tables(database)
+        return [] if state["declared"] == self._tables.declared else self._steps(state)
+
+    def refill(self, missing: Sequence[StoredTable | str]) -> None:
+        """Reads the documents of changed types again and fills the missing tables.
+
+        :param missing: the tables that :meth:`remaking` has made.
+        :raises ContentError: if stored objects do not fit their types.
+        """
+        state = self._tables.read_state(self._engine.database)
+        before, now = _types(state["declared"]), _types(self._tables.declared)
+        changed = {label for label, fields in now.items() if fields != before.get(label)}
+        reader = RecordReader(self._registry, logs=False)
+        for end in self._tables.endpoints.values():
+            _Refilling(self._statements, end, changed, missing, reader).run()
+        if reader.problems:
+            raise ContentError(reader.problems)
+        former = json.loads(state["former"])
+        for label, fields in before.items():
+            gone = {*former.get(label, ()), *fields} - now.get(label, {}).keys()
+            former[label] = sorted(gone if label in now else ())
+        self._tables.write_state(
+            declared=self._tables.declared,
+            former=json.dumps({label: names for label, names in former.items() if names}),
+        )
+
+    # Former fields.
+
+    def former(self, database: peewee.Database) -> dict[str, list[str]]:
+        """The fields that types once had and that are still stored, by type."""
+        found: dict[str, list[str]] = json.loads(self._tables.read_state(database)["former"])
+        return found
+
+    def forget(self) -> None:
+        """Deletes the values of fields that types do not have any longer."""
+        former = self.former(self._engine.database)
+        for name, end in self._tables.endpoints.items():
+            documents = self._statements.documents[name]
+            labels = [label for label in former if label in end.endpoint.types]
+            for found in _walk(self._statements, end, labels) if labels else ():
+                declared = end.endpoint.types[documents.label(found)]
+                stored = documents.stored(documents.row(found, declared.column_names), {})
+                if (stored.doc, stored.large) != tuple(found[-3:-1]):
+                    update = [stored.doc, stored.large, stored.id]
+                    self._engine.database.execute_sql(end.documents.update_text, update)
+        self._tables.write_state(former="{}")
+
+
+class _Refilling:
+    """Reads the documents of an endpoint again, and fills its missing tables.
+
+    :param changed: the types whose declarations have changed.
+    :param missing: the tables that are empty.
+    :param reader: reads records, and collects problems.
+    """
+
+    def __init__(
+        self,
+        statements: Statements,
+        end: EndpointTables,
+        changed: set[str],
+        missing: Sequence[StoredTable | str],
+        reader: RecordReader,
+    ) -> None:
+        self._statements, self._end, self._reader = statements, end, reader
+        self._documents: Documents = statements.documents[end.endpoint.name]
+        self._engine = statements.tables.engine
+        self._changed = changed & end.endpoint.types.keys()
+        self._tables = [t for t in missing if t in end.indexes or t is end.terms]
+        self._words = end.words in missing
+
+    def run(self) -> None:
+        """Reads and writes everything."""
+        inserter = Inserter(self._engine, self._end)
+        for found in self._walk():
+            read = self._read(found)
+            if read is None or self._reader.problems:
+                continue
+            row, extras = read
+            stored = self._documents.stored(row, extras)
+            if row[1] in self._changed and (stored.doc, stored.large) != tuple(found[-3:-1]):
+                update = [stored.doc, stored.large, stored.id]
+                self._engine.database.execute_sql(self._end.documents.update_text, update)
+            inserter.add_derived(stored, self._tables)
+            if self._words:
+                inserter.add_words(self._documents.words(row))
+        inserter.flush()
+
+    def _walk(self) -> Iterator[Sequence[Any]]:
+        """The objects that are to be read."""
+        labels = {*self._changed}
+        for table in self._tables:
+            labels |= table.labels if isinstance(table, IndexTable) else {""}
+        if self._words or "" in labels:
+            return _walk(self._statements, self._end, None)
+        return _walk(self._statements, self._end, sorted(labels)) if labels else iter(())
+
+    def _read(self, found: Sequence[Any]) -> tuple[Any, dict[str, Any]] | None:
+        """An object: the columns of its type, and the further values of its document."""
+        name, label = self._end.endpoint.name, self._documents.label(found)
+        record = self._documents.record(found)
+        declared = self._end.endpoint.types.get(label)
+        extras = {}
+        if declared is not None:
+            known = {*declared.columns, "type"}
+            extras = {key: record.pop(key) for key in [*record] if key not in known}
+        entry = self._reader.read_entry(name, -1, record)
+        return None if entry is None else (entry[0], {**extras, **entry[1]})
+
+
+def _walk(
+    statements: Statements, end: EndpointTables, labels: Sequence[str] | None
+) -> Iterator[Sequence[Any]]:
+    """All objects of an endpoint, in batches by id.
+
+    :param labels: the types; None: all objects.
+    :returns: for each all columns of the endpoint's own table, the document in two columns, and
+        the stamp.
+    """
+    fields, database = end.base.fields, statements.tables.engine.database
+    statement = statements.whole(Shape(end.endpoint.name, everything=True))
+    query = end.base.model.select(fields["id"]).order_by(fields["id"]).limit(BATCH)
+    if labels is not None:
+        query = query.where(fields["type"].in_(labels))
+    last = -1
+    while ids := [i for (i,) in statements.tables.all(query.where(fields["id"] > last), database)]:
+        values = Values(NOBODY, ids=ids)
+        yield from database.execute_sql(statement.text, statement.fill(values)).fetchall()
+        last = ids[-1]
+
+
+def _types(declared: str) -> Declared:
+    types: Declared = orjson.loads(declared)["types"]
+    return types
+
+
+def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The fields that differ, each with what has become of it."""
+    for name in dict.fromkeys((*old, *new)):
+        if name not in new:
+            yield name, "not declared any more; its values stay"
+        elif name not in old:
+            yield name, "new"
+        elif old[name] != new[name]:
+            yield name, f"{new[name].split(' {')[0]} instead of {old[name].split(' {')[0]}"
+
+
+def _other_version(schema: str) -> str:
+    """What to do with tables of another version, in sentences."""
+    found = f"The tables have the layout {schema}, but this version of flask_contentapi knows"
+    if schema.isdecimal() and int(schema) > int(SCHEMA):
+        return f"{found} {SCHEMA}. Update flask_contentapi."
+    return (
+        f"{found} {SCHEMA}. Dump the content with the version that made them (flask contentapi "
+        "dump), then init-db and load it into an empty database."
+    )
