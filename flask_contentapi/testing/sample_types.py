@@ -84,7 +84,10 @@ class Exhibit(Page):
         "data",
         APIField("year", fields.Date(format="%Y"), source="found_on"),
     ]
-    api_filters = [APIFilter("found_since", "found_on", "ge")]
+    api_filters = [
+        APIFilter("found_since", "found_on", "ge"),
+        APIFilter("remark_from", "remark", "ge"),
+    ]
 
 
 class Lent:
