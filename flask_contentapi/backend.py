@@ -178,11 +178,12 @@ class Backend(ABC):
         :raises BackendUnavailable: if the storage no longer answers.
         """
 
-    def migrate(self) -> Iterable[str]:
+    def migrate(self, *, forget: bool = False) -> Iterable[str]:
         """Adapts what :meth:`create` has created to changed declarations.
 
-        No stored content is lost.
+        No stored content is lost unless it is to be forgotten.
 
+        :param forget: whether to delete the values of fields that types once had.
         :returns: the steps taken, each in a sentence.
         :raises ContentError: if stored content does not fit the types; then nothing is changed.
         :raises ConfigurationError: if :meth:`create` has not been called yet, or the storage has

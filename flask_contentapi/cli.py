@@ -242,13 +242,14 @@ def init_db(state: State) -> None:
 
 
 @click.command()
+@click.option("--forget", is_flag=True, help="Delete the values of fields that types once had.")
 @_pass_state
-def migrate(state: State) -> None:
-    """Migrate stored content to the types as declared now.
+def migrate(state: State, forget: bool) -> None:
+    """Fit the storage to the types as declared now.
 
-    Nothing that is stored is lost.
+    Nothing that is stored is lost, unless you ask for it with --forget.
     """
-    done = [*map(click.echo, state.backend.migrate())]
+    done = [*map(click.echo, state.backend.migrate(forget=forget))]
     if not done:
         click.echo("There is nothing to change.")
 

@@ -169,8 +169,7 @@ class Documents:
         values = dict(zip(declared.column_names, row, strict=True))
         small, large = dict(extras), dict[str, Any]()
         for name, column in self.own_columns(declared).items():
-            if not _is_empty(column, values[name]):
-                (large if is_large(column) else small)[name] = _json_value(column, values[name])
+            (large if is_large(column) else small)[name] = _json_value(column, values[name])
         return Stored(
             row[0],
             orjson.dumps(small).decode(),
@@ -288,12 +287,6 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _is_empty(column: Column, value: Any) -> bool:
-    """Whether a value stands for itself if it is left out."""
-    empty = column.kind.empty()
-    return type(value) is type(empty) and bool(value == empty)
-
-
 def _json_value(column: Column, value: Any) -> Any:
     """A value as in a document."""
     if value is None or column.child is None:
@@ -303,7 +296,6 @@ def _json_value(column: Column, value: Any) -> Any:
         {
             name: _json_value(inner, value)
             for (name, inner), value in zip(fields.items(), entry, strict=True)
-            if not _is_empty(inner, value)
         }
         for entry in value
     ]
