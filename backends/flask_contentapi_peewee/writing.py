@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
+from flask_contentapi.hosts import Host
 from flask_contentapi.kinds import INT64
 from flask_contentapi.library import read_library
 from flask_contentapi.query import Row
@@ -372,15 +373,16 @@ class Writer:
     def delete_site(self, hostname: str, port: int = 80) -> int | None:
         """Deletes a site; its pages stay.
 
-        :param hostname: its host name.
+        :param hostname: its host name, in any form.
         :param port: its port.
         :returns: its number among the sites, or None if there was no such site.
         """
         self._changes.note_everything()
+        _, *named = Host.of("http", f"{hostname}:{port}")
         table = self._tables.sites
         known = self._reader.records(table, ["id", "hostname", "port"], "id")
         for site in known:
-            if (site["hostname"], site["port"]) == (hostname.lower(), port):
+            if [site["hostname"], site["port"]] == named:
                 table.model.delete().where(table.fields["id"] == site["id"]).execute()
                 return int(site["id"])
         return None
