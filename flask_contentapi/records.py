@@ -13,18 +13,13 @@ from flask_contentapi.errors import Problem
 from flask_contentapi.fields import kind_of
 from flask_contentapi.hints import suggest
 from flask_contentapi.hosts import read_host
-from flask_contentapi.kinds import check_text, read_json
+from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Column, Endpoint
 
 __all__ = ["Place", "RecordReader", "check_name", "write_record"]
-
-
-#: The maximum length of a type's label or a language code, in characters. Every database can store
-#: that many.
-LONGEST_NAME = 255
 
 
 def _check_hostname(hostname: str) -> None:

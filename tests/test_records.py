@@ -408,7 +408,9 @@ def test_left_out_fields_have_their_empty_value(make_api: MakeAPI) -> None:
 
 def test_a_language_that_a_page_brings_along_is_not_too_long(make_api: MakeAPI) -> None:
     api = make_api({"pages": [page(1, locale="x" * 255)]})
-    with pytest.raises(ContentError, match="pages 1, locale: must be at most 255 characters"):
+    with pytest.raises(
+        ContentError, match=r"pages 1, locale: must be .* of at most 255 characters"
+    ):
         api.load({"pages": [page(1, locale="x" * 256)]})
 
 

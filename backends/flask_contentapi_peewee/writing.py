@@ -147,7 +147,7 @@ class Writer:
     def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
         """Checks a record. If there are no languages, a page's language becomes the first."""
         locale = record.get("locale") if endpoint == "pages" else None
-        if locale is not None and not self._objects.locales():
+        if locale and not self._objects.locales():
             self.put_locale(locale)
         return self._objects.read(endpoint, record)
 
