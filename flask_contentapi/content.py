@@ -23,6 +23,7 @@ from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.fields import Related, Tags
 from flask_contentapi.hints import suggest
+from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
 from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
 
 __all__ = [
@@ -46,6 +47,8 @@ def check_slug(slug: str) -> None:
     """Refuses slugs that cannot be part of an address."""
     if not slug or "/" in slug or slug in (".", ".."):
         raise ValidationError("must be one part of an address, without a slash")
+    if len(slug) > LONGEST_KEY:
+        raise ValidationError(f"must be at most {LONGEST_KEY:,} characters")
 
 
 def restriction_field() -> fields.Dict:
@@ -253,7 +256,14 @@ class Page(Entry):
     search_description = fields.String()
     go_live_at = fields.DateTime()
     expires_at = fields.DateTime()
-    locale = fields.String(load_default=None)
+    locale = fields.String(
+        load_default=None,
+        validate=validate.Length(
+            1,
+            LONGEST_NAME,
+            error=f"must be the code of a language, as en, of at most {LONGEST_NAME} characters",
+        ),
+    )
     translation_key = fields.String(load_default=None)
     alias_of = Related("pages", shown=_SUMMARY)
     restriction = restriction_field()

@@ -58,6 +58,9 @@ def _check_names(declared: ObjectType, exports: dict[str, Export]) -> None:
                 f"shows {name!r}, which is a query parameter; show it under another name, as "
                 f"APIField('<name>', source={export.column.name!r})",
             )
+        if name == "_" or (name == "random" and export.column is not None):
+            what = f"has {name!r}, which means something else in fields and order; take another"
+            raise mistake(declared, "api_fields", what)
     taken = {*PARAMETERS, *exports}
     for custom in declared.api_filters:
         _check_filter(declared, custom, taken)

@@ -9,12 +9,18 @@ from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from textwrap import shorten
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
-from flask import Blueprint, Flask, Response, current_app, request
+from flask import Blueprint, Flask, Response, current_app, redirect, request
 from flask.blueprints import BlueprintSetupState
-from werkzeug.exceptions import HTTPException, InternalServerError, default_exceptions
-from werkzeug.routing import RequestRedirect, Rule
+from werkzeug.exceptions import (
+    BadHost,
+    HTTPException,
+    InternalServerError,
+    SecurityError,
+    default_exceptions,
+)
+from werkzeug.routing import RequestRedirect, Rule, WebsocketMismatch
 
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.answer_cache import AnswerCache
@@ -24,12 +30,12 @@ from flask_contentapi.cli import COMMANDS, is_command
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import (
     BackendUnavailable,
-    BadRequest,
     ConfigurationError,
     DeclarationError,
     NotFound,
 )
 from flask_contentapi.fingerprint import fingerprint
+from flask_contentapi.hosts import Host
 from flask_contentapi.logs import Outages, log
 from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.registry import Registry
@@ -41,6 +47,7 @@ from flask_contentapi.views import (
     FindView,
     ListView,
     UnknownView,
+    allowed_methods,
     json_response,
 )
 
@@ -309,8 +316,8 @@ def _rule_for_any_method(
 def _routing_error_handler(state: State) -> Callable[[], Response | None]:
     """Makes the function that answers requests under the prefix for which Flask finds no view.
 
-    These are few: those with an invalid host name, or with a newline in the path. Redirects to
-    the address with a trailing slash get the same base as all other addresses.
+    These are few: those without the last slash, to hosts that Werkzeug does not know, or with a
+    newline in the path. Redirects get the same base as all other addresses.
     """
     prefix = f"{state.settings.url_prefix}/"
 
@@ -318,17 +325,53 @@ def _routing_error_handler(state: State) -> Callable[[], Response | None]:
         error = request.routing_exception
         if error is None or not f"{request.path}/".startswith(prefix):
             return None
-        if isinstance(error, RequestRedirect):
-            base = state.origins.base(request.scheme, host_of(request), request.root_path)
-            error.new_url = base + _below_root(error.new_url, request.root_path)
+        if request.method == "OPTIONS":
+            return allowed_methods()
+        host = host_of(request)
+        if _is_about_host(error):
+            error = request.routing_exception = _match_at(host)
+        if error is None:
             return None
-        if isinstance(error, BadRequest):
-            error.description = "The host name that the request is sent to cannot be used."
+        if isinstance(error, RequestRedirect):
+            # Not raised, because TRAP_HTTP_EXCEPTIONS would make an error of it.
+            path = _below_root(error.new_url, request.root_path)
+            base = state.origins.base(host, request.root_path)
+            return cast(Response, redirect(base + path, error.code, Response))
+        if isinstance(error, SecurityError):
+            error.description = "Requests to this host are not answered."
         if isinstance(error, NotFound):
             error.description = NOTHING
         return _http_error(error)
 
     return answer
+
+
+def _is_about_host(error: HTTPException) -> bool:
+    """Whether an error of routing is only due to a host that Werkzeug does not know, or to a
+    request for a WebSocket, which servers may ignore."""
+    if isinstance(error, SecurityError):
+        return False
+    return isinstance(error, BadHost | WebsocketMismatch) or not request.host
+
+
+def _match_at(host: Host) -> HTTPException | None:
+    """Looks for the view again, at the host in its normal form or, without one, at any. Returns the
+    error if there is none."""
+    url_map = current_app.url_map
+    adapter = url_map.bind(
+        str(host) if host.name else "localhost",
+        request.root_path,
+        None if url_map.host_matching else url_map.default_subdomain,
+        default_method=request.method,
+        path_info=request.path,
+        query_args=request.query_string.decode("utf-8", "replace"),
+    )
+    try:
+        request.url_rule, view_args = adapter.match(return_rule=True)
+    except HTTPException as error:
+        return error
+    request.view_args = dict(view_args)
+    return None
 
 
 def _below_root(url: str, root_path: str) -> str:

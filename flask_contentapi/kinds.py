@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 __all__ = [
     "DECIMAL_DIGITS",
     "INT64",
+    "LONGEST_KEY",
+    "LONGEST_NAME",
     "Blocks",
     "Boolean",
     "Canonical",
@@ -63,6 +65,12 @@ MICROSECOND: Final = timedelta(microseconds=1)
 _FINER = re.compile(r"\.[0-9]{6}0*[1-9]")
 #: How deep a JSON value may be nested.
 JSON_DEPTH: Final = 64
+#: The maximum length of a type's label or a language code, in characters. Every database can store
+#: that many.
+LONGEST_NAME: Final = 255
+#: The maximum length of a tag or a slug, in characters. In any script they then fit into a query
+#: string, percent-encoded.
+LONGEST_KEY: Final = 1_000
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
@@ -365,7 +373,19 @@ class Tags(Kind):
     def read(self, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
             raise ValueError("must be a list of texts")
-        return tuple(sorted({check_text(tag) for tag in value}))
+        return tuple(sorted({self._check_tag(tag) for tag in value}))
+
+    @staticmethod
+    def _check_tag(tag: str) -> str:
+        """Refuses tags that :meth:`parse` could not give back, so that no query could name."""
+        if "," in tag:
+            raise ValueError(
+                f"must be tags without commas, which separate tags in queries; write {tag!r} as "
+                "several tags, or without the comma"
+            )
+        if len(tag) > LONGEST_KEY:
+            raise ValueError(f"must be tags of at most {LONGEST_KEY:,} characters")
+        return check_text(tag)
 
     def write(self, value: Any) -> Any:
         return list(value)

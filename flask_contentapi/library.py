@@ -267,20 +267,10 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
     for index, row in enumerate(pages.rows):
         if row[column] is None and locales:
             pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
-        elif row[column] is not None and (why := _locale_problem(row[column], locales)):
-            reader.note(place_of(pages, row), "locale", why)
+        elif row[column] is not None and row[column] not in locales:
+            known = ", ".join(locales)
+            reader.note(place_of(pages, row), "locale", f"{row[column]!r} is none of {known}")
     return locales
-
-
-def _locale_problem(code: str, locales: Sequence[str]) -> str:
-    """Why a page cannot have a language; "" if it can."""
-    if code not in locales:
-        return f"{code!r} is none of {', '.join(locales)}"
-    try:
-        check_name(code)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 def _read_code(code: Any) -> str:

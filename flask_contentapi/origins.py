@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from flask import Request
+from werkzeug.wsgi import get_host
 
 from flask_contentapi.addresses import Addresses, PageURLs
+from flask_contentapi.hosts import Host
 from flask_contentapi.settings import Settings
 from flask_contentapi.sites import Site, Sites
 
@@ -17,26 +19,18 @@ __all__ = ["Origin", "Origins", "host_of"]
 
 #: How many origins are cached. Without trusted hosts or a proxy, clients can make up any host.
 CACHE_SIZE = 256
-#: Hosts, including some that Werkzeug rejects but container networks and some clients use: names
-#: with an underscore, and a colon without a port.
-_HOST = re.compile(
-    r"((?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4})?)?", re.ASCII
-)
-_PORTS = {"http": "80", "https": "443"}
 
 
-def host_of(request: Request) -> str:
-    """The host that a request is sent to, in lower case, with its port unless it is the default;
-    "" if the host is unusable."""
-    if request.host:
-        return request.host.lower()
-    match = _HOST.fullmatch(request.environ.get("HTTP_HOST", "").lower())
-    if not match:
-        return ""
-    name, port = match.groups()
-    if port is None or port == _PORTS.get(request.scheme):
-        return str(name)
-    return f"{name}:{port}" if int(port) < 2**16 else ""
+def host_of(request: Request) -> Host:
+    """The host that a request is sent to."""
+    host = request.environ.get("HTTP_HOST")
+    if host is None:
+        host = get_host(request.environ)
+    elif not host.isascii():
+        # WSGI passes bytes as characters. International names are sent as UTF-8, if at all.
+        with suppress(UnicodeError):
+            host = host.encode("latin-1").decode()
+    return Host.of(request.scheme, host)
 
 
 class Origin(NamedTuple):
@@ -62,21 +56,19 @@ class Origins:
         self._page_urls = page_urls
         self.find = lru_cache(CACHE_SIZE)(self._find)
 
-    def base(self, scheme: str, host: str, root_path: str) -> str:
+    def base(self, host: Host, root_path: str) -> str:
         """Scheme, host and path that all addresses except those of pages start with.
 
         The parameters are those of the request.
         """
         if self._settings.base_url is not None:
             return self._settings.base_url
-        # If the host is unusable, addresses have none.
-        return (f"{scheme}://{host}" if host else "") + _above(root_path)
+        return host.address + _above(root_path)
 
-    def _find(self, sites: Sites, scheme: str, host: str, root_path: str, named: str) -> Origin:
+    def _find(self, sites: Sites, host: Host, root_path: str, named: str) -> Origin:
         """The origin of a request.
 
         :param sites: all sites.
-        :param scheme: ``http`` or ``https``.
         :param host: the host, as :func:`host_of` returns it.
         :param root_path: where the application is mounted.
         :param named: the ``site`` parameter, or "".
@@ -84,14 +76,15 @@ class Origins:
         :raises BadRequest: if the parameter names no single site.
         """
         settings = self._settings
-        here = sites.answering(*_host_and_port(host, scheme))
+        here = sites.answering(host.name, host.port)
         site = sites.named(named) if named else here
         hosts = [here]
         if settings.base_url is not None:
             parts = urlsplit(settings.base_url)
-            hosts.append(sites.answering(*_host_and_port(parts.netloc, parts.scheme)))
+            base = Host.of(parts.scheme, parts.netloc)
+            hosts.append(sites.answering(base.name, base.port))
         addresses = Addresses(
-            self.base(scheme, host, root_path),
+            self.base(host, root_path),
             settings.url_prefix,
             settings.media_url,
             sites=sites,
@@ -107,10 +100,3 @@ def _above(root_path: str) -> str:
     """The path of the application's mount point, normalised, as proxies pass it in many forms."""
     path = root_path.strip("/")
     return quote(f"/{path}") if path else ""
-
-
-def _host_and_port(host: str, scheme: str) -> tuple[str, int]:
-    name, colon, port = host.lower().rpartition(":")
-    if colon and port.isdecimal() and not name.endswith(":"):
-        return name, int(port)
-    return host.lower(), 443 if scheme == "https" else 80

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +12,8 @@ from flask_contentapi.content import Content, restriction_field
 from flask_contentapi.errors import Problem
 from flask_contentapi.fields import kind_of
 from flask_contentapi.hints import suggest
-from flask_contentapi.kinds import check_text, read_json
+from flask_contentapi.hosts import read_host
+from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
@@ -22,18 +22,15 @@ from flask_contentapi.types import Column, Endpoint
 __all__ = ["Place", "RecordReader", "check_name", "write_record"]
 
 
-#: The maximum length of a type's label or a language code, in characters. Every database can store
-#: that many.
-LONGEST_NAME = 255
-
-_HOSTNAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+")
-
-
 def _check_hostname(hostname: str) -> None:
-    if not _HOSTNAME.fullmatch(hostname):
+    try:
+        is_bare = read_host(hostname)[1] is None
+    except ValueError:
+        is_bare = False
+    if not is_bare:
         raise ValidationError(
-            "must be a host name as browsers send it: letters, digits, dots, hyphens and "
-            "underscores, without scheme, port and path; others in their xn-- form"
+            "must be a host name, as 'example.org': letters, digits, hyphens and underscores, at "
+            "most 63 between dots, without scheme, port and path"
         )
 
 
@@ -154,9 +151,10 @@ class RecordReader:
         return kept
 
     def read_site(self, index: int, record: Any) -> dict[str, Any] | None:
-        """Reads a site, with all keys and a lower-case host name; None if there is a problem."""
+        """Reads a site, with all keys and its host name in its normal form; None if there is a
+        problem."""
         site = self._read_whole("sites", index, record, _SITE)
-        return site and {**site, "hostname": site["hostname"].lower()}
+        return site and {**site, "hostname": read_host(site["hostname"])[0]}
 
     def read_collection(self, index: int, record: Any) -> dict[str, Any] | None:
         """Reads a collection, with all keys; None if there is a problem."""

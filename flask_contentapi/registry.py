@@ -86,6 +86,11 @@ class Registry:
         )
         self.endpoints[name] = endpoint
         label = content_class.type_label()
+        if "," in label:
+            raise DeclarationError(
+                f"{content_class.__name__} has the label {label!r}, which type= cannot name "
+                "because of the comma; set app_label = '<another>' or rename the class."
+            )
         for known in (known for end in self.endpoints.values() for known in end.types.values()):
             if known.content_class is content_class:
                 raise DeclarationError(f"types has {content_class.__name__} twice.")

@@ -13,7 +13,9 @@ __all__ = ["DEFAULT", "Selection", "parse_fields"]
 
 #: How deep brackets may be nested, and how many pairs there may be.
 MAX_DEPTH, MAX_BRACKETS = 10, 50
-_TOKEN = re.compile(r"\w+|[*(),-]")
+#: A name, or a sign of the grammar. Names of fields can have characters that ``\w`` does not know,
+#: such as the vowel signs of Hindi; all signs of the grammar are ASCII.
+_TOKEN = re.compile(r"[\w\x80-\U0010ffff]+|[*(),-]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.hints import suggest
+from flask_contentapi.hosts import Host
 from flask_contentapi.search import STOP_WORDS, words
 
 __all__ = ["Settings", "doubtful_settings", "no_backend"]
@@ -176,30 +177,32 @@ def _url_prefix(value: Any) -> str:
 def _base_url(value: Any) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not _is_address(value):
+    address = _read_address(value)
+    if address is None:
         raise ValueError("None or an address, such as 'https://example.org'")
-    return value.rstrip("/")
+    return address.rstrip("/")
 
 
-def _is_path(text: str) -> bool:
-    return bool(re.fullmatch(r"/(?!/)[^\s?#]*", text))
-
-
-def _is_address(text: str) -> bool:
-    """Whether a text is an address of only scheme, host and path."""
-    if re.search(r"[\s?#@]", text) or not text.isascii():
-        return False
+def _read_address(value: Any) -> str | None:
+    """An address of only scheme, host and path, with its host in its normal form; None if a value
+    is none."""
+    if not isinstance(value, str) or re.search(r"[\s?#@]", value):
+        return None
     try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        parts = urlsplit(value)
     except ValueError:
-        return False
+        return None
+    host = Host.of(parts.scheme, parts.netloc)
+    is_written = parts.scheme in ("http", "https") and host.name and parts.path.isascii()
+    return host.address + parts.path if is_written else None
 
 
 def _media_url(value: Any) -> str:
-    if not isinstance(value, str) or not (_is_path(value) or _is_address(value)):
+    is_path = isinstance(value, str) and re.fullmatch(r"/(?!/)[^\s?#]*", value)
+    address = value if is_path else _read_address(value)
+    if address is None:
         raise ValueError("a path or an address, such as '/media/'")
-    return value.rstrip("/") + "/"
+    return f"{address.rstrip('/')}/"
 
 
 def _maximum(value: Any) -> int | None:

@@ -10,10 +10,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from flask_contentapi.errors import BadRequest, NotFound
+from flask_contentapi.hosts import Host, read_host
 
 __all__ = ["Home", "Site", "Sites"]
 
-_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
+#: The ``site`` parameter.
+_NAMED = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]+)(?::[0-9]{1,5})?")
 
 
 class Home(NamedTuple):
@@ -33,7 +35,7 @@ class Home(NamedTuple):
 class Site:
     """One site.
 
-    :param hostname: its host name in lower case; "" for the unnamed site of content without
+    :param hostname: its host name in its normal form; "" for the unnamed site of content without
         sites.
     :param port: the port it is reached at.
     :param site_name: its display name.
@@ -52,9 +54,7 @@ class Site:
         """Scheme, host and port of the addresses of its pages; None for the unnamed site."""
         if not self.hostname:
             return None
-        if self.port == 443:
-            return f"https://{self.hostname}"
-        return f"http://{self.hostname}" + ("" if self.port == 80 else f":{self.port}")
+        return Host("https" if self.port == 443 else "http", self.hostname, self.port).address
 
     def language_trees(self, i18n: bool) -> tuple[Home, ...]:
         """The home pages whose trees belong to it; translations only with i18n."""
@@ -98,27 +98,26 @@ class Sites:
     def answering(self, hostname: str, port: int) -> Site | None:
         """The site that answers to a host; None if there is neither one nor a default site.
 
-        :param hostname: the host name, in lower case.
+        :param hostname: the host name, in its normal form.
         """
         return self._by_address.get((hostname, port)) or self._of_host(hostname) or self._default
 
     def named(self, text: str) -> Site:
         """The site that the ``site`` parameter names.
 
-        :param text: ``hostname`` or ``hostname:port``, in upper or lower case.
+        :param text: ``hostname`` or ``hostname:port``, in any form.
         :raises BadRequest: if it is neither, or matches several sites.
         :raises NotFound: if it matches none.
         """
-        match = _HOST.fullmatch(text.lower())
-        if not match:
+        if not _NAMED.fullmatch(text):
             raise BadRequest("site must be <hostname> or <hostname>:<port>.")
-        hostname, port = match.groups()
+        try:
+            hostname, port = read_host(text)
+        except ValueError:
+            raise NotFound(f"There is no site {text!r}.") from None
         if port is None and self._shared[hostname] > 1:
             raise BadRequest(f"Several sites are at {hostname}: ask for {self._all_at(hostname)}.")
-        if port is None:
-            site = self._of_host(hostname)
-        else:
-            site = self._by_address.get((hostname, int(port)))
+        site = self._of_host(hostname) if port is None else self._by_address.get((hostname, port))
         if site is None:
             raise NotFound(f"There is no site {text!r}.")
         return site

@@ -43,6 +43,7 @@ __all__ = [
     "FindView",
     "ListView",
     "UnknownView",
+    "allowed_methods",
     "json_response",
 ]
 
@@ -67,6 +68,14 @@ def json_response(value: Any, status: int = 200) -> Response:
         # Only a site's own code makes keys other than strings, which take longer.
         body = orjson.dumps(value, default=_decimal, option=_JSON_OPTIONS | orjson.OPT_NON_STR_KEYS)
     return Response(body, status, content_type="application/json")
+
+
+def allowed_methods() -> Response:
+    """The response to OPTIONS at every address, also where GET is redirected or finds nothing:
+    browsers refuse any other status before a request from another origin."""
+    response = Response(headers={"Allow": ", ".join(_METHODS)})
+    del response.headers["Content-Type"]
+    return response
 
 
 class Bodiless(Response):
@@ -127,13 +136,11 @@ class Responder:
         self._state = state
         self._reader = reader
         host = host_of(request)
-        known, self.addresses = state.origins.find(
-            reader.sites, request.scheme, host, request.root_path, site
-        )
+        known, self.addresses = state.origins.find(reader.sites, host, request.root_path, site)
         if known is None and endpoint.tree:
+            named = host if host.name else "the host of the request"
             raise NotFound(
-                f"No site answers to {host or 'the host of the request'}. A site can be named with "
-                "site=, or be the default."
+                f"No site answers to {named}. A site can be named with site=, or be the default."
             )
         self.endpoint = endpoint
         self.viewer = viewer
@@ -221,9 +228,7 @@ class EndpointView:
             self.state.outages.end()
             return response
         if request.method == "OPTIONS":
-            response = Response(headers={"Allow": ", ".join(_METHODS)})
-            del response.headers["Content-Type"]
-            return response
+            return allowed_methods()
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
     def _consistent_response(self, request: Request, **parts: str) -> Response:
@@ -450,6 +455,8 @@ class UnknownView(EndpointView):
     """Answers every unknown address under the prefix."""
 
     def dispatch(self, **parts: str) -> Response:
+        if current_request.method == "OPTIONS":
+            return allowed_methods()
         prefix = self.state.settings.url_prefix
         known = ", ".join(f"{prefix}/{name}/" for name in self.state.registry.endpoints)
         raise NotFound(f"{NOTHING} There are {known}.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -491,24 +491,30 @@ class Model:
             return None
         language = request.locale if self.i18n else None
         homes = self.homes(site)
-        if not homes:
-            return None
-        trees = [home for home in homes if self.locale(self.records["pages"][home]) == language]
-        page = (trees or homes)[0]
-        for slug in filter(None, path.split("/")):
-            children = [id for id in self.pages if self.above(id)[:1] == [page]]
-            named = [id for id in children if self.records["pages"][id]["slug"] == slug]
+        # The tree of the language comes first. Elsewhere, only pages in the language are found.
+        trees = sorted(homes, key=lambda home: self.language(home) != language)
+        slugs = [slug for slug in path.split("/") if slug]
+        for home in trees[: None if language and slugs else 1]:
+            page = self.at(home, slugs)
+            if page is None or self.detail(request, page) != 200:
+                continue
+            if language in (None, self.language(home), self.language(page)):
+                return page
+        return None
+
+    def language(self, page: int) -> str | None:
+        """The language of a page."""
+        return self.locale(self.records["pages"][page])
+
+    def at(self, page: int, slugs: Sequence[str]) -> int | None:
+        """The page at some slugs below a page, or None."""
+        for slug in slugs:
+            below = [id for id in self.pages if self.above(id)[:1] == [page]]
+            named = [id for id in below if self.records["pages"][id]["slug"] == slug]
             if not named:
                 return None
             page = named[0]
-        # If the language has no tree of its own, only pages in the language are found.
-        if (
-            language is not None
-            and not trees
-            and self.locale(self.records["pages"][page]) != language
-        ):
-            return None
-        return page if self.detail(request, page) == 200 else None
+        return page
 
 
 def proper(label: str) -> str:

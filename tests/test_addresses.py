@@ -474,7 +474,7 @@ def test_a_site_may_be_at_a_host_with_an_underscore(make_api: MakeAPI) -> None:
     assert api.ids("pages/?site=my_app") == [2]
 
 
-NO_HOSTS = ["a,b", "é", "[fe80::1%25eth0]", "my_app:99999", "my_app:80:80", "u@my_app", "a_..b"]
+NO_HOSTS = ["a,b", "é..x", "[fe80::1%25eth0]", "my_app:99999", "my_app:80:80", "u@my_app", "a_..b"]
 
 
 @pytest.mark.parametrize("host", NO_HOSTS)

@@ -105,10 +105,11 @@ methods = st.sampled_from(
 HOSTS = (
     "localhost LOCALHOST:80 intranet.example a..b . : :80 a:b [::1] [::1]:80 [::1 ::1 [ ] a[b "
     "localhost: localhost:99999 localhost:٣ localhost:80:80 127.0.0.1:8000 é.example xn-- a/b a@b "
-    "a?b % <b> - _"
+    "a?b % <b> - _ localhost. [1:2] [:] a_b:443"
 ).split()
 text_of_headers = (anything | raw).map(lambda text: text.translate(LINES))
-hosts = st.sampled_from([*HOSTS, "", "a b", "a\tb", "x" * 300]) | text_of_headers
+LONG = ["x" * 300, "a_" + "b" * 62, "b" * 64]
+hosts = st.sampled_from([*HOSTS, *LONG, "", "a b", "a\tb"]) | text_of_headers
 PAGES, LISTS = f"{PREFIX}/pages/", st.sampled_from(["pages/", "images/", "documents/"])
 
 
@@ -148,6 +149,8 @@ def test_any_path_is_answered(app: Flask, path: str, query: str, method: str) ->
 @example(host="a[b", path="pages/find/", query="id=2")
 @example(host="[::1", path="pages", query="")
 @example(host="é", path="pages/find/", query="html_path=/")
+@example(host=LONG[1], path="pages/find/", query="id=10")
+@example(host=LONG[1], path="pages", query="")
 def test_any_host_is_answered(app: Flask, host: str, path: str, query: str) -> None:
     check(app, PATH_INFO=f"{PREFIX}/{path}", QUERY_STRING=query, HTTP_HOST=host)
 

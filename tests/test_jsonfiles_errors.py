@@ -133,6 +133,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         ["pages/a.json, line 2: pages 1, id: another record has this id already"],
     ),
+    "a tag with a comma": (
+        {"images/a.json": '{"id": 1, "title": "A",\n"tags": ["b", "fish, chips"]}'},
+        [
+            "images/a.json, line 2: images 1, tags: must be tags without commas, which separate"
+            " tags in queries; write 'fish, chips' as several tags, or without the comma"
+        ],
+    ),
     "locales": (
         {"locales.json": '["en",\n{}]'},
         ["locales.json, line 2: locales[1]: must be a code, as en"],

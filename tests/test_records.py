@@ -140,7 +140,7 @@ BROKEN: dict[str, tuple[Content, tuple[str, str]]] = {
     "a host with a port": ({"sites": [site(1, "x:80")]}, ("sites x:80", "hostname")),
     "a host with a query": ({"sites": [site(1, "x?a&b")]}, ("sites x?a&b", "hostname")),
     "a host with a space": ({"sites": [site(1, "x y")]}, ("sites x y", "hostname")),
-    "a host that is no ASCII": ({"sites": [site(1, "é.x")]}, ("sites é.x", "hostname")),
+    "a host with an empty part": ({"sites": [site(1, "a..b")]}, ("sites a..b", "hostname")),
     "an empty host": ({"sites": [site(1, "")]}, ("sites ", "hostname")),
     "a port that is none": ({"sites": [site(1, "x", port=70000)]}, ("sites x", "port")),
     "a port below all": ({"sites": [site(1, "x", port=0)]}, ("sites x", "port")),
@@ -408,7 +408,9 @@ def test_left_out_fields_have_their_empty_value(make_api: MakeAPI) -> None:
 
 def test_a_language_that_a_page_brings_along_is_not_too_long(make_api: MakeAPI) -> None:
     api = make_api({"pages": [page(1, locale="x" * 255)]})
-    with pytest.raises(ContentError, match="pages 1, locale: must be at most 255 characters"):
+    with pytest.raises(
+        ContentError, match=r"pages 1, locale: must be .* of at most 255 characters"
+    ):
         api.load({"pages": [page(1, locale="x" * 256)]})
 
 

@@ -67,7 +67,10 @@ WRONG: dict[str, list[Any]] = {
             "https://x:0",
             "https://x y",
             "https://a:b@x",
-            "https://é.example",
+            "https://x/é",
+            "https://a..b",
+            f"https://{'a' * 64}",
+            "https://[1:2]",
         ),
     ],
     "CMSAPI_MEDIA_URL": [
@@ -82,6 +85,7 @@ WRONG: dict[str, list[Any]] = {
         "/a b",
         "//cdn.example",
         "http://a@cdn.example",
+        f"http://{'a' * 64}",
     ],
     "CMSAPI_LIMIT_MAX": [0, -1, "20", 2.5, True, []],
     "CMSAPI_EMBED_MAX": [0, -1, "20", 2.5, True, []],
@@ -251,7 +255,7 @@ def test_the_api_may_be_the_whole_site(make_api: MakeAPI) -> None:
 
 
 def test_the_base_address_is_in_front(make_api: MakeAPI) -> None:
-    for base in ("https://www.example", "https://www.example:8443/cms/", "http://[::1]:80/x"):
+    for base in ("https://www.example", "https://www.example:8443/cms/", "http://[::1]:8000/x"):
         api = configured(make_api, CMSAPI_BASE_URL=base)
         start = base.rstrip("/")
         assert api.items("images/")[0]["meta"] == {

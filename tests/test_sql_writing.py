@@ -668,6 +668,14 @@ def test_nothing_is_changed_after_the_block(api: API) -> None:
     assert api.get("pages/", headers={"If-None-Match": tag}).status_code == 304
 
 
+def test_a_site_is_named_in_any_spelling(api: API) -> None:
+    with writing(api) as writer:
+        assert writer.delete_site("LOCALHOST:80") is None
+        assert writer.delete_site("LocalHost.", 8000) is None
+        assert writer.delete_site("LocalHost.") is not None
+    assert "sites" not in api.dump()
+
+
 def test_what_is_seen_within_a_block_is_not_kept(api: API) -> None:
     with writing(api) as writer:
         writer.update("pages", 2, title="First")

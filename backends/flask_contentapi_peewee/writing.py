@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
+from flask_contentapi.hosts import Host
 from flask_contentapi.library import read_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
@@ -150,7 +151,7 @@ class Writer:
     ) -> tuple[Row, dict[str, Any]]:
         """Checks a record. If there are no languages, a page's language becomes the first."""
         locale = record.get("locale") if endpoint == "pages" else None
-        if locale is not None and not self._objects.locales():
+        if locale and not self._objects.locales():
             self.put_locale(locale)
         return self._objects.read(endpoint, record, changed)
 
@@ -342,15 +343,16 @@ class Writer:
     def delete_site(self, hostname: str, port: int = 80) -> int | None:
         """Deletes a site; its pages stay.
 
-        :param hostname: its host name.
+        :param hostname: its host name, in any form.
         :param port: its port.
         :returns: its number among the sites, or None if there was no such site.
         """
         self._changes.note_everything()
+        _, *named = Host.of("http", f"{hostname}:{port}")
         table = self._tables.sites
         known = self._reader.records(table, ["id", "hostname", "port"], "id")
         for site in known:
-            if (site["hostname"], site["port"]) == (hostname.lower(), port):
+            if [site["hostname"], site["port"]] == named:
                 table.model.delete().where(table.fields["id"] == site["id"]).execute()
                 return int(site["id"])
         return None
