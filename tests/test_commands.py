@@ -381,20 +381,36 @@ def test_what_a_command_says_is_not_in_the_log(
 # Notes.
 
 
-def test_what_is_no_longer_declared_is_no_problem() -> None:
+class Old(Page):
+    app_label = "w"
+    text = fields.String()
+
+
+@pytest.fixture
+def later() -> Flask:
+    """A site whose pages once had a text."""
     address = fresh_address("sqlite")
     app = configured(CMSAPI_BACKEND=address)
     ContentAPI(app, types=[Old])
     run(app, "init-db")
-    later = site_at(address)
-    run(later, "migrate")
-    table = "Note: The table contentapi_w_old belongs to no declared type; it stays as it is.\n"
-    assert run(later, "check") == f"{table}Everything is in order.\n"
+    later = configured(CMSAPI_BACKEND=address)
+    ContentAPI(later, types=[type("Old", (Page,), {"app_label": "w"})])
+    assert run(later, "migrate") == "w.Old.text is not declared any more; its values stay.\n"
+    return later
 
 
-class Old(Page):
-    app_label = "w"
-    text = fields.String()
+def test_what_is_no_longer_declared_is_no_problem(later: Flask) -> None:
+    note = (
+        "Note: w.Old once had text, which is still stored; "
+        "flask contentapi migrate --forget deletes it.\n"
+    )
+    assert run(later, "check") == f"{note}Everything is in order.\n"
+
+
+def test_what_is_no_longer_declared_is_forgotten(later: Flask) -> None:
+    assert run(later, "migrate", "--forget") == "w.Old.text is forgotten.\n"
+    assert run(later, "migrate", "--forget") == "There is nothing to change.\n"
+    assert run(later, "check") == "Everything is in order.\n"
 
 
 # Unreadable files.

@@ -525,8 +525,6 @@ FILMS: list[Any] = [
     lambda writer: writer.update("films", 1, title="x"),
     lambda writer: writer.delete("films", 1),
     lambda writer: writer.record("films", 1),
-    lambda writer: writer.refresh("films"),
-    lambda writer: writer.refresh("films", 1),
 ]
 
 
@@ -659,7 +657,6 @@ def test_nothing_is_changed_after_the_block(api: API) -> None:
     changes: list[Any] = [
         lambda: writer.publish(2),
         lambda: writer.unpublish(3),
-        lambda: writer.refresh(),
         lambda: writer.delete_site("localhost"),
     ]
     for change in changes:

@@ -230,9 +230,10 @@ class PeeweeBackend(Backend):
             raise ContentChanged from error
         except DATABASE_ERRORS as error:
             self._is_ready = False
+            # Of a table that is missing, the error names no remedy.
+            self._require_ready()
             if is_outage(error):
                 raise BackendUnavailable(error_sentence(error, self._name)) from error
-            self._require_ready()
             raise
 
     @contextmanager
@@ -411,9 +412,14 @@ class PeeweeBackend(Backend):
     def notes(self) -> Iterator[str]:
         """Fields that types once had and that are still stored, and whether all is read-only.
 
-        :raises BackendUnavailable: as :meth:`dump`.
+        :raises BackendUnavailable: if the database does not answer any longer.
         :raises RuntimeError: if the content is being changed in this thread.
         """
+        try:
+            self._require_ready()
+        except BackendUnavailable:
+            # The check says so.
+            return
         with self._snapshot():
             for label, names in self.setup.former(self.engine.reading).items():
                 yield (

@@ -98,7 +98,10 @@ class Setup:
         added = {label.rpartition(".")[2] for label in now if label not in before}
         for app_label, _, name in (label.rpartition(".") for label in before if label not in now):
             if name in added:
-                yield f"If only the module of {name} is another, set app_label = {app_label!r}."
+                yield (
+                    f"If only the module of {name} is another, set app_label = {app_label!r} "
+                    "instead."
+                )
 
     # Making tables.
 
@@ -109,9 +112,11 @@ class Setup:
         """
         database = self._engine.database
         self._engine.require_suitable(database)
+        if self._has_tables():
+            # Nothing is to be written, which may be impossible.
+            return
         with self._engine.schema_lock(), self._engine.transaction():
-            if "schema" in self._tables.read_state(database):
-                self.require_tables(database)
+            if self._has_tables():
                 return
             # If DDL is not transactional, there may be empty tables from an interrupted attempt.
             # The state table is made first and filled last.
@@ -124,6 +129,14 @@ class Setup:
             self._tables.write_state(
                 stamp="", declared=self._tables.declared, former="{}", schema=SCHEMA
             )
+
+    def _has_tables(self) -> bool:
+        """Whether there are tables, of this version."""
+        database = self._engine.database
+        if "schema" not in self._tables.read_state(database):
+            return False
+        self.require_tables(database)
+        return True
 
     @contextmanager
     def remaking(self) -> Iterator[list[StoredTable | str]]:

@@ -121,6 +121,7 @@ class Cabinet(Page):
 
     app_label = "museum"
     drawers = fields.Integer()
+    api_fields = ["drawers"]
 
 
 _NINE_DRAWERS = query(where=[("drawers", "eq", 9)], types=frozenset({"museum.Cabinet"}))
