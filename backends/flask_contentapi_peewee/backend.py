@@ -321,7 +321,7 @@ class PeeweeBackend(Backend):
             self._require_database()
             with connected(database):
                 self.setup.require_tables(database)
-                with self.setup.remaking(), self._transaction():
+                with self.setup.remaking(replacing=True), self._transaction():
                     load(content, self.registry, self.statements)
                     self.tables.write_state(declared=self.tables.declared, former="{}")
         self._is_ready = False

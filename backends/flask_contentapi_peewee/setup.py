@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,9 +15,16 @@ from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.connections import connected
 from flask_contentapi_peewee.documents import BATCH, Documents, Inserter
+from flask_contentapi_peewee.names import PREFIX
 from flask_contentapi_peewee.shapes import NOBODY, Shape, Values
 from flask_contentapi_peewee.statements import Statements
-from flask_contentapi_peewee.tables import EndpointTables, IndexTable, StoredTable, is_derived
+from flask_contentapi_peewee.tables import (
+    EndpointTables,
+    IndexTable,
+    Signature,
+    StoredTable,
+    is_derived,
+)
 
 __all__ = ["Setup"]
 
@@ -30,7 +37,7 @@ _UNFIT = "The tables are not those of the declared types."
 _RESTART = "They were made anew after this process had been started; restart it."
 
 #: The stored fields of each type, each with what it stores.
-Declared = Mapping[str, Mapping[str, str]]
+Declared = Mapping[str, Mapping[str, Signature]]
 
 
 class Setup:
@@ -139,11 +146,13 @@ class Setup:
         return True
 
     @contextmanager
-    def remaking(self) -> Iterator[list[StoredTable | str]]:
+    def remaking(self, *, replacing: bool = False) -> Iterator[list[StoredTable | str]]:
         """A context in which tables that are derived from others can be made anew.
 
         Missing ones are made, empty. At the end those that no type needs any longer are dropped.
 
+        :param replacing: whether the content is replaced, so that objects of endpoints that are
+            not declared any longer go as well.
         :returns: the tables that were missing; of tables of words their names.
         """
         database = self._engine.database
@@ -152,22 +161,35 @@ class Setup:
             stored = {*json.loads(self._tables.read_state(database)["declared"])["tables"]}
             missing: list[StoredTable | str] = []
             for end in self._tables.endpoints.values():
+                if end.documents.name not in there:
+                    # It is made last, so the other may be there from an interrupted attempt.
+                    self._engine.drop_table(end.base.name)
+                    end.base.model.create_table()
+                    end.documents.model.create_table()
                 derived: list[StoredTable | str] = [*end.indexes, end.terms, end.words]
                 for table in derived:
                     name = table if isinstance(table, str) else table.name
                     if name in stored and name in there:
                         continue
                     missing.append(table)
-                    # It may be there from an interrupted attempt.
                     self._engine.drop_table(name)
                     if isinstance(table, str):
                         self._engine.create_words(table)
                     else:
                         table.model.create_table()
             yield missing
-            for name in sorted({n for n in database.get_tables() if is_derived(n)}):
-                if name not in {*self._tables.names}:
-                    self._engine.drop_table(name)
+            self._drop_others(is_derived)
+            if replacing:
+                # SQLite has further tables for each table of words.
+                kept = tuple(self._tables.words)
+                self._drop_others(lambda name: not name.startswith(kept))
+
+    def _drop_others(self, condition: Callable[[str], bool]) -> None:
+        """Drops tables that no type needs any longer, if their names meet a condition."""
+        known = {*self._tables.names}
+        for name in self._engine.database.get_tables():
+            if name.startswith(PREFIX) and name not in known and condition(name):
+                self._engine.drop_table(name)
 
     # Migrating.
 
@@ -184,10 +206,9 @@ class Setup:
         """
         state = self._tables.read_state(self._engine.database)
         before, now = _types(state["declared"]), _types(self._tables.declared)
-        changed = {label for label, fields in now.items() if fields != before.get(label)}
         reader = RecordReader(self._registry, logs=False)
         for end in self._tables.endpoints.values():
-            _Refilling(self._statements, end, changed, missing, reader).run()
+            _Refilling(self._statements, end, before, now, missing, reader).run()
         if reader.problems:
             raise ContentError(reader.problems)
         former = json.loads(state["former"])
@@ -224,7 +245,8 @@ class Setup:
 class _Refilling:
     """Reads the documents of an endpoint again, and fills its missing tables.
 
-    :param changed: the types whose declarations have changed.
+    :param before: the types as they were declared.
+    :param now: the types as they are declared.
     :param missing: the tables that are empty.
     :param reader: reads records, and collects problems.
     """
@@ -233,14 +255,16 @@ class _Refilling:
         self,
         statements: Statements,
         end: EndpointTables,
-        changed: set[str],
+        before: Declared,
+        now: Declared,
         missing: Sequence[StoredTable | str],
         reader: RecordReader,
     ) -> None:
         self._statements, self._end, self._reader = statements, end, reader
         self._documents: Documents = statements.documents[end.endpoint.name]
         self._engine = statements.tables.engine
-        self._changed = changed & end.endpoint.types.keys()
+        self._before, self._now = before, now
+        self._changed = {n for n in end.endpoint.types if now[n] != before.get(n)}
         self._tables = [t for t in missing if t in end.indexes or t is end.terms]
         self._words = end.words in missing
 
@@ -274,6 +298,8 @@ class _Refilling:
         """An object: the columns of its type, and the further values of its document."""
         name, label = self._end.endpoint.name, self._documents.label(found)
         record = self._documents.record(found)
+        if label in self._changed:
+            record = _cleared(record, self._before.get(label, {}), self._now[label])
         declared = self._end.endpoint.types.get(label)
         extras = {}
         if declared is not None:
@@ -309,7 +335,28 @@ def _types(declared: str) -> Declared:
     return types
 
 
-def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _cleared(
+    record: Mapping[str, Any], before: Mapping[str, Signature], now: Mapping[str, Signature]
+) -> dict[str, Any]:
+    """A record without the empty values of fields that store something else now."""
+    cleared = {}
+    for name, value in record.items():
+        old, new = before.get(name), now.get(name)
+        if isinstance(old, dict) and isinstance(new, dict) and value:
+            cleared[name] = [_cleared(entry, old, new) for entry in value]
+        elif old in (None, new) or not _is_empty(value):
+            cleared[name] = value
+    return cleared
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value is as good as none. A number never is."""
+    return not value and (value is False or not isinstance(value, int | float))
+
+
+def _changes(
+    old: Mapping[str, Signature], new: Mapping[str, Signature]
+) -> Iterator[tuple[str, str]]:
     """The fields that differ, each with what has become of it."""
     for name in dict.fromkeys((*old, *new)):
         if name not in new:
@@ -317,7 +364,11 @@ def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[s
         elif name not in old:
             yield name, "new"
         elif old[name] != new[name]:
-            yield name, f"{new[name].split(' {')[0]} instead of {old[name].split(' {')[0]}"
+            yield name, f"{_kind(new[name])} instead of {_kind(old[name])}"
+
+
+def _kind(signature: Signature) -> str:
+    return signature if isinstance(signature, str) else signature[""]
 
 
 def _other_version(schema: str) -> str:

@@ -38,6 +38,7 @@ __all__ = [
     "EndpointTables",
     "IndexTable",
     "Model",
+    "Signature",
     "StoredTable",
     "Tables",
     "has_terms",
@@ -126,12 +127,12 @@ class EndpointTables:
         self.indexes = [*self._make_indexes(make)]
         types = {"": endpoint.base, **dict(sorted(endpoint.types.items()))}
         terms = {
-            label: {n: _signature(c) for n, c in declared.columns.items() if has_terms(c)}
+            label: {n: signature_of(c) for n, c in declared.columns.items() if has_terms(c)}
             for label, declared in types.items()
         }
         self.terms = make.terms(derived_name(f"{endpoint.name}_terms", terms))
         words = {
-            label: {column.name: _signature(column) for column in declared.searched}
+            label: {column.name: signature_of(column) for column in declared.searched}
             for label, declared in types.items()
         }
         #: The name of the table of words, which the engine makes.
@@ -199,13 +200,13 @@ def has_terms(column: Column) -> bool:
     )
 
 
-def _signatures(declared: ObjectType) -> dict[str, str]:
-    """What is stored of each field of a type."""
-    return {name: _signature(column) for name, column in declared.columns.items()}
+#: What is stored of a field, in a form that is the same in every process. That of child objects has
+#: those of their fields by name, and their kind and type by "".
+Signature = str | dict[str, Any]
 
 
-def _signature(column: Column) -> str:
-    """What is stored of a field, in a form that is the same in every process."""
+def signature_of(column: Column) -> Signature:
+    """What is stored of a field."""
     text = type(column.field).__name__ if isinstance(column.field, RichText) else column.kind.name
     places = getattr(column.kind, "places", None)
     if places is not None:
@@ -216,7 +217,8 @@ def _signature(column: Column) -> str:
     if column.target is not None:
         text += f" to {column.target.served_at.name}"
     if column.child is not None:
-        text += f" {column.child.label} {orjson.dumps(_signatures(column.child)).decode()}"
+        inner = {name: signature_of(c) for name, c in column.child.columns.items()}
+        return {"": f"{text} {column.child.label}", **inner}
     return " ".join([text, *(f"{block}:{endpoint}" for block, endpoint in related_blocks(column))])
 
 
@@ -263,7 +265,7 @@ class Tables:
         self.declared = orjson.dumps(
             {
                 "types": {
-                    label: _signatures(declared)
+                    label: {name: signature_of(c) for name, c in declared.columns.items()}
                     for endpoint in registry.endpoints.values()
                     for label, declared in endpoint.types.items()
                 },
@@ -449,7 +451,7 @@ class _Maker:
         """The table with the fields that a type adds and that lists can be filtered by."""
         declaration = {
             "labels": sorted(labels),
-            "columns": [f"{name} {_signature(column)}" for name, column in columns.items()],
+            "columns": [f"{name} {signature_of(column)}" for name, column in columns.items()],
         }
         fields = {"id": self.integer(primary_key=True)} | {
             name: self.column(c.kind, null=True) for name, c in columns.items()
