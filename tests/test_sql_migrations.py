@@ -318,28 +318,18 @@ def test_a_type_can_come_back_without_the_fields_it_had(backend: str) -> None:
     known = meaning(stored_at(address, [A], {"pages": [record]}))
     site_at(address, []).backend.migrate()
     api = site_at(address, [plain])
-    assert api.backend.migrate() == ["The type x.A is new."]
+    assert api.backend.migrate() == ["x.A is new."]
     assert meaning(api)["pages"] == [without_nothing(page(1, type="x.A"))]
     site_at(address, [A]).backend.migrate()
     assert meaning(site_at(address, [A])) == known
-
-
-def test_a_type_without_fields_comes_and_goes_without_a_migration(backend: str) -> None:
-    address, plain = fresh_address(backend), typed(Page, "A")
-    stored_at(address, [plain], {"pages": [page(1, type="x.A")]})
-    site_at(address, [OTHER]).backend.migrate()
-    api = site_at(address, [plain, OTHER])
-    assert api.ids("pages/?type=x.A") == [1]
-    assert [*api.backend.migrate()] == []
 
 
 def test_objects_of_the_only_type_of_an_endpoint_keep_what_they_have(backend: str) -> None:
     address, record = fresh_address(backend), image(1, type="x.Picture", credit="Cy")
     stored_at(address, [UNSEARCHED], {"images": [record]})
     api = site_at(address, [])
-    said = "The type x.Picture is not declared any more; its 1 object keeps what it has."
-    assert api.backend.migrate() == [said]
-    assert api.dump() == {"images": [record]}
+    assert "x.Picture is not declared any more; its objects stay." in api.backend.migrate()
+    assert meaning(api) == {"images": [without_nothing(record)]}
 
 
 def test_a_field_that_a_base_has_again_is_new_to_types_made_meanwhile(backend: str) -> None:
@@ -369,7 +359,7 @@ def test_a_field_that_comes_back_is_new_to_objects_made_meanwhile(backend: str) 
     with writing(between) as writer:
         writer.add("pages", page(2, 1, type="x.A"))
     api = site_at(address, [more, OTHER])
-    assert api.backend.migrate() == ["x.A.n is declared again."]
+    assert api.backend.migrate() == ["x.A.n is new."]
     assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
 
 
@@ -379,7 +369,7 @@ def test_a_type_can_go_below_another_and_back(backend: str) -> None:
     pages = [page(1, type="x.Base", n=1), page(2, 1, type="x.A", m=2)]
     known = meaning(stored_at(address, [base, alone], {"pages": pages}))
     api = site_at(address, [base, below])
-    assert api.backend.migrate() == ["The objects of x.A stand in other tables."]
+    assert api.backend.migrate() == ["x.A.n is new."]
     assert api.items("pages/?type=x.Base&fields=_,n&order=id") == [{"n": 1}, {"n": 4}]
     site_at(address, [base, alone]).backend.migrate()
     assert meaning(site_at(address, [base, alone])) == known
@@ -405,7 +395,7 @@ def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) 
     with writing(between) as writer:
         writer.add("pages", page(2, 1, type="x.A"))
     api = site_at(address, [base, own])
-    assert api.backend.migrate() == ["x.A.n moves from contentapi_x_base to contentapi_x_a."]
+    assert api.backend.migrate() == ["x.A.n is new."]
     assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
 
 
@@ -618,35 +608,6 @@ def test_a_field_is_required_of_a_type_that_comes_back_with_values_for_it(backen
     assert api.json("pages/1/?fields=_,n,more") == {"n": 7, "more": 8}
 
 
-#: Changes while a type is gone, the fields of the type when it is back, and the error.
-UNFIT: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "no field": ({"n": 8}, {}, "pages 1, n: there is no such field"),
-    "no field of child objects": (
-        {"kids": [{"id": 3, "rank": 8}]},
-        {"kids": Children(LESS_KID)},
-        "pages 1, kids[0], rank: there is no such field",
-    ),
-}
-
-
-@pytest.mark.parametrize(("changes", "own", "said"), UNFIT.values(), ids=UNFIT)
-def test_what_was_changed_meanwhile_and_does_not_fit_is_named_and_stays(
-    backend: str, changes: dict[str, Any], own: dict[str, Any], said: str
-) -> None:
-    address = fresh_address(backend)
-    stored_at(address, [A], content())
-    for types in ([typed(Page, "A", n=fields.Integer()), OTHER], [OTHER]):
-        gone = site_at(address, types)
-        gone.backend.migrate()
-    with writing(gone) as writer:
-        writer.update("pages", 1, **changes)
-    known = gone.dump()
-    with pytest.raises(ContentError) as caught:
-        site_at(address, [typed(Page, "A", **own), OTHER]).backend.migrate()
-    assert str(caught.value).startswith(said)
-    assert gone.dump() == known
-
-
 def test_objects_of_undeclared_types_are_found_by_what_their_endpoint_has(backend: str) -> None:
     address = fresh_address(backend)
     stored_at(address, [PICTURE], {"images": [image(1, type="x.Unknown", credit="Cy")]})
@@ -721,10 +682,28 @@ def test_any_types_in_between_lose_nothing(backend: str, seed: int) -> None:
 
 
 FEW_AND_MANY = [page(1, type="x.A", n=40), page(2, 1, type="x.A", n=60)]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Fewer(enum.Enum):
+    RED = "red"
+
+
 REFUSED = {
     "tags": (Tags(), Children(Kid), ["a"], "pages 1, tags[0]: must be an object"),
     "text": (fields.String(), fields.Integer(), "five", "pages 1, tags: must be an integer"),
     "children": (Children(Kid), Tags(), [{"id": 1}], "pages 1, tags: must be a list of texts"),
+    "digits of text": (
+        fields.String(),
+        fields.Integer(),
+        "42",
+        "pages 1, tags: must be an integer",
+    ),
+    "a number": (fields.Integer(), fields.String(), 42, "pages 1, tags: must be text"),
     "half": (fields.Float(), fields.Integer(), 0.5, "pages 1, tags: must be an integer"),
     "digits": (
         fields.Decimal(),
@@ -732,6 +711,9 @@ REFUSED = {
         "0.12345678901234567890",
         "pages 1, tags: must be a number",
     ),
+    "enum": (fields.Enum(Colour), fields.Enum(Fewer), "BLUE", "pages 1, tags: must be one of RED"),
+    "uuid": (fields.String(), fields.UUID(), "owl", "pages 1, tags: must be a UUID"),
+    "ip": (fields.IP(), fields.IPv4(), "2001:db8::1", "pages 1, tags: must be an IPv4 address"),
 }
 
 
@@ -751,24 +733,12 @@ def test_values_that_do_not_fit_are_named_and_stay(
     assert (old.dump(), old.get("pages/1/").data) == known
 
 
-class Colour(enum.Enum):
-    RED = "red"
-    BLUE = "blue"
-
-
-class Fewer(enum.Enum):
-    RED = "red"
-
-
 NARROWED = {
-    "enum": (fields.Enum(Colour), fields.Enum(Fewer), "BLUE"),
     "enum_value": (
         fields.Enum(Colour, by_value=True),
         fields.Enum(Fewer, by_value=True),
         "blue",
     ),
-    "uuid": (fields.String(), fields.UUID(), "owl"),
-    "ip": (fields.IP(), fields.IPv4(), "2001:db8::1"),
     "list": (fields.Raw(), fields.List(fields.Date()), ["owl"]),
 }
 
@@ -800,11 +770,10 @@ def test_a_field_of_child_objects_can_store_something_else_and_go_back(backend: 
     address = fresh_address(backend)
     first, second = (
         typed(Page, "A", kids=Children(type("Kid", (ChildObject,), {"app_label": "x", **own})))
-        for own in ({"rank": fields.Integer()}, {"rank": fields.Float()})
+        for own in ({"day": fields.String()}, {"day": fields.Date()})
     )
-    known = meaning(
-        stored_at(address, [first], {"pages": [page(1, type="x.A", kids=[{"id": 1, "rank": 7}])]})
-    )
+    kids = [{"id": 1, "day": "2026-01-15"}, {"id": 2}]
+    known = meaning(stored_at(address, [first], {"pages": [page(1, type="x.A", kids=kids)]}))
     for types in ([second], [first], [second]):
         api = site_at(address, types)
         api.backend.migrate()
@@ -819,16 +788,12 @@ class Kin(ChildObject):
 
 OWN, ALIKE = (typed(Page, name, kids=Children(Kid)) for name in ("A", "B"))
 UNLIKE = typed(Page, "B", kids=Children(Kin))
-ROOT, OTHER_ROOT = (typed(Page, "Root", kids=Children(kind)) for kind in (Kid, Kin))
+ROOT = typed(Page, "Root", kids=Children(Kid))
 #: Types before and after a release that unites child objects from separate tables.
 UNITED: dict[str, tuple[Types, Types]] = {
     "all move": ([UNLIKE, OWN], [ROOT, typed(ROOT, "B"), typed(ROOT, "A")]),
     "some move": ([UNLIKE, OWN], [ALIKE, typed(ALIKE, "A")]),
     "some are new": ([ALIKE], [ALIKE, OWN]),
-    "some make room": (
-        [ROOT, typed(ROOT, "B"), typed(Page, "A", kids=Children(Kin))],
-        [OTHER_ROOT, typed(OTHER_ROOT, "A"), ALIKE],
-    ),
 }
 
 
@@ -855,58 +820,25 @@ def test_child_objects_of_pages_and_images_have_other_ids(backend: str) -> None:
     }
     old = stored_at(address, [UNLIKE, cover], content)
     known = old.dump()
-    with pytest.raises(ContentError, match=r"pages 1, kids.* 7 "):
+    with pytest.raises(ContentError, match=r"images 1, kids.* 7 "):
         site_at(address, [ROOT, typed(ROOT, "B"), cover]).backend.migrate()
     assert old.dump() == known
 
 
 KINDS = [
-    (fields.Integer(), fields.Decimal(places=0), 7),
-    (fields.Decimal(places=2), fields.Float(), "0.50"),
-    (fields.Float(), fields.Integer(), 12.0),
+    (fields.Integer(), fields.Float(), None),
+    (fields.Integer(), fields.Decimal(places=0), None),
     (Tags(), Children(Kid), None),
     (Children(Kid), Tags(), None),
     (Tags(), fields.String(), None),
+    (Tags(), fields.List(fields.String()), ["a"]),
     (fields.String(), fields.Integer(), None),
     (fields.String(), fields.Date(), "2026-01-15"),
-    (fields.String(), fields.Integer(), "42"),
-    (fields.Integer(), fields.String(), 42),
+    (fields.String(), fields.DateTime(), "2026-01-15T08:00:00Z"),
+    (fields.String(), fields.Decimal(), "4.5"),
     (fields.Boolean(), fields.String(), False),
-    (fields.String(), fields.Boolean(), "true"),
-    (fields.String(), Related("pages"), "1"),
+    (fields.Integer(), Related("images"), 7),
 ]
-
-
-#: A field, another one, and the same value in both.
-CONVERTED: list[tuple[Any, Any, Any, Any]] = [
-    (fields.String(), fields.Integer(), "42", 42),
-    (fields.String(), fields.Float(), "4.5", 4.5),
-    (fields.String(), fields.Decimal(), "4.50", "4.5"),
-    (fields.String(), fields.Boolean(), "true", True),
-    (fields.String(), fields.DateTime(), "2026-01-15", "2026-01-15T00:00:00Z"),
-    (fields.Integer(), fields.String(), 42, "42"),
-    (fields.Integer(), fields.Boolean(), 1, True),
-    (fields.Float(), fields.String(), 4.5, "4.5"),
-    (fields.Decimal(), fields.String(), "4.5", "4.5"),
-    (fields.Boolean(), fields.String(), False, "false"),
-    (fields.Date(), fields.String(), "2026-01-15", "2026-01-15"),
-    (fields.Date(), fields.DateTime(), "2026-01-15", "2026-01-15T00:00:00Z"),
-    (fields.Integer(), Related("images"), 7, {"id": 7}),
-    (Tags(), fields.List(fields.String()), ["a"], ["a"]),
-]
-
-
-@pytest.mark.parametrize(("was", "is_now", "value", "wanted"), CONVERTED, ids=range(len(CONVERTED)))
-def test_values_become_those_of_another_kind(
-    backend: str, was: Any, is_now: Any, value: Any, wanted: Any
-) -> None:
-    address = fresh_address(backend)
-    content = {"pages": [page(1, type="x.A", it=value)], "images": [image(7)]}
-    stored_at(address, [typed(Page, "A", it=was)], content)
-    api = site_at(address, [typed(Page, "A", it=is_now)])
-    api.backend.migrate()
-    shown = api.json("pages/1/?fields=_,it(_,id)" if isinstance(wanted, dict) else "pages/1/")
-    assert shown["it"] == (shown["it"] | wanted if isinstance(wanted, dict) else wanted)
 
 
 def test_a_process_with_former_types_answers_no_more(
@@ -923,7 +855,7 @@ def test_a_process_with_former_types_answers_no_more(
     assert old.status("pages/1/") == old.status("pages/?type=x.A&it=5") == 503
     assert caplog.messages[-1] == (
         "The content cannot be read: The tables are not those of the declared types. They were "
-        "changed after this process had been started; restart it."
+        "made anew after this process had been started; restart it."
     )
 
 

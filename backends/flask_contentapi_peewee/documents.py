@@ -163,13 +163,13 @@ class Documents:
         """The document of an object, and what is derived from it.
 
         :param row: the columns of its type.
-        :param extras: further values of its document: of an undeclared type, and former fields.
+        :param extras: what its document has besides, as :meth:`split` returns it.
         """
         declared = self._endpoint.type_of(row[1])
         values = dict(zip(declared.column_names, row, strict=True))
-        small, large = dict(extras), dict[str, Any]()
-        for name, column in self.own_columns(declared).items():
-            (large if is_large(column) else small)[name] = _json_value(column, values[name])
+        own = self.own_columns(declared)
+        small = _json_object(own, values, extras)
+        large = {name: small.pop(name) for name, column in own.items() if is_large(column)}
         return Stored(
             row[0],
             orjson.dumps(small).decode(),
@@ -200,10 +200,16 @@ class Documents:
         """
         return self._reader_of(label, names)(parse(doc, large))
 
-    def extras(self, label: str, doc: str, large: str | None) -> dict[str, Any]:
-        """The values in a document that its type does not declare."""
-        known = self.own_columns(self._endpoint.type_of(label))
-        return {name: value for name, value in parse(doc, large).items() if name not in known}
+    def split(self, found: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The document of an object: what its type declares, and what it has besides.
+
+        The second part has the values of an undeclared type and of former fields. Of child objects
+        that have any it has the ids with these values.
+
+        :param found: as for :meth:`label`.
+        """
+        columns = self.own_columns(self._endpoint.type_of(self.label(found)))
+        return _split(columns, parse(*found[-3:-1]))
 
     def label(self, found: Sequence[Any]) -> str:
         """The type of an object.
@@ -230,15 +236,14 @@ class Documents:
             ]
         )
 
-    def record(self, found: Sequence[Any]) -> dict[str, Any]:
-        """The record of an object, with everything that its document has.
+    def fixed_values(self, found: Sequence[Any]) -> dict[str, Any]:
+        """The values of an object in the endpoint's own table, as in content records.
 
         :param found: as for :meth:`label`.
         """
         stored = zip(self.base.fields.items(), found, strict=False)
         values = {n: (f, f.python_value(v)) for (n, f), v in stored if n in self._tables.fixed}
-        written = {n: f.kind.write(v) for n, (f, v) in values.items() if v is not None}
-        return {**written, "type": self.label(found), **parse(*found[-3:-1])}
+        return {n: None if v is None else f.kind.write(v) for n, (f, v) in values.items()}
 
     def _make_reader(self, label: str, names: tuple[str, ...]) -> Reader:
         """The function from a parsed document to the values of some fields."""
@@ -287,18 +292,50 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _json_value(column: Column, value: Any) -> Any:
-    """A value as in a document."""
+def _json_object(
+    columns: Mapping[str, Column], values: Mapping[str, Any], extras: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values as in a document, after further ones."""
+    written = {name: value for name, value in extras.items() if name not in columns}
+    for name, column in columns.items():
+        written[name] = _json_value(column, values[name], extras.get(name, ()))
+    return written
+
+
+def _json_value(column: Column, value: Any, extras: Sequence[Mapping[str, Any]]) -> Any:
+    """A value as in a document. Child objects have the further values of those with their ids."""
     if value is None or column.child is None:
         return None if value is None else column.kind.write(value)
-    fields = column.child.columns
+    fields, known = column.child.columns, {entry["id"]: entry for entry in extras}
     return [
-        {
-            name: _json_value(inner, value)
-            for (name, inner), value in zip(fields.items(), entry, strict=True)
-        }
+        _json_object(fields, dict(zip(fields, entry, strict=True)), known.get(entry[0], {}))
         for entry in value
     ]
+
+
+def _split(
+    columns: Mapping[str, Column], values: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values that are declared, and the others, as in :meth:`Documents.split`."""
+    own, others = {}, {}
+    for name, value in values.items():
+        column = columns.get(name)
+        if column is None:
+            others[name] = value
+            continue
+        own[name] = value
+        if column.child is not None and _are_objects(value):
+            parts = [_split(column.child.columns, entry) for entry in value]
+            own[name] = [known for known, _ in parts]
+            more = [{"id": k.get("id"), **others} for k, others in parts if others]
+            if more:
+                others[name] = more
+    return own, others
+
+
+def _are_objects(value: Any) -> bool:
+    """Whether a value is a list of objects, as child objects are."""
+    return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
 
 def _visibility(page: Mapping[str, Any]) -> dict[str, Any]:

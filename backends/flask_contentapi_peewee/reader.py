@@ -197,7 +197,7 @@ class DatabaseReader(Reader):
         for found in self._run(statement, Values(NOBODY, ids=ids)):
             label = documents.label(found)
             columns = self.tables.endpoints[endpoint].endpoint.type_of(label).column_names
-            yield documents.row(found, columns), documents.extras(label, *found[-3:-1])
+            yield documents.row(found, columns), documents.split(found)[1]
 
     def _values(
         self,

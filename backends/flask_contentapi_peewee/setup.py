@@ -36,6 +36,9 @@ _MIGRATE = "Make them anew with the command: flask contentapi migrate."
 _UNFIT = "The tables are not those of the declared types."
 _RESTART = "They were made anew after this process had been started; restart it."
 
+#: The start of the labels of the types that an endpoint has if a site declares none for it.
+_OWN = "flask_contentapi."
+
 #: The stored fields of each type, each with what it stores.
 Declared = Mapping[str, Mapping[str, Signature]]
 
@@ -90,6 +93,8 @@ class Setup:
         before, now = _types(state["declared"]), _types(self._tables.declared)
         steps = []
         for label in dict.fromkeys((*before, *now)):
+            if label.startswith(_OWN):
+                continue
             old, new = before.get(label), now.get(label)
             if new is None:
                 steps.append(f"{label} is not declared any more; its objects stay.")
@@ -207,8 +212,9 @@ class Setup:
         state = self._tables.read_state(self._engine.database)
         before, now = _types(state["declared"]), _types(self._tables.declared)
         reader = RecordReader(self._registry, logs=False)
+        labels = self._affected({label for label in now if now[label] != before.get(label)})
         for end in self._tables.endpoints.values():
-            _Refilling(self._statements, end, before, now, missing, reader).run()
+            _Refilling(self._statements, end, before, now, labels, missing, reader).run()
         if reader.problems:
             raise ContentError(reader.problems)
         former = json.loads(state["former"])
@@ -219,6 +225,16 @@ class Setup:
             declared=self._tables.declared,
             former=json.dumps({label: names for label, names in former.items() if names}),
         )
+
+    def _affected(self, changed: set[str]) -> set[str]:
+        """Some types, and those with child objects of the same types, whose ids must differ."""
+        children: dict[str, set[str]] = {
+            label: {c.child.label for c in declared.columns.values() if c.child}
+            for endpoint in self._registry.endpoints.values()
+            for label, declared in endpoint.types.items()
+        }
+        shared = set().union(*(children[label] for label in changed))
+        return changed | {label for label, own in children.items() if own & shared}
 
     # Former fields.
 
@@ -247,6 +263,7 @@ class _Refilling:
 
     :param before: the types as they were declared.
     :param now: the types as they are declared.
+    :param labels: the types whose objects are to be read in any case.
     :param missing: the tables that are empty.
     :param reader: reads records, and collects problems.
     """
@@ -257,6 +274,7 @@ class _Refilling:
         end: EndpointTables,
         before: Declared,
         now: Declared,
+        labels: set[str],
         missing: Sequence[StoredTable | str],
         reader: RecordReader,
     ) -> None:
@@ -264,7 +282,7 @@ class _Refilling:
         self._documents: Documents = statements.documents[end.endpoint.name]
         self._engine = statements.tables.engine
         self._before, self._now = before, now
-        self._changed = {n for n in end.endpoint.types if now[n] != before.get(n)}
+        self._labels = labels & end.endpoint.types.keys()
         self._tables = [t for t in missing if t in end.indexes or t is end.terms]
         self._words = end.words in missing
 
@@ -277,7 +295,7 @@ class _Refilling:
                 continue
             row, extras = read
             stored = self._documents.stored(row, extras)
-            if row[1] in self._changed and (stored.doc, stored.large) != tuple(found[-3:-1]):
+            if row[1] in self._labels and (stored.doc, stored.large) != tuple(found[-3:-1]):
                 update = [stored.doc, stored.large, stored.id]
                 self._engine.database.execute_sql(self._end.documents.update_text, update)
             inserter.add_derived(stored, self._tables)
@@ -287,7 +305,7 @@ class _Refilling:
 
     def _walk(self) -> Iterator[Sequence[Any]]:
         """The objects that are to be read."""
-        labels = {*self._changed}
+        labels = {*self._labels}
         for table in self._tables:
             labels |= table.labels if isinstance(table, IndexTable) else {""}
         if self._words or "" in labels:
@@ -297,14 +315,12 @@ class _Refilling:
     def _read(self, found: Sequence[Any]) -> tuple[Any, dict[str, Any]] | None:
         """An object: the columns of its type, and the further values of its document."""
         name, label = self._end.endpoint.name, self._documents.label(found)
-        record = self._documents.record(found)
-        if label in self._changed:
-            record = _cleared(record, self._before.get(label, {}), self._now[label])
-        declared = self._end.endpoint.types.get(label)
-        extras = {}
-        if declared is not None:
-            known = {*declared.columns, "type"}
-            extras = {key: record.pop(key) for key in [*record] if key not in known}
+        own, extras = self._documents.split(found)
+        if label in self._labels:
+            own = _cleared(own, self._before.get(label, {}), self._now[label])
+        record = {**self._documents.fixed_values(found), "type": label, **own}
+        if label not in self._end.endpoint.types:
+            record |= extras
         entry = self._reader.read_entry(name, -1, record)
         return None if entry is None else (entry[0], {**extras, **entry[1]})
 
