@@ -11,6 +11,7 @@ from uuid import uuid4
 from flask_contentapi.hosts import Host
 from flask_contentapi.kinds import INT64
 from flask_contentapi.library import read_library
+from flask_contentapi.media_collections import check_collections
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
@@ -402,7 +403,8 @@ class Writer:
         reader = RecordReader(self._registry)
         read = reader.read_collection(0, collection)
         if read is not None:
-            self._check_parents(reader, read)
+            stored = self._reader.records(table, ["id", "parent"], "sort")
+            check_collections({record["id"]: record for record in (*stored, read)}, reader)
         raise_problems(reader)
         assert read is not None
         known = self._reader.records(table, ["id", "sort"], "sort")
@@ -411,18 +413,6 @@ class Writer:
         table.model.delete().where(table.fields["id"] == read["id"]).execute()
         self._objects.put(table, {**read, "sort": sort})
         return int(read["id"])
-
-    def _check_parents(self, reader: RecordReader, read: Mapping[str, Any]) -> None:
-        """Notes a missing parent, and cycles."""
-        known = self._reader.records(self._tables.collections, ["id", "parent"], "sort")
-        parents = {record["id"]: record["parent"] for record in known}
-        place, above = _place("collections", read["id"]), read["parent"]
-        if above is not None and above not in parents and above != read["id"]:
-            reader.note(place, "parent", f"there is no collection {above}")
-        while above is not None and above != read["id"]:
-            above = parents.get(above)
-        if above is not None:
-            reader.note(place, "parent", "the collections above it form a circle")
 
     @_atomic
     def delete_collection(self, id: int) -> None:
