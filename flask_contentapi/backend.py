@@ -60,7 +60,10 @@ class Reader(ABC):
     @property
     @abstractmethod
     def locales(self) -> Sequence[str]:
-        """The codes of all languages."""
+        """The codes of the languages that the content declares, in order; empty if none are.
+
+        Then every page has the language that it names, or none.
+        """
 
     @property
     @abstractmethod

@@ -44,7 +44,8 @@ Content = Mapping[str, Iterable[Any]]
 class Library:
     """The whole content.
 
-    :param locales: the codes of all languages; pages without a language get the first.
+    :param locales: the codes of the languages that the content declares; pages without a language
+        have the first. Empty: it declares none.
     :param sites: all sites.
     :param tables: the objects by endpoint.
     :param restrictions: all restrictions.
@@ -254,20 +255,23 @@ def _check_child_ids(tables: Iterable[Table], reader: RecordReader) -> None:
 
 
 def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> tuple[str, ...]:
-    """The given languages, else those of the pages. Gives every page a language."""
+    """The declared languages; the first becomes that of pages that name none.
+
+    If there are none, pages may be in any language. These are not collected: what hidden pages are
+    in must not become known.
+    """
     given = []
     for index, code in enumerate(codes):
         try:
             given.append(_read_code(code))
         except ValueError as error:
             reader.note(Place("locales", index, f"locales[{index}]"), "", str(error))
+    locales = tuple(dict.fromkeys(given))
     column = pages.endpoint.base.places["locale"]
-    used = dict.fromkeys(row[column] for row in pages.rows if row[column] is not None)
-    locales = tuple(dict.fromkeys(given or used))
-    for index, row in enumerate(pages.rows):
-        if row[column] is None and locales:
+    for index, row in enumerate(pages.rows if locales else ()):
+        if row[column] is None:
             pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
-        elif row[column] is not None and row[column] not in locales:
+        elif row[column] not in locales:
             known = ", ".join(locales)
             reader.note(place_of(pages, row), "locale", f"{row[column]!r} is none of {known}")
     return locales

@@ -202,9 +202,7 @@ def split(content: Content) -> tuple[Content, Content]:
         {**site, "root_page": UNDER if site["root_page"] in notes else site["root_page"]}
         for site in content["sites"]
     ]
-    used = dict.fromkeys(page["locale"] for page in content["pages"] if "locale" in page)
-    locales = content["locales"] or [*used]
-    kept = {**content, "sites": sites, "locales": locales, "pages": own, "images": [], "people": []}
+    kept = {**content, "sites": sites, "pages": own, "images": [], "people": []}
     return kept, {"pages": rows, "images": content["images"], "people": content["people"]}
 
 

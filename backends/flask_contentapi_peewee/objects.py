@@ -191,9 +191,9 @@ class Objects:
                 foreign = self.object_exists("pages", parent)
                 why = f"page {parent} is a row of the site's own; pages of ours go below ours only"
                 reader.note(place, "parent", why if foreign else f"there is no page {parent}")
-            if locale is not None and locale not in self.locales():
-                known = ", ".join(self.locales())
-                reader.note(place, "locale", f"{locale!r} is none of {known}")
+            known = self.locales()
+            if known and locale is not None and locale not in known:
+                reader.note(place, "locale", f"{locale!r} is none of {', '.join(known)}")
 
     def refuse_foreign(self, place: Place, label: str) -> None:
         """Refuses to change an object that is a row of one of the site's own tables."""

@@ -167,7 +167,9 @@ class _RowChecker:
         collections = {
             c["id"] for c in self._reader.records(self._tables.collections, ["id"], "id")
         }
-        known = {"collection": {None, *collections}, "locale": {None, *self._reader.locales}}
+        known = {"collection": {None, *collections}}
+        if self._reader.locales:
+            known["locale"] = {None, *self._reader.locales}
         hidden = self._never_shown()
         unreadable = self._unreadable()
         for some in batches(ids):

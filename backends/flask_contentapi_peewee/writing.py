@@ -114,7 +114,7 @@ class Writer:
             title, parent = str(given.get("title", "")), given.get("parent")
             known = parent if self._objects.object_exists(endpoint, parent) else None
             given["slug"] = self._page_tree.free_slug(known, title)
-        row, extras = self._read(endpoint, given)
+        row, extras = self._objects.read(endpoint, given)
         place = _place(endpoint, row[0])
         if self._objects.object_exists(endpoint, row[0]):
             refuse(place, "id", "another record has this id already")
@@ -139,18 +139,11 @@ class Writer:
         for name in ("id", "parent"):
             if name in changes and changes[name] != known.get(name):
                 refuse(place, name, "is not changed by an update; pages move")
-        row, extras = self._read(endpoint, {**known, **changes})
+        row, extras = self._objects.read(endpoint, {**known, **changes})
         tree = self._tables.endpoints[endpoint].endpoint.tree
         position = self._page_tree.revise(place, self._values(row)) if tree else None
         self._objects.replace(endpoint, known["type"], row, extras, position)
         self._note(endpoint, id, changes.keys())
-
-    def _read(self, endpoint: str, record: Mapping[str, Any]) -> tuple[Row, dict[str, Any]]:
-        """Checks a record. If there are no languages, a page's language becomes the first."""
-        locale = record.get("locale") if endpoint == "pages" else None
-        if locale and not self._objects.locales():
-            self.put_locale(locale)
-        return self._objects.read(endpoint, record)
 
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
         """Notes which answers a change of some fields of an object affects."""
@@ -335,18 +328,23 @@ class Writer:
     def put_locale(self, code: str) -> None:
         """Adds a language after the others, if it does not exist.
 
-        The first language becomes that of all pages.
+        The first language becomes that of all pages that name none. The languages that the others
+        name are added after it.
 
         :param code: its code.
         :raises ContentError: if the code is not valid.
         """
         self._changes.note_everything()
-        locales = self._objects.locales()
+        locales, added = self._objects.locales(), [code]
         read_library({"locales": [*locales, code]}, self._registry)
         if not locales:
-            self._pages.model.update({self._pages.fields["locale"]: code}).execute()
-        if code not in locales:
-            self._objects.put(self._tables.locales, {"code": code, "sort": len(locales)})
+            model, field = self._pages.model, self._pages.fields["locale"]
+            model.update({field: code}).where(field.is_null()).execute()
+            added += [used for (used,) in self._reader.all(model.select(field).distinct())]
+        for new in dict.fromkeys(sorted(added, key=lambda new: (new != code, new))):
+            if new not in locales:
+                sort = len(self._objects.locales())
+                self._objects.put(self._tables.locales, {"code": new, "sort": sort})
 
     @_atomic
     def put_site(self, **site: Any) -> None:
