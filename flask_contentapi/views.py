@@ -433,7 +433,8 @@ class FindView(EndpointView):
         )
         rows = reader.select(query).rows
         if paths is not None:
-            rows = [row for path in paths for row in rows if row[1] == path]
+            at_path = {row[1]: row for row in rows}
+            rows = [at_path[path] for path in paths if path in at_path]
         return next(iter(rows), None)
 
     def _candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
