@@ -126,7 +126,7 @@ class Text(Kind):
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
             raise ValueError("must be text")
-        return check_text(value)
+        return value if value.isascii() and "\0" not in value else check_text(value)
 
     def parse(self, text: str) -> str:
         return text
