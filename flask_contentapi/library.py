@@ -6,7 +6,7 @@ the branch, and the restriction in force.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -19,6 +19,7 @@ from flask_contentapi.media_collections import (
     read_collections,
     restrictions_of,
 )
+from flask_contentapi.progress import watched
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, check_name, write_record
 from flask_contentapi.registry import SECTIONS, Registry
@@ -81,14 +82,15 @@ class Library:
 
 
 def check_objects(
-    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Container[int]]
+    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Collection[int]]
 ) -> Iterator[Problem]:
     """Likely mistakes in objects that are served: undeclared types and dangling relations.
 
     :param objects: for each its place, its endpoint, and the columns of its type.
     :param ids: the ids of all objects, by endpoint.
     """
-    for place, endpoint, row in objects:
+    total = sum(map(len, ids.values()))
+    for place, endpoint, row in watched(objects, "checking", total):
         if row[1] not in endpoint.types:
             yield place.problem("type", _undeclared_message(row[1], endpoint))
         for column, stored, children in values_of(endpoint.type_of(row[1]), row):
@@ -223,7 +225,8 @@ def _read_table(
     table = Table(endpoint)
     seen = set()
     kept = [name in STRUCTURAL for name in endpoint.base.column_names]
-    for index, record in enumerate(records):
+    total = len(records) if isinstance(records, Sized) else None
+    for index, record in enumerate(watched(records, f"reading {endpoint.name}", total)):
         entry = reader.read_entry(endpoint.name, index, record)
         if entry is None:
             continue
