@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, NoReturn, cast
 from urllib.parse import parse_qsl
 
@@ -18,6 +17,7 @@ from webargs.core import Parser
 
 from flask_contentapi import kinds, search
 from flask_contentapi.attributes import PARAMETERS
+from flask_contentapi.bounded_cache import BoundedCache
 from flask_contentapi.errors import BadRequest
 from flask_contentapi.hints import remarks, suggest
 from flask_contentapi.query import Filter, Order, Relation, Search
@@ -34,9 +34,11 @@ MAX_QUERY_STRING = 16_384
 MAX_VALUE = 4_096
 #: How many different words a search may have.
 MAX_WORDS = 50
-#: How many parsed query strings and how many plans are cached, and how many brackets these have
-#: at most. Plans with many brackets take much memory.
-CACHE_SIZE, MAX_CACHED_BRACKETS = 512, 4
+#: How many filters a list may have, and by how many different fields it may be ordered.
+MAX_FILTERS, MAX_ORDER = 50, 20
+#: How much memory the caches of parsed query strings and of plans may take each, in the units of
+#: :attr:`Plan.size`, and how long what is cached may be, in characters.
+CACHE_SIZE, MAX_CACHED = 4096, 1024
 
 #: Parameters that count as absent if they are empty.
 _EMPTY_IS_ABSENT = ("type", "site", "order", "fields", "search_operator")
@@ -139,8 +141,8 @@ class Arguments:
             for declared in {endpoint.base, *endpoint.types.values()}
         }
         self._stop_words = settings.stop_words
-        self._cached_list = lru_cache(CACHE_SIZE)(self._list)
-        self._cached_plan = lru_cache(CACHE_SIZE)(self._plan)
+        self._lists: BoundedCache[ListArguments] = BoundedCache(CACHE_SIZE, lambda a: a.plan.size)
+        self._plans: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
 
     def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
         """The plan for one object.
@@ -149,20 +151,23 @@ class Arguments:
         :param selected: the ``fields`` parameter.
         :raises BadRequest: saying what is wrong with ``fields``.
         """
-        is_small = selected.count("(") <= MAX_CACHED_BRACKETS
-        return (self._cached_plan if is_small else self._plan)(endpoint, label, selected)
-
-    def _plan(self, endpoint: str, label: str, selected: str) -> Plan:
+        key = endpoint, label, selected
+        if (known := self._plans.get(key)) is not None:
+            return known
         declared = self._registry.endpoints[endpoint].type_of(label)
-        return self._planner.plan(declared, "detail", parse_fields(selected))
+        plan = self._planner.plan(declared, "detail", parse_fields(selected))
+        return plan if len(selected) > MAX_CACHED else self._plans.put(key, plan)
 
     def list(self, name: str, query_string: bytes) -> ListArguments:
         """The arguments of a list of an endpoint.
 
         :raises BadRequest: naming what is wrong.
         """
-        is_small = query_string.count(b"(") + query_string.count(b"%28") <= MAX_CACHED_BRACKETS
-        return (self._cached_list if is_small else self._list)(name, query_string)
+        key = name, query_string
+        if (known := self._lists.get(key)) is not None:
+            return known
+        read = self._list(name, query_string)
+        return read if len(query_string) > MAX_CACHED else self._lists.put(key, read)
 
     def _list(self, name: str, query_string: bytes) -> ListArguments:
         check_length(query_string)
@@ -180,11 +185,14 @@ class Arguments:
             raise BadRequest("offset cannot be used with order=random.")
         if "child_of" in read and "descendant_of" in read:
             raise BadRequest("child_of and descendant_of cannot be used together.")
+        filters = tuple(read.get("filters", {}).values())
+        if len(filters) > MAX_FILTERS:
+            raise BadRequest(f"The query has more than {MAX_FILTERS} filters.")
         return ListArguments(
             plan=self._planner.plan(declared, "list", parse_fields(read["fields"])),
             site=read.get("site", ""),
             types=_wanted_labels(endpoint, named),
-            filters=tuple(read.get("filters", {}).values()),
+            filters=filters,
             tree=tuple((relation, read[relation]) for relation in _TREE if relation in read),
             locale=read.get("locale"),
             search=self._search(read.get("search"), read.get("search_operator")),
@@ -376,6 +384,8 @@ class _Order(fields.Field[Any]):
                 raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
             # Ordering by the same field again changes nothing.
             keys.setdefault(name, Order(self._columns[name].name, part != name))
+        if len(keys) > MAX_ORDER:
+            raise ma.ValidationError(f"has more than {MAX_ORDER} different fields")
         return tuple(keys.values()), False
 
     def _hint(self, name: str) -> str:

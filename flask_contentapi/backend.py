@@ -28,6 +28,9 @@ __all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_bac
 #: The entry point group of backends.
 ENTRY_POINTS = "flask_contentapi.backends"
 
+#: Other names of backends, in the addresses that hosting services give.
+_SYNONYMS = {"postgres": "postgresql"}
+
 #: Content as records: a list for each of ``locales``, ``sites``, ``collections`` and endpoint.
 Records = Mapping[str, Iterable[Any]]
 
@@ -60,7 +63,10 @@ class Reader(ABC):
     @property
     @abstractmethod
     def locales(self) -> Sequence[str]:
-        """The codes of all languages."""
+        """The codes of the languages that the content declares, in order; empty if none are.
+
+        Then every page has the language that it names, or none.
+        """
 
     @property
     @abstractmethod
@@ -281,6 +287,7 @@ def find_backend(text: str, root: Path) -> Backend:
     :raises ConfigurationError: if there is no such backend, or it cannot be used.
     """
     name, _, address = text.partition(":")
+    name = _SYNONYMS.get(name, name)
     found = installed_backends()
     if name not in found:
         wrong = f"There is no backend {name!r}.{suggest(name, found)}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import closing, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from flask import current_app
@@ -24,13 +24,18 @@ from flask_contentapi.dumps import (
     write,
     write_file,
 )
-from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.errors import ConfigurationError, Problem
+from flask_contentapi.progress import watching
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import doubtful_settings, no_backend
 from flask_contentapi.state import State
 from flask_contentapi.types import ObjectType
 
 __all__ = ["COMMANDS", "is_command"]
+
+T = TypeVar("T")
+#: The exit status of a command that Ctrl-C has ended.
+INTERRUPTED = 130
 
 
 def is_command() -> bool:
@@ -90,7 +95,7 @@ def check(state: State) -> None:
     The exit status is 1 if anything is found. Mistakes in the declared types, and in the
     configuration where they make it unusable, are reported by every command.
     """
-    problems = [*_configuration_problems(state), *map(str, state.backend.check())]
+    problems = [*_configuration_problems(state), *map(str, _content_problems(state.backend))]
     # Content with problems may be unreadable.
     notes = [*(() if problems else _default_site_note(state.backend)), *state.backend.notes()]
     for line in (*problems, *(f"Note: {note}" for note in notes)):
@@ -99,6 +104,12 @@ def check(state: State) -> None:
         click.echo(f"{_problem_count(len(problems))} found.")
         sys.exit(1)
     click.echo("Everything is in order.")
+
+
+def _content_problems(backend: Backend) -> list[Problem]:
+    """The problems of the content, with the progress on the terminal."""
+    with watching(_with_progress):
+        return [*backend.check()]
 
 
 def _problem_count(number: int) -> str:
@@ -190,7 +201,12 @@ def load(state: State, source: str, yes: bool) -> None:
     else:
         amounts = _replace(state.backend, read_json_file(source), yes=yes)
     click.echo(f"{amounts} loaded into {state.backend_name}.")
-    problems = sum(1 for _ in state.backend.check())
+    try:
+        problems = len(_content_problems(state.backend))
+    except KeyboardInterrupt:
+        said = "The content has been loaded; only its check has been interrupted."
+        click.echo(f"\n{said} It is repeated by: flask contentapi check.", err=True)
+        sys.exit(INTERRUPTED)
     if problems:
         click.echo(f"The command flask contentapi check finds {_problem_count(problems)} in it.")
 
@@ -312,10 +328,7 @@ class _Sections(Mapping[str, Iterable[Any]]):
         # Databases read each section twice.
         label = f"{'writing' if section in self._seen else 'checking'} {section}"
         self._seen.add(section)
-        with click.progressbar(
-            found, self.counts[section], label, file=sys.stderr, hidden=_is_unwatched()
-        ) as records:
-            yield from records
+        yield from _with_progress(found, label, self.counts[section])
 
 
 def _is_unwatched() -> bool:
@@ -323,10 +336,12 @@ def _is_unwatched() -> bool:
     return not sys.stderr.isatty()
 
 
-def _with_progress(records: Iterable[Record]) -> Iterator[Record]:
-    """The records, with a progress count on the terminal."""
+def _with_progress(
+    objects: Iterable[T], label: str = "records", total: int | None = None
+) -> Iterator[T]:
+    """The objects, with the progress on the terminal: a bar, or a count if it has no end."""
     with click.progressbar(
-        records, label="records", show_pos=True, file=sys.stderr, hidden=_is_unwatched()
+        objects, total, label, show_pos=total is None, file=sys.stderr, hidden=_is_unwatched()
     ) as shown:
         yield from shown
 

@@ -126,7 +126,7 @@ class Text(Kind):
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
             raise ValueError("must be text")
-        return check_text(value)
+        return value if value.isascii() and "\0" not in value else check_text(value)
 
     def parse(self, text: str) -> str:
         return text
@@ -216,8 +216,10 @@ class Decimal(Kind):
         """The number with its places; None if it has more digits than can be stored."""
         sign, digits, exponent = number.as_tuple()
         assert isinstance(exponent, int)
-        while len(digits) > 1 and digits[-1] == 0:
-            digits, exponent = digits[:-1], exponent + 1
+        end = len(digits)
+        while end > 1 and digits[end - 1] == 0:
+            end -= 1
+        digits, exponent = digits[:end], exponent + len(digits) - end
         if not any(digits):
             sign, digits, exponent = 0, (0,), 0
         if -exponent > self._most_places or len(digits) + exponent > DECIMAL_DIGITS:

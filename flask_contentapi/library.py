@@ -6,7 +6,7 @@ the branch, and the restriction in force.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -19,6 +19,7 @@ from flask_contentapi.media_collections import (
     read_collections,
     restrictions_of,
 )
+from flask_contentapi.progress import watched
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, check_name, write_record
 from flask_contentapi.registry import SECTIONS, Registry
@@ -44,7 +45,8 @@ Content = Mapping[str, Iterable[Any]]
 class Library:
     """The whole content.
 
-    :param locales: the codes of all languages; pages without a language get the first.
+    :param locales: the codes of the languages that the content declares; pages without a language
+        have the first. Empty: it declares none.
     :param sites: all sites.
     :param tables: the objects by endpoint.
     :param restrictions: all restrictions.
@@ -80,14 +82,15 @@ class Library:
 
 
 def check_objects(
-    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Container[int]]
+    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Collection[int]]
 ) -> Iterator[Problem]:
     """Likely mistakes in objects that are served: undeclared types and dangling relations.
 
     :param objects: for each its place, its endpoint, and the columns of its type.
     :param ids: the ids of all objects, by endpoint.
     """
-    for place, endpoint, row in objects:
+    total = sum(map(len, ids.values()))
+    for place, endpoint, row in watched(objects, "checking", total):
         if row[1] not in endpoint.types:
             yield place.problem("type", _undeclared_message(row[1], endpoint))
         for column, stored, children in values_of(endpoint.type_of(row[1]), row):
@@ -222,7 +225,8 @@ def _read_table(
     table = Table(endpoint)
     seen = set()
     kept = [name in STRUCTURAL for name in endpoint.base.column_names]
-    for index, record in enumerate(records):
+    total = len(records) if isinstance(records, Sized) else None
+    for index, record in enumerate(watched(records, f"reading {endpoint.name}", total)):
         entry = reader.read_entry(endpoint.name, index, record)
         if entry is None:
             continue
@@ -254,20 +258,23 @@ def _check_child_ids(tables: Iterable[Table], reader: RecordReader) -> None:
 
 
 def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> tuple[str, ...]:
-    """The given languages, else those of the pages. Gives every page a language."""
+    """The declared languages; the first becomes that of pages that name none.
+
+    If there are none, pages may be in any language. These are not collected: what hidden pages are
+    in must not become known.
+    """
     given = []
     for index, code in enumerate(codes):
         try:
             given.append(_read_code(code))
         except ValueError as error:
             reader.note(Place("locales", index, f"locales[{index}]"), "", str(error))
+    locales = tuple(dict.fromkeys(given))
     column = pages.endpoint.base.places["locale"]
-    used = dict.fromkeys(row[column] for row in pages.rows if row[column] is not None)
-    locales = tuple(dict.fromkeys(given or used))
-    for index, row in enumerate(pages.rows):
-        if row[column] is None and locales:
+    for index, row in enumerate(pages.rows if locales else ()):
+        if row[column] is None:
             pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
-        elif row[column] is not None and row[column] not in locales:
+        elif row[column] not in locales:
             known = ", ".join(locales)
             reader.note(place_of(pages, row), "locale", f"{row[column]!r} is none of {known}")
     return locales

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flask_contentapi.records import Place, RecordReader
-from flask_contentapi.tables import Restriction, Table, place_of, rows_of
+from flask_contentapi.tables import (
+    DEEPEST,
+    Restriction,
+    Table,
+    place_of,
+    rows_of,
+    too_deep_message,
+)
 
-__all__ = ["nearest_restrictions", "read_collections", "restrictions_of"]
+__all__ = ["check_collections", "nearest_restrictions", "read_collections", "restrictions_of"]
 
 
 def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
@@ -26,19 +33,25 @@ def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, 
             place = Place("collections", index, f"collections {collection['id']}")
             reader.note(place, "id", "another record has this id already")
         collections[collection["id"]] = collection
-    _check_collections(collections, reader)
+    check_collections(collections, reader)
     return collections
 
 
-def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordReader) -> None:
-    """Notes missing parents and cycles."""
+def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: RecordReader) -> None:
+    """Notes missing parents, cycles, and collections that are too deep in the tree.
+
+    :param collections: all collections, by id.
+    :param reader: collects problems.
+    """
     known = {None, *collections, *reader.refused["collections"]}
-    rooted: set[int] = set()
+    levels: dict[int, int] = {}
     for identity in collections:
-        chain: list[int] = []
+        chain: dict[int, None] = {}
         above: int | None = identity
-        while above in collections and above not in rooted and above not in chain:
-            chain.append(above)
+        while above is not None and above in collections:
+            if above in levels or above in chain:
+                break
+            chain[above] = None
             above = collections[above]["parent"]
         place = Place("collections", -1, f"collections {identity}")
         if above in chain:
@@ -46,7 +59,12 @@ def _check_collections(collections: dict[int, dict[str, Any]], reader: RecordRea
         elif above not in known:
             reader.note(place, "parent", f"there is no collection {above}")
         else:
-            rooted.update(chain)
+            start = 0 if above is None else levels.get(above, 0)
+            for level, inner in enumerate(reversed(chain), start + 1):
+                levels[inner] = level
+                if level == DEEPEST + 1:
+                    deep = place._replace(name=f"collections {inner}")
+                    reader.note(deep, "parent", too_deep_message(level))
 
 
 def restrictions_of(collections: dict[int, dict[str, Any]]) -> dict[int, Restriction]:

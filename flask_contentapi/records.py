@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
     :param section: the list it is in, as ``pages``.
     :param number: its index in the list, or -1.
-    :param name: its name in messages, with the section.
+    :param name: the name of the record in messages, with the section.
     :param path: the path to the child object inside the record.
     """
 
@@ -79,13 +79,14 @@ class Place(NamedTuple):
 
     def child(self, key: str, number: int) -> Place:
         """The place of one of its child objects."""
-        name = f"{self.name}, {key}[{number}]"
-        return Place(self.section, self.number, name, (*self.path, key, number))
+        return Place(self.section, self.number, self.name, (*self.path, key, number))
 
     def problem(self, key: str, message: str) -> Problem:
         """A problem at this place; the key is "" if it concerns the whole record."""
         path = (*self.path, key) if key else self.path
-        return Problem(self.name, key, message, self.section, self.number, path=path)
+        children = zip(self.path[::2], self.path[1::2], strict=True)
+        where = ", ".join([self.name, *(f"{name}[{number}]" for name, number in children)])
+        return Problem(where, key, message, self.section, self.number, path=path)
 
 
 class RecordReader:
@@ -176,18 +177,14 @@ class RecordReader:
 
     def _start(self, section: str, index: int, record: Any) -> tuple[dict[str, Any] | None, Place]:
         """A record's values, None if it is no object, and its place."""
-        place = Place(section, index, f"{section}[{index}]")
-        values = self._values_of(place, record)
+        values = _values_of(record)
         name = None if values is None else values.get("id", values.get("hostname"))
-        return values, place if name is None else place._replace(name=f"{section} {name}")
-
-    def _values_of(self, place: Place, record: Any) -> dict[str, Any] | None:
-        if isinstance(record, Content):
-            return record.to_record()
-        if isinstance(record, Mapping):
-            return dict(record)
-        self.note(place, "", "must be an object")
-        return None
+        place = Place(
+            section, index, f"{section}[{index}]" if name is None else f"{section} {name}"
+        )
+        if values is None:
+            self.note(place, "", "must be an object")
+        return values, place
 
     def _label(self, place: Place, endpoint: Endpoint, label: Any) -> str:
         """The label of a record's type; it can be left out if there is only one type."""
@@ -214,8 +211,10 @@ class RecordReader:
         for name, column in columns.items():
             value = values.pop(name, None)
             try:
-                if column.child is None or value is None:
-                    read.append(column.read(value))
+                if value is None:
+                    read.append(column.default())
+                elif column.child is None:
+                    read.append(column.read_given(value))
                 else:
                     read.append(self._children(place, column, value))
             except ValueError as error:
@@ -232,8 +231,9 @@ class RecordReader:
         child = column.child
         assert child is not None
         inner = place.child(column.name, number)
-        values = self._values_of(inner, record)
+        values = _values_of(record)
         if values is None:
+            self.note(inner, "", "must be an object")
             return ()
         read = self._read(inner, child.columns, values)
         self._note_unknown_keys(inner, values, child.columns)
@@ -249,6 +249,15 @@ class RecordReader:
         """Notes unknown keys."""
         for name in rest:
             self.note(place, str(name), f"there is no such field.{suggest(str(name), known)}")
+
+
+def _values_of(record: Any) -> dict[str, Any] | None:
+    """The values of a record; None if it is no object."""
+    if isinstance(record, dict):  # much faster than the rest, and nearly always true
+        return dict(record)
+    if isinstance(record, Content):
+        return record.to_record()
+    return dict(record) if isinstance(record, Mapping) else None
 
 
 def write_record(

@@ -30,14 +30,15 @@ class Value(NamedTuple):
 
 
 def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
-    """The values of an object. Each column of child objects is followed by their values.
+    """The values of an object, and of its child objects, that can name other objects.
 
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
     """
-    for name, column in declared.columns.items():
-        stored = row[declared.places[name]]
-        yield Value(column, stored)
-        if column.child is not None:
+    for name, place in declared.naming_places:
+        column, stored = declared.columns[name], row[place]
+        if column.child is None:
+            yield Value(column, stored)
+        else:
             for number, child in enumerate(stored):
                 inner = values_of(column.child, child)
                 yield from (value._replace(children=(name, number)) for value in inner)

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import mul
 from typing import Any, NamedTuple, cast
 
+import orjson
 from marshmallow import fields
 
 from flask_contentapi import kinds
@@ -32,12 +35,28 @@ from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection, parse_fields
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sources import Bind, Context, Entries, Getter, Lookup, RowLayout, Stored
+from flask_contentapi.sources import (
+    Bind,
+    Context,
+    Entries,
+    Getter,
+    Lookup,
+    RowLayout,
+    Step,
+    Stored,
+)
 from flask_contentapi.types import Column, Export, ObjectType
 
 __all__ = ["Item", "Plan", "Planner"]
 
 
+#: How many relations, tag fields and lists of child objects may be inside the brackets of one
+#: ``fields``. Each costs a database a statement.
+MAX_INSIDE = 100
+#: An embedded object counts once more for each time that its texts have this many characters.
+TEXT_SIZE = 5000
+#: How many assemblers are cached.
+COMPILED = 512
 #: Takes the getter of each key and returns the function from a row to its answer.
 Assembler = Callable[..., Callable[[Row], dict[str, Any]]]
 
@@ -73,6 +92,11 @@ class Plan:
     volatile: bool = False
 
     @property
+    def size(self) -> int:
+        """Roughly how much memory the plan takes, in units of 5,000 bytes."""
+        return 1 + len(self.layout.steps)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that rows need to have."""
         return tuple(self.layout.columns)
@@ -92,7 +116,8 @@ class Plan:
         """Fetches what the rows point to, and what that points to, in one fetch per relation.
 
         Counts meanwhile how many objects the answer would embed. A row that stands in several
-        places counts as often, with everything below it, although it is fetched once.
+        places counts as often, with everything below it, although it is fetched once. One with
+        long texts counts several times (:data:`TEXT_SIZE`), so that the size is bounded too.
 
         :param most: the maximum of that number; None: no maximum.
         :raises BadRequest: if it would be exceeded; nothing has been built yet.
@@ -125,9 +150,10 @@ class Plan:
                     columns = step.layout.columns
                     found = reader.fetch(step.endpoint, places, columns, viewer, within)
                 reached, times = [*found.values()], [places[i] for i in found]
-            if step.embedded:
-                embedded += len(reached) if times is None else sum(times)
-                if most is not None and embedded > most:
+            if step.embedded and most is not None:
+                weights = [_weight(step.layout, row) for row in reached]
+                embedded += sum(weights if times is None else map(mul, weights, times))
+                if embedded > most:
                     raise BadRequest(
                         f"The answer would embed more than {most} objects. Ask for fewer: name "
                         "less in fields, with fewer brackets, or take a lower limit."
@@ -141,6 +167,13 @@ class Plan:
         for step, found in zip(self.layout.steps, related, strict=True):
             if isinstance(step, Lookup):
                 yield from (tag_of(step.endpoint, identity) for identity in sorted(found))
+
+
+def _weight(layout: RowLayout, row: Row) -> int:
+    """How often an embedded object counts."""
+    texts = [row[index] for index in layout.texts if row[index]]
+    size = sum(len(text if isinstance(text, str) else orjson.dumps(text)) for text in texts)
+    return 1 + size // TEXT_SIZE
 
 
 class Item:
@@ -171,7 +204,7 @@ class Planner:
     def plan(self, declared: ObjectType, view: View, selection: Selection = DEFAULT) -> Plan:
         """The plan for a type and a client's selection.
 
-        :raises BadRequest: if the selection names what the type does not show.
+        :raises BadRequest: if the selection names what the type does not show, or too much.
         """
         chosen = choose(declared, view, selection, self._i18n)
         plan = self._plan(RowLayout(declared), chosen)
@@ -187,6 +220,8 @@ class Planner:
         if (source := export.source) is not None:
             value = source.compile(layout)
             serialized = _serialized(export, value, source.kind(layout))
+            if isinstance(source, Stored):
+                layout.note_text(source.column)
             if isinstance(source, Stored) and serialized is value:
                 return Key(export, value, serialized, layout.index_of(source.column))
             return Key(export, value, serialized)
@@ -202,7 +237,13 @@ class Planner:
 
     def _nested(self, layout: RowLayout, export: Export, selection: Selection) -> Plan:
         chosen = choose(layout.type, "nested", export.shown or selection)
-        return self._plan(layout, chosen)
+        plan = self._plan(layout, chosen)
+        if selection is not DEFAULT and _count_inside(layout.steps) > MAX_INSIDE:
+            raise BadRequest(
+                f"fields asks for more than {MAX_INSIDE} relations, tag fields and lists of child "
+                "objects inside brackets. Name fewer of them."
+            )
+        return plan
 
     def _embedded(self, export: Export, index: int, lookup: Lookup, selection: Selection) -> Key:
         plan = self._nested(lookup.layout, export, selection)
@@ -234,7 +275,7 @@ class Planner:
     def _blocks(self, layout: RowLayout, column: Column) -> Bind:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
-        index = layout.index_of(column.name)
+        index = layout.note_text(column.name)
         stored = column.blocks or {}
         writers = {name: _block_writer(inner) for name, inner in stored.items()}
         compiled = [
@@ -267,6 +308,19 @@ class Planner:
         return bind
 
 
+def _count_inside(steps: Sequence[Step]) -> int:
+    """The number of relations, tag fields and lists of child objects inside others."""
+    return sum(
+        (step.level > 0)
+        + sum(
+            isinstance(step.layout.type.columns[name].kind, kinds.Tags)
+            for name in step.layout.columns
+            if name in step.layout.type.columns
+        )
+        for step in steps
+    )
+
+
 def _assembler(keys: Sequence[Key]) -> Assembler:
     """Compiles the function that puts the values of keys together, as one would write it by hand.
 
@@ -283,7 +337,13 @@ def _assembler(keys: Sequence[Key]) -> Assembler:
         first = {"id": body.pop("id")} if next(iter(body), None) == "id" else {}
         body = {**first, "meta": _literal(meta), **body}
     getters = ", ".join(f"get{number}" for number, _ in enumerate(keys))
-    assembler: Assembler = eval(f"lambda {getters}: lambda row: {_literal(body)}", {})  # noqa: S307
+    return _compiled(f"lambda {getters}: lambda row: {_literal(body)}")
+
+
+@lru_cache(COMPILED)
+def _compiled(source: str) -> Assembler:
+    """The function with a source, which the same selection of any relation to a type shares."""
+    assembler: Assembler = eval(source, {})  # noqa: S307
     return assembler
 
 

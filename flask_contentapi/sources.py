@@ -33,6 +33,7 @@ __all__ = [
     "Lookup",
     "RowLayout",
     "Source",
+    "Step",
     "Stored",
     "Type",
     "attribute",
@@ -105,18 +106,27 @@ class RowLayout:
     :param columns: their names; more are added while sources are compiled.
     :param steps: all steps of the plan that is being compiled, in the order they are made.
     :param level: the level of the rows.
+    :param texts: the indexes of the columns whose texts, or whose JSON, are shown.
     """
 
     type: ObjectType
     columns: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     level: int = 0
+    texts: set[int] = field(default_factory=set)
 
     def index_of(self, name: str) -> int:
         """The index of a column in the rows; adds a missing column."""
         if name not in self.columns:
             self.columns.append(name)
         return self.columns.index(name)
+
+    def note_text(self, name: str) -> int:
+        """As :meth:`index_of`, for a column that is shown; notes it if it has texts."""
+        index = self.index_of(name)
+        if isinstance(self.type.columns[name].kind, kinds.Text | kinds.Json):
+            self.texts.add(index)
+        return index
 
     def related(
         self, column: str, target: ObjectType, within_site: bool = False, *, embedded: bool = True

@@ -10,7 +10,18 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.types import Endpoint
 
-__all__ = ["Restriction", "Restrictions", "Table", "place_of", "rows_of"]
+__all__ = [
+    "DEEPEST",
+    "Restriction",
+    "Restrictions",
+    "Table",
+    "place_of",
+    "rows_of",
+    "too_deep_message",
+]
+
+#: The number of levels that a tree of pages or collections has at most (contract, Content records).
+DEEPEST = 400
 
 
 class Restriction(NamedTuple):
@@ -79,3 +90,11 @@ def rows_of(table: Table, reader: RecordReader) -> Iterator[Row]:
     """The objects of an endpoint, including those with problems."""
     yield from table.rows
     yield from (row for row in reader.refused[table.endpoint.name].values() if row[0] is not None)
+
+
+def too_deep_message(level: int) -> str:
+    """The message about a page or a collection on a level that is too deep.
+
+    :param level: the level, which is 1 at the top.
+    """
+    return f"is on level {level} of the tree, which has at most {DEEPEST}; put it further up"

@@ -7,7 +7,14 @@ from collections import defaultdict
 from flask_contentapi.addresses import quote_slug
 from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
-from flask_contentapi.tables import Restriction, Table, place_of, rows_of
+from flask_contentapi.tables import (
+    DEEPEST,
+    Restriction,
+    Table,
+    place_of,
+    rows_of,
+    too_deep_message,
+)
 
 __all__ = ["build_tree"]
 
@@ -21,15 +28,19 @@ def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     table.rows = []
     restrictions: dict[int, Restriction] = {}
     parents: list[int] = []  # for each page the index of its parent, -1 for root pages
-    waiting = [(row, "/", None, -1) for row in reversed(children.pop(None, []))]
+    waiting = [(row, "/", None, -1, 1) for row in reversed(children.pop(None, []))]
     while waiting:
-        row, path, access, parent = waiting.pop()
+        row, path, access, parent, level = waiting.pop()
         if row[restriction]:
             restrictions[row[0]] = Restriction(access, row[restriction])
             access = row[0]
-        path = f"{path}{quote_slug(row[slug])}/"
+        if level == DEEPEST + 1:
+            reader.note(place_of(table, row), "parent", too_deep_message(level))
+        if level <= DEEPEST:
+            path = f"{path}{quote_slug(row[slug])}/"
         index = len(table.rows)
-        waiting += [(child, path, access, index) for child in reversed(children.pop(row[0], []))]
+        below = reversed(children.pop(row[0], []))
+        waiting += [(child, path, access, index, level + 1) for child in below]
         table.rows.append(row)
         table.url_paths.append(path)
         table.access.append(access)

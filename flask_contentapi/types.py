@@ -41,6 +41,14 @@ class Column:
     child: ObjectType | None = None
     blocks: Mapping[str, Column] | None = None
 
+    @cached_property
+    def names_others(self) -> bool:
+        """Whether its values, or those of child objects, can name other objects."""
+        if isinstance(self.field, Blocks):
+            return bool(self.field.relations)
+        inner = self.child.columns.values() if self.child is not None else ()
+        return self.target is not None or any(column.names_others for column in inner)
+
     @property
     def within_site(self) -> bool:
         """Whether the target of a relation is shown only if it is in the requested site."""
@@ -63,11 +71,16 @@ class Column:
         """
         if self.field.required:
             raise ValueError("is missing")
+        return self._make_default()
+
+    @cached_property
+    def _make_default(self) -> Callable[[], Any]:
         default = self.field.load_default
         if default is missing or self.child is not None:
-            return self.kind.empty()
-        value = default() if callable(default) else default
-        return None if value is None else self.kind.read(value)
+            return self.kind.empty
+        if callable(default):
+            return lambda: None if (value := default()) is None else self.kind.read(value)
+        return lambda: None if default is None else self.kind.read(default)
 
     def read(self, value: Any) -> Any:
         """The stored value for a value in a record.
@@ -76,9 +89,17 @@ class Column:
         """
         if value is None:
             return self.default()
+        return self.read_given(value)
+
+    @cached_property
+    def read_given(self) -> Callable[[Any], Any]:
+        """Reads a value as :meth:`read` does, if it is not None."""
+        # Fields that accept all values of their kind are read without a detour.
+        return self._read_checked if self._is_checked else self.kind.read
+
+    def _read_checked(self, value: Any) -> Any:
         stored = self.kind.read(value)
-        if self._is_checked:
-            self._check(value, stored)
+        self._check(value, stored)
         return stored
 
     def _check(self, value: Any, stored: Any) -> None:
@@ -295,6 +316,12 @@ class ObjectType:
     def places(self) -> dict[str, int]:
         """The index of each column in its rows."""
         return {name: index for index, name in enumerate(self.column_names)}
+
+    @cached_property
+    def naming_places(self) -> list[tuple[str, int]]:
+        """The columns that can name other objects, each with its index in rows."""
+        found = (name for name, column in self.columns.items() if column.names_others)
+        return [(name, self.places[name]) for name in found]
 
 
 @dataclass(eq=False)

@@ -189,6 +189,25 @@ class Responder:
             raise NotFound("The site has no pages.")
         return sorted(homes, key=lambda home: home.locale != locale) if locale else homes[:1]
 
+    def check_locale(self, locale: str) -> None:
+        """Refuses unknown languages. If the content declares none, those of the pages count that
+        the viewer may see; others must not become known.
+
+        :raises NotFound: if it is unknown.
+        """
+        known = self._reader.locales
+        if not known:
+            in_locale = (Filter("locale", "eq", locale),)
+            query = Query(
+                "pages", (), self.viewer, self.scope, filters=in_locale, limit=1, count=False
+            )
+            if self._reader.select(query).rows:
+                return
+        elif locale in known:
+            return
+        among = f"There are {', '.join(known)}." if known else "None is declared."
+        raise NotFound(f"There is no language {locale!r}. {among}")
+
 
 def _opened_restrictions(
     restrictions: Mapping[int, Restriction], can_view: Callable[[Mapping[str, Any]], bool]
@@ -299,7 +318,7 @@ class ListView(EndpointView):
     def _query(self, arguments: ListArguments, responder: Responder, reader: Reader) -> Query:
         filters = arguments.filters
         if arguments.locale is not None:
-            _check_locale(arguments.locale, reader)
+            responder.check_locale(arguments.locale)
             filters += (Filter("locale", "eq", arguments.locale),)
         search = arguments.search
         if search is not None and not search.words:
@@ -368,7 +387,7 @@ class FindView(EndpointView):
             request, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
         )
         check_length(request.query_string)
-        candidates = self._candidates(given, responder, reader)
+        candidates = self._candidates(given, responder)
         found = (self._find(responder, reader, *candidate) for candidate in candidates)
         row = next(filter(None, found), None)
         if row is None:
@@ -414,18 +433,17 @@ class FindView(EndpointView):
         )
         rows = reader.select(query).rows
         if paths is not None:
-            rows = [row for path in paths for row in rows if row[1] == path]
+            at_path = {row[1]: row for row in rows}
+            rows = [at_path[path] for path in paths if path in at_path]
         return next(iter(rows), None)
 
-    def _candidates(
-        self, given: Mapping[str, str], responder: Responder, reader: Reader
-    ) -> Iterator[_Candidate]:
+    def _candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
         """Where the object can be, as arguments for :meth:`_find`: at most two candidates, of
         which the first with a match decides."""
         i18n = self.endpoint.tree and self.state.settings.i18n
         locale = given.get("locale") if i18n else None
         if locale is not None:
-            _check_locale(locale, reader)
+            responder.check_locale(locale)
         if self.endpoint.tree and "html_path" in given:
             yield from self._at_path(given["html_path"], locale, responder)
         else:
@@ -490,9 +508,3 @@ def _unseen_message(arguments: ListArguments, query: Query, unseen: Sequence[int
     pairs = zip(arguments.tree, query.tree, strict=True)
     named = [given for given, tree in pairs if tree.page in unseen]
     return " ".join(f"{name} names a page that is not there: {page}." for name, page in named)
-
-
-def _check_locale(locale: str, reader: Reader) -> None:
-    if locale not in reader.locales:
-        known = ", ".join(reader.locales) or "none"
-        raise NotFound(f"There is no language {locale!r}. There are {known}.")

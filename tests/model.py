@@ -260,8 +260,7 @@ class Model:
             for section in RELATIONS
         }
         self.collections = {record["id"]: record for record in content.get("collections", ())}
-        used = [p["locale"] for p in content.get("pages", ()) if p.get("locale") is not None]
-        self.locales = list(content.get("locales", ())) or list(dict.fromkeys(used))
+        self.locales = list(content.get("locales", ()))
         self.pages = list(self.below(None))
 
     def below(self, parent: int | None) -> Iterable[int]:
@@ -314,6 +313,13 @@ class Model:
         """The language of a page."""
         given: str | None = record.get("locale")
         return given or (self.locales[0] if self.locales else None)
+
+    def knows(self, request: Request, scope: Iterable[int]) -> bool:
+        """Whether the requested language is declared or, if none is, that of a visible page."""
+        if self.locales:
+            return request.locale in self.locales
+        seen = (id for id in scope if self.sees(request, "pages", id))
+        return request.locale in [self.locale(self.records["pages"][id]) for id in seen]
 
     # Sites.
 
@@ -393,9 +399,9 @@ class Model:
             return 400
         if request.shuffled and request.offset is not None:
             return 400
-        if request.locale is not None and request.locale not in self.locales:
-            return 404
         scope = self.scope(site)
+        if request.locale is not None and not self.knows(request, scope):
+            return 404
         pages = scope
         for relation, named in request.tree:
             page: Any = named
@@ -486,8 +492,6 @@ class Model:
         """The page at a path below a site's home page, or None."""
         site = self.site(request)
         if isinstance(site, int):
-            return None
-        if self.i18n and request.locale is not None and request.locale not in self.locales:
             return None
         language = request.locale if self.i18n else None
         homes = self.homes(site)

@@ -157,7 +157,7 @@ def test_hosts_without_a_site_are_told_how_there_can_be_one(make_api: MakeAPI) -
 
 def test_content_without_languages_says_so(make_api: MakeAPI) -> None:
     api = make_api({}, types=[], config={"CMS_I18N_ENABLED": True})
-    said = "There is no language 'en'. There are none."
+    said = "There is no language 'en'. None is declared."
     assert api.refusal("pages/?locale=en", 404) == said
 
 

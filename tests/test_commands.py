@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from marshmallow import fields
 from flask_contentapi import ConfigurationError, ContentAPI, Page
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
+from tests.api import API
 from tests.samples import image, page, plain, site
 from tests.scarcity import full_disk, on_posix
 from tests.sites import make_site
@@ -223,7 +225,7 @@ def test_settings_of_an_instance_that_never_comes_are_found_by_check() -> None:
     ("name", "said"),
     [
         ("sqlit:///x.db", "There is no backend 'sqlit'. Did you mean 'sqlite'"),
-        ("postgres://u:secret@h/x.json", "There is no backend 'postgres'. Did you mean 'postgre"),
+        ("postgre://u:secret@h/x.json", "There is no backend 'postgre'. Did you mean 'postgre"),
         ("folder:content", "There is no backend 'folder'."),
     ],
 )
@@ -234,8 +236,8 @@ def test_backends_that_do_not_exist_are_no_files(command: str, name: str, said: 
 
 
 def test_misspelt_backends_are_known_to_the_setting() -> None:
-    with pytest.raises(ConfigurationError, match=r"'postgres'\. Did you mean 'postgresql'"):
-        ContentAPI(configured(CMSAPI_BACKEND="postgres://host/name"))
+    with pytest.raises(ConfigurationError, match=r"'postgre'\. Did you mean 'postgresql'"):
+        ContentAPI(configured(CMSAPI_BACKEND="postgre://host/name"))
 
 
 @pytest.mark.parametrize("name", ["x.csv", "content", "json"])
@@ -304,6 +306,33 @@ def test_progress_tells_checking_from_writing(monkeypatch: pytest.MonkeyPatch) -
     run(other, "load", "-", input=json.dumps(CONTENT))
     shown = run(app, "load", other.config["CMSAPI_BACKEND"])
     assert shown.index("checking pages") < shown.index("writing pages")
+
+
+@persistent
+def test_check_shows_its_progress(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flask_contentapi.cli._is_unwatched", bool)
+    app = site_at(fresh_address(backend))
+    content = json.dumps(CONTENT)
+    assert re.search(r"loaded into \w+\.\n(.*\n)*checking\n", run(app, "load", "-", input=content))
+    assert run(app, "check").endswith("checking\nEverything is in order.\n")
+
+
+@persistent
+def test_interrupting_the_check_keeps_what_is_loaded(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = site_at(fresh_address(backend))
+
+    def interrupted(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flask_contentapi.library._undeclared_message", interrupted)
+    content = {"pages": [plain(1, type="w.Old")]}
+    assert run(app, "load", "-", input=json.dumps(content)) == (
+        f"1 page loaded into {backend}.\n\nThe content has been loaded; only its check has been "
+        "interrupted. It is repeated by: flask contentapi check.\n130"
+    )
+    assert API(app).ids("pages/") == [1]
 
 
 # Files written by people.

@@ -109,6 +109,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "pages.json, line 11: pages 2, parent: the pages above it form a circle",
         ],
     ),
+    "a tree that is too deep": (
+        {"pages/a.json": bare(1), "pages.json": [page(n, n - 1) for n in range(2, 402)]},
+        [
+            "pages.json, line 2797: pages 401, parent: is on level 401 of the tree, which has at"
+            " most 400; put it further up",
+        ],
+    ),
     "what records are together": (
         {
             "sites.json": [{"hostname": "a"}, site(1, "b"), site(7, "c"), site(1, "b")],

@@ -120,6 +120,11 @@ def test_an_empty_text_is_not_missing_but_first(make_api: MakeAPI) -> None:
     assert ids_by([(2, "a"), (3, ""), (4, None)], "intro", make_api, "intro") == [3, 4, 2]
 
 
+def test_long_texts_are_ordered_by_their_ends(make_api: MakeAPI) -> None:
+    pairs = [(id, 2000 * "\N{SNOWMAN}" + end) for id, end in [(2, "c"), (3, "a"), (4, "b")]]
+    assert ids_by(pairs, "title", make_api, "title") == [3, 4, 2]
+
+
 def test_text_is_ordered_by_code_point(make_api: MakeAPI) -> None:
     texts = [
         " a",

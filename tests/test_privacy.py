@@ -304,3 +304,34 @@ def test_who_is_let_into_one_page_does_not_see_behind_another(make_api: MakeAPI)
     pages = [page(1), page(0, 1, restriction=private()), page(7, 1, restriction=private("groups"))]
     api = make_api({"pages": pages}, can_view=lambda rule: rule["type"] == "login")
     assert api.ids("pages/") == [1, 0]
+
+
+# Languages that no section declares.
+
+
+@pytest.mark.parametrize(
+    "hides",
+    [
+        {"live": False},
+        {"restriction": private()},
+        {"parent": 3},
+        {"go_live_at": "2026-06-02T00:00:00Z"},
+        {"expires_at": "2026-06-01T00:00:00Z"},
+        {"parent": None},
+    ],
+    ids=str,
+)
+def test_languages_of_hidden_pages_do_not_exist(make_api: MakeAPI, hides: Record) -> None:
+    pages = [
+        {**page(5, 1, locale="zz"), **hides},
+        page(1),
+        page(2, 1, locale="fr"),
+        page(3, 1, restriction=private()),
+    ]
+    content = {"sites": [site(1)], "pages": pages}
+    api = make_api(content, clock=lambda: NOW, config={"CMS_I18N_ENABLED": True})
+    for path in ("pages/?locale=zz", "pages/find/?locale=zz&html_path=/"):
+        assert api.refusal(path, 404) == "There is no language 'zz'. None is declared."
+    assert "zz" not in api.refusal("pages/?locale=xx", 404)
+    assert api.ids("pages/?locale=fr") == [2]
+    assert [item["meta"]["locale"] for item in api.items("pages/")] == [None, "fr"]

@@ -415,10 +415,14 @@ def test_a_language_that_a_page_brings_along_is_not_too_long(make_api: MakeAPI) 
 
 
 def test_pages_without_a_language_have_the_first(make_api: MakeAPI) -> None:
-    given = make_api({"locales": ["pt-br", "en"], "pages": [page(1), page(2, locale="en")]})
-    assert [i["meta"]["locale"] for i in given.items("pages/?fields=locale")] == ["pt-br", "en"]
-    found = make_api({"pages": [page(1), page(2, locale="fr"), page(3, locale="en")]})
-    assert [i["meta"]["locale"] for i in found.items("pages/?fields=locale")] == ["fr", "fr", "en"]
+    api = make_api({"locales": ["pt-br", "en"], "pages": [page(1), page(2, locale="en")]})
+    assert [i["meta"]["locale"] for i in api.items("pages/?fields=locale")] == ["pt-br", "en"]
+
+
+def test_without_languages_pages_have_what_they_name(make_api: MakeAPI) -> None:
+    api = make_api({"pages": [page(1), page(2, locale="fr"), page(3, locale="en")]})
+    assert [i["meta"]["locale"] for i in api.items("pages/?fields=locale")] == [None, "fr", "en"]
+    assert "locales" not in api.dump()
 
 
 # Instances of the declared classes.

@@ -15,7 +15,7 @@ from marshmallow import fields
 
 from flask_contentapi import ContentAPI, DeclarationError, Entry, Page
 from flask_contentapi.errors import ConfigurationError
-from flask_contentapi_peewee import PeeweeBackend
+from flask_contentapi_peewee import PeeweeBackend, PostgreSQLBackend
 from tests.api import API
 from tests.databases import NAMES, api_at, noted, on_databases, storage, until, writing
 from tests.samples import page, site
@@ -53,16 +53,36 @@ MAKE = "Make what is missing with the command: flask contentapi init-db."
 
 WRONG = [
     ("oracle://x", "There is no backend 'oracle'. Installed are .*postgresql, sqlite"),
-    ("postgres://localhost/x", "There is no backend 'postgres'"),
     ("sqlite:/x.db", "names no file; use sqlite:///site.db"),
     ("sqlite://x.db", "names no file; use sqlite:///site.db"),
-    ("sqlite:///x.db?pool=7", "pool is no option; there are max_connections, timeout"),
-    ("sqlite:///x.db?recheck=1", "recheck is no option; there are max_connections, timeout"),
+    ("sqlite:///x.db?pool=7", "'pool' is no option; there are max_connections, timeout"),
+    ("sqlite:///x.db?recheck=1", "'recheck' is no option; there are max_connections, timeout"),
     ("sqlite:///x.db?timeout=soon", "timeout is 'soon'; it must be a number"),
     ("postgresql:x", "must be as postgresql://user:password@host/name"),
-    ("postgresql://localhost/x?pool=7", "cannot be used: .*pool"),
+    ("sqlite:///x.db?timeout=-1", "timeout is '-1'; it must be a number from 0 on"),
+    ("sqlite:///x.db?max_connections=0", "max_connections is '0'; it must be an integer from 1 on"),
+    ("sqlite:///x.db?", "'' is no option; there are max_connections"),
+    ("sqlite:///x.db?timeout=1&&stale_timeout=1", "'' is no option; there are max_connections"),
+    ("sqlite:///what?.db", "'.db' is no option; .* A question mark .* is written %3F"),
+    (
+        "postgresql://localhost/x?pool=7",
+        "'pool' is no option; there are max_connections, .*sslmode",
+    ),
+    ("postgresql://localhost/x?sslmode=", "sslmode has no value; write sslmode=..., or leave it"),
+    ("postgresql://localhost/x?host=other", "host is no option here: the rest of the address"),
+    ("postgresql://a,b/x?target_session_attrs=any", "target_session_attrs is no option here"),
+    ("postgresql://localhost/x#y", "must be as postgresql://user:password@host/name"),
+    ("postgresql://localhost/x\n", "must be as postgresql://user:password@host/name"),
     ("mariadb://localhost", "must be as mariadb://user:password@host/name"),
-    ("mariadb://localhost/x?pool=7", "cannot be used: .*pool"),
+    ("mariadb://localhost/x?pool=7", "'pool' is no option; there are max_connections, .*ssl_ca"),
+    ("mariadb://localhost/x?bogus", "'bogus' is no option; there are max_connections, .*ssl_ca"),
+    ("mariadb://localhost/x?ssl_ca=", "ssl_ca has no value; write ssl_ca=..., or leave it out"),
+    ("mariadb://localhost/x?ssl_ca", "ssl_ca has no value; write ssl_ca=..., or leave it out"),
+    ("mariadb://localhost/x?timeout=1&timeout=2", "timeout is given twice"),
+    ("mariadb://localhost/x?host=other", "'host' is no option"),
+    ("mariadb://me@localhost/x?user=you", "user is no option here: the rest of the address tells"),
+    ("mariadb://localhost/x?ssl_disabled=no", "ssl_disabled is 'no'; it must be true or false"),
+    ("mariadb://localhost/x?read_timeout=a", "read_timeout is 'a'; it must be a number"),
     ("mariadb://localhost:soon/x", "must be as mariadb://.* a port is a number"),
     ("postgresql://localhost:soon/x", "must be as postgresql://.* a port is a number"),
     ("mariadb://localhost:0/x", "must be as mariadb://.* a port is a number"),
@@ -78,20 +98,34 @@ def test_addresses_that_cannot_be_used_stop_the_start(address: str, said: str) -
         api_at(address)
 
 
-@pytest.mark.parametrize("address", ["postgresql://u:secret@h/x?y=z", "mariadb://u:secret@h:x/y"])
+@pytest.mark.parametrize("address", ["postgresql://u:hush@h/x?y=z", "mariadb://u:hush@h:x/y"])
 def test_passwords_stay_unsaid(address: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         api_at(address)
-    assert "secret" not in str(error.value)
+    assert "hush" not in str(error.value)
 
 
 @pytest.mark.parametrize("backend", ["postgresql", "mariadb"])
-@pytest.mark.parametrize("password", [*(f"sec{c}ret" for c in "/?#@%["), "80/ret", "80#ret"])
+@pytest.mark.parametrize(
+    "password", [*(f"sec{c}ret" for c in "/?#@%["), "80/ret", "80#ret", "80?ret"]
+)
 def test_passwords_are_percent_encoded(backend: str, password: str) -> None:
     with pytest.raises(ConfigurationError, match="password is percent-encoded, as %2F") as error:
         api_at(f"{backend}://u:{password}@localhost/x")
     assert "ret" not in str(error.value)
     api_at(f"{backend}://u:{quote(password, safe='')}@127.0.0.1:{free_port()}/x")
+
+
+@pytest.mark.parametrize("name", ["what?.db", "50%.db", "a#b.db", "a&b=c.db"])
+def test_files_can_have_any_name(tmp_path: Path, name: str) -> None:
+    api = api_at(f"sqlite:///{quote(f'{tmp_path}/{name}')}", CONTENT)
+    assert api.total("pages/") == 2
+    assert (tmp_path / name).exists()
+
+
+def test_postgres_is_another_name() -> None:
+    api = api_at(f"postgres://127.0.0.1:{free_port()}/x")
+    assert isinstance(api.backend, PostgreSQLBackend)
 
 
 def test_an_address_without_a_host_is_that_of_a_socket(

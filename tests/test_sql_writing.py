@@ -287,6 +287,17 @@ def test_the_first_language_is_that_of_all_pages(make_api: MakeAPI) -> None:
         assert writer.record("pages", 1)["locale"] == "fr"
 
 
+def test_languages_that_pages_name_are_declared_with_the_first(make_api: MakeAPI) -> None:
+    pages = [page(1, locale="nl"), page(2), page(3, locale="en", live=False), page(4, locale="de")]
+    api = make_api({"pages": pages})
+    with writing(api) as writer:
+        writer.add("pages", page(5, locale="it"))
+        assert "locale" not in writer.record("pages", 2)
+        writer.put_locale("en")
+    assert api.dump()["locales"] == ["en", "de", "it", "nl"]
+    assert [record["locale"] for record in api.dump()["pages"]] == ["nl", "en", "en", "de", "it"]
+
+
 def test_there_is_one_translation_in_each_language(api: API) -> None:
     with writing(api) as writer:
         writer.translate(3, "fr")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee.connections import (
@@ -30,9 +31,43 @@ RETURN = 60
 
 #: Characters in a user name or password that should be percent-encoded but are not.
 _UNENCODED = re.compile(r"@|%(?![0-9A-Fa-f]{2})")
+#: Characters that would end an address, or get lost.
+_LOST = re.compile(r"[\x00-\x1f#]|^ | $")
 
-_FILE_OPTIONS = {"max_connections": int, "timeout": float, "stale_timeout": float}
-_POOL_OPTIONS = {**_FILE_OPTIONS, "recheck": float}
+
+def _number(text: str) -> float:
+    if not 0 <= (number := float(text)) < float("inf"):
+        raise ValueError(text)
+    return number
+
+
+def _count(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError(text)
+    return number
+
+
+def _truth(text: str) -> bool:
+    return {"true": True, "1": True, "false": False, "0": False}[text]
+
+
+#: The functions that read the values of options, and what they read.
+_WANTED: dict[Callable[[str], Any], str] = {
+    _number: "a number from 0 on",
+    _count: "an integer from 1 on",
+    _truth: "true or false",
+}
+_FILE_OPTIONS = {"max_connections": _count, "timeout": _number, "stale_timeout": _number}
+_POOL_OPTIONS = {**_FILE_OPTIONS, "recheck": _number}
+_MARIADB_OPTIONS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), _number),
+    "max_allowed_packet": _count,
+    **dict.fromkeys(("ssl_disabled", "ssl_verify_cert", "ssl_verify_identity"), _truth),
+    **dict.fromkeys(("ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password"), str),
+    **dict.fromkeys(("user", "password", "unix_socket", "bind_address", "program_name"), str),
+    **dict.fromkeys(("charset", "collation", "sql_mode", "init_command"), str),
+    **dict.fromkeys(("read_default_file", "read_default_group", "server_public_key"), str),
+}
 
 
 def sqlite(address: str, root: Path) -> SQLitePool:
@@ -42,7 +77,7 @@ def sqlite(address: str, root: Path) -> SQLitePool:
     :param root: the folder that relative paths start from.
     :raises ConfigurationError: if the address cannot be used; the other functions do the same.
     """
-    text, _, query = address.partition("?")
+    text, query = _divide(address)
     name = unquote(text.removeprefix("///"))
     has_slashes = text.startswith("///") or not text.startswith("/")
     if not name or name == ":memory:" or name.startswith("//") or not has_slashes:
@@ -50,11 +85,8 @@ def sqlite(address: str, root: Path) -> SQLitePool:
             f"sqlite:{address} names no file; use sqlite:///site.db, with a fourth slash for "
             "an absolute path."
         )
-    for option, _ in parse_qsl(query):
-        if option not in _FILE_OPTIONS:
-            known = ", ".join(_FILE_OPTIONS)
-            raise ConfigurationError(f"{option} is no option; there are {known}.")
-    options = _pool(query)
+    hint = " A question mark in the name of a file is written %3F."
+    options = _pool(_options(query, _FILE_OPTIONS, hint=hint))
     pool = SQLitePool(
         (root / name).absolute().as_uri(),
         pragmas={"synchronous": "normal", "cache_size": -65_536, "mmap_size": 1 << 30},
@@ -70,24 +102,34 @@ def postgresql(address: str) -> list[PostgreSQLPool]:
 
     :param address: as ``//user:password@host/name``; several hosts are separated by commas.
     """
-    parts = _parts("postgresql", address)
+    parts, query = _parts("postgresql", address)
     _driver("psycopg", "postgresql")
-    if "," not in _hosts(parts):
-        return [_postgresql(parts)]
-    reading = {"target_session_attrs": "prefer-standby", "load_balance_hosts": "random"}
-    return [_postgresql(parts, target_session_attrs="read-write"), _postgresql(parts, **reading)]
+    conninfo = f"postgresql://{parts.netloc}{parts.path}"
+    writing, reading = {}, {}
+    if "," in _hosts(parts):
+        writing = {"target_session_attrs": "read-write"}
+        reading = {"target_session_attrs": "prefer-standby", "load_balance_hosts": "random"}
+    defaults = import_module("psycopg.pq").Conninfo.get_defaults()
+    known = [*_POOL_OPTIONS, *(option.keyword.decode() for option in defaults)]
+    settled = {*_conninfo_options(conninfo), *reading}
+    options = _options(query, known, settled)
+    pool = _pool(options, several=bool(reading))
+    given = {"connect_timeout": str(CONNECT_TIMEOUT), **_others(options)}
+    found = []
+    for more in [writing, reading] if reading else [{}]:
+        full = f"{conninfo}?{urlencode({**given, **more}, quote_via=quote)}"
+        _conninfo_options(full)
+        found.append(PostgreSQLPool(full, prefer_psycopg3=True, **pool))
+    return found
 
 
-def _postgresql(parts: SplitResult, **options: str) -> PostgreSQLPool:
-    given = {"connect_timeout": str(CONNECT_TIMEOUT), **_others(parts.query), **options}
-    conninfo = f"postgresql://{parts.netloc}{parts.path}?{urlencode(given, quote_via=quote)}"
+def _conninfo_options(conninfo: str) -> Mapping[str, Any]:
+    """The options in an address as libpq understands it."""
     try:
-        import_module("psycopg.conninfo").conninfo_to_dict(conninfo)
+        options: Mapping[str, Any] = import_module("psycopg.conninfo").conninfo_to_dict(conninfo)
     except import_module("psycopg").Error as error:
         raise ConfigurationError(f"The address cannot be used: {reason(error)}.") from error
-    return PostgreSQLPool(
-        conninfo, prefer_psycopg3=True, **_pool(parts.query, several="load_balance_hosts" in given)
-    )
+    return options
 
 
 def mariadb(address: str) -> list[MariaDBPool]:
@@ -96,39 +138,43 @@ def mariadb(address: str) -> list[MariaDBPool]:
     :param address: as ``//user:password@host/name``; several hosts are separated by commas, and
         the first is used for writing.
     """
-    parts = _parts("mariadb", address)
+    parts, query = _parts("mariadb", address)
     _driver("pymysql", "mariadb")
-    primary, *replicas = [_host(host) for host in _hosts(parts).split(",")]
-    if not replicas:
-        return [_mariadb(parts, [primary])]
-    return [_mariadb(parts, [primary]), _mariadb(parts, [*replicas, primary])]
-
-
-def _mariadb(parts: SplitResult, hosts: list[dict[str, Any]]) -> MariaDBPool:
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
-    given: dict[str, Any] = {"charset": "utf8mb4", "connect_timeout": CONNECT_TIMEOUT}
-    given |= {name: _number(value) for name, value in _others(parts.query).items()}
-    given |= {"user": unquote(user)} if user else {}
-    given |= {"password": unquote(password)} if colon else {}
+    account = {"user": unquote(user)} if user else {}
+    account |= {"password": unquote(password)} if colon else {}
+    known = {**_POOL_OPTIONS, **_MARIADB_OPTIONS}
+    options = _options(query, known, account)
+    given: dict[str, Any] = {"charset": "utf8mb4", "connect_timeout": CONNECT_TIMEOUT, **account}
+    given |= {name: _read(_MARIADB_OPTIONS, name, v) for name, v in _others(options).items()}
     try:
         pymysql().connect(**given, defer_connect=True)
     except (TypeError, ValueError, OSError) as error:
-        said = reason(error).rpartition("() ")[2]
-        raise ConfigurationError(f"The address cannot be used: {said}.") from error
-    name = unquote(parts.path.lstrip("/"))
-    return MariaDBPool(name, hosts=hosts, **given, **_pool(parts.query, several=len(hosts) > 1))
+        raise ConfigurationError(f"The address cannot be used: {reason(error)}.") from error
+    primary, *replicas = [_host(host) for host in _hosts(parts).split(",")]
+    name, pool = unquote(parts.path[1:]), _pool(options, several=bool(replicas))
+    each = [[primary], *([[*replicas, primary]] if replicas else [])]
+    return [MariaDBPool(name, hosts=hosts, **given, **pool) for hosts in each]
 
 
 # Parts.
 
 
-def _parts(scheme: str, address: str) -> SplitResult:
+def _divide(address: str) -> tuple[str, str | None]:
+    """An address without its options, and these; None if there is no question mark."""
+    text, mark, query = address.partition("?")
+    return text, query if mark else None
+
+
+def _parts(scheme: str, address: str) -> tuple[SplitResult, str | None]:
+    """The parts of a server's address, and its options."""
+    text, query = _divide(address)
     with suppress(ValueError):
-        parts = urlsplit(f"{scheme}:{address}")
+        parts = urlsplit(f"{scheme}:{text}")
         named = parts.netloc and parts.path.strip("/")
-        is_whole = address.startswith("//") and (scheme != "mariadb" or named)
-        if is_whole and not _is_torn(parts):
-            return parts
+        is_whole = text.startswith("//") and (scheme != "mariadb" or named)
+        if is_whole and not _is_torn(parts) and not _LOST.search(address) and "@" not in f"{query}":
+            return parts, query
     # The address is not shown, because it may contain a password.
     raise ConfigurationError(
         f"The address must be as {scheme}://user:password@host/name; a port is a number, and what "
@@ -143,7 +189,7 @@ def _is_torn(parts: SplitResult) -> bool:
     """
     ports = [urlsplit(f"//{host}").port for host in _hosts(parts).split(",")]
     account = parts.netloc.rpartition("@")[0]
-    return 0 in ports or "@" in parts.path + parts.fragment or bool(_UNENCODED.search(account))
+    return 0 in ports or "@" in parts.path or bool(_UNENCODED.search(account))
 
 
 def _driver(module: str, extra: str) -> None:
@@ -166,23 +212,53 @@ def _host(text: str) -> dict[str, Any]:
     return {"host": unquote(parts.hostname or "localhost"), **port}
 
 
-def _pool(query: str, several: bool = False) -> dict[str, Any]:
-    """The options of the connection pool in the query string of an address."""
+# Options.
+
+
+def _options(
+    query: str | None, known: Iterable[str], settled: Collection[str] = (), hint: str = ""
+) -> dict[str, str]:
+    """The options of an address, by name.
+
+    :param query: what follows the question mark.
+    :param known: the names of all options.
+    :param settled: those that what stands before the question mark determines.
+    :param hint: what else may be wrong, after a space.
+    """
+    options: dict[str, str] = {}
+    known = [name for name in known if name not in settled]
+    for part in [] if query is None else query.split("&"):
+        name, _, value = map(unquote, part.partition("="))
+        if name in settled:
+            raise ConfigurationError(f"{name} is no option here: the rest of the address tells it.")
+        if name not in known:
+            raise ConfigurationError(f"{name!r} is no option; there are {', '.join(known)}.{hint}")
+        if not value:
+            raise ConfigurationError(f"{name} has no value; write {name}=..., or leave it out.")
+        if name in options:
+            raise ConfigurationError(f"{name} is given twice.")
+        options[name] = value
+    return options
+
+
+def _read(readers: Mapping[str, Callable[[str], Any]], name: str, value: str) -> Any:
+    """The value of an option."""
+    try:
+        return readers[name](value)
+    except (ValueError, KeyError):
+        wanted = _WANTED[readers[name]]
+        raise ConfigurationError(f"{name} is {value!r}; it must be {wanted}.") from None
+
+
+def _pool(options: Mapping[str, str], several: bool = False) -> dict[str, Any]:
+    """The options of the connection pool among those of an address."""
     given: dict[str, Any] = {"max_connections": MAX_CONNECTIONS, "timeout": WAIT}
     if several:
         given["stale_timeout"] = RETURN
-    for name, value in parse_qsl(query):
-        if name in _POOL_OPTIONS:
-            try:
-                given[name] = _POOL_OPTIONS[name](value)
-            except ValueError:
-                raise ConfigurationError(f"{name} is {value!r}; it must be a number.") from None
-    return given
+    ours = options.keys() & _POOL_OPTIONS.keys()
+    return given | {name: _read(_POOL_OPTIONS, name, options[name]) for name in ours}
 
 
-def _others(query: str) -> dict[str, str]:
-    return {name: value for name, value in parse_qsl(query) if name not in _POOL_OPTIONS}
-
-
-def _number(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
+def _others(options: Mapping[str, str]) -> dict[str, str]:
+    """The options for the driver."""
+    return {name: value for name, value in options.items() if name not in _POOL_OPTIONS}

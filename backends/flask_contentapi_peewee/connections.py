@@ -69,6 +69,9 @@ _BROKEN = (peewee.DatabaseError, sqlite3.DatabaseError)
 #: account may not do something.
 _READ_ONLY = {"25006", 1290, 1792, 1836}
 _FORBIDDEN = {"42501", 1142}
+#: How many bytes of each key MariaDB compares when it sorts (by default 1,024), and how much memory
+#: it has at least, which must hold some rows with all their keys.
+SORTED_BYTES, SORT_BUFFER = 8192, 16 << 20
 #: How long to wait before watching again after a failure, in s.
 PAUSE = 1
 
@@ -654,7 +657,12 @@ class _Hosts(peewee.MySQLDatabase):
 
     def _connect_to(self, host: Mapping[str, Any]) -> Any:
         options = {**self.connect_params, **host}
-        return pymysql().connect(database=self.database, autocommit=True, **options)
+        connection = pymysql().connect(database=self.database, autocommit=True, **options)
+        connection.query(
+            f"SET SESSION max_sort_length = {SORTED_BYTES}, "
+            f"sort_buffer_size = GREATEST(@@sort_buffer_size, {SORT_BUFFER})"
+        )
+        return connection
 
 
 def pymysql() -> Any:

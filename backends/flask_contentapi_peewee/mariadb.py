@@ -34,7 +34,8 @@ class MariaDB(Engine):
             ("key", "date", "time", "datetime"),
             "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
         ),
-        "path": "VARCHAR(1500) CHARACTER SET ascii COLLATE ascii_nopad_bin",
+        # As long as an index together with a "key" can be.
+        "path": "VARCHAR(2000) CHARACTER SET ascii COLLATE ascii_nopad_bin",
         **dict.fromkeys(("integer", "relation"), "BIGINT"),
         "boolean": "BOOL",
         "decimal": f"DECIMAL({2 * kinds.DECIMAL_DIGITS}, {kinds.DECIMAL_DIGITS})",

@@ -214,9 +214,9 @@ class Objects:
             parent, locale = values.get("parent"), values.get("locale")
             if parent is not None and not self.exists(self._pages, parent):
                 reader.note(place, "parent", f"there is no page {parent}")
-            if locale is not None and locale not in self.locales():
-                known = ", ".join(self.locales())
-                reader.note(place, "locale", f"{locale!r} is none of {known}")
+            known = self.locales()
+            if known and locale is not None and locale not in known:
+                reader.note(place, "locale", f"{locale!r} is none of {', '.join(known)}")
         for name, column in declared.columns.items():
             if column.child is not None and values.get(name):
                 for taken in self._taken_ids(column, values[name], place.section, row[0]):

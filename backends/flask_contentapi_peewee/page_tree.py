@@ -12,10 +12,11 @@ from flask_contentapi.addresses import quote_slug
 from flask_contentapi.kinds import INT64
 from flask_contentapi.records import Place
 from flask_contentapi.search import words
+from flask_contentapi.tables import DEEPEST, too_deep_message
 from flask_contentapi_peewee.columns import OPEN, md5
 from flask_contentapi_peewee.documents import TreePosition
 from flask_contentapi_peewee.objects import refuse
-from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
+from flask_contentapi_peewee.paths import GAP, LARGEST, SHORTEST, end, last_number, level, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
 
@@ -92,6 +93,7 @@ class PageTree:
         :raises ContentError: if it cannot be there.
         """
         above = self.position_of(values["parent"])
+        _refuse_level(where, level(above.path) + 1)
         url_path = self._url_path(where, values, above)
         path = above.path + step(self._free_number(where, values, above, before))
         return TreePosition(path, url_path, values["id"] if values["restriction"] else above.access)
@@ -195,6 +197,7 @@ class PageTree:
         old, above = self.position_of(values["id"]), self.position_of(values["parent"])
         if above.path.startswith(old.path):
             refuse(where, "parent", "a page cannot go below itself")
+        self._refuse_levels(old.path, level(above.path) + 1 - level(old.path))
         url_path = self._url_path(where, values, above)
         # Under a temporary path it is not in the way, and not shifted with siblings.
         self._replace_path(old.path, MOVED + old.path)
@@ -207,6 +210,16 @@ class PageTree:
         fields = self._table.fields
         moved = self._table.model.update({fields["parent"]: values["parent"]})
         moved.where(fields["id"] == values["id"]).execute()
+
+    def _refuse_levels(self, path: str, shift: int) -> None:
+        """Refuses to move a branch by some levels if pages in it would be too deep."""
+        fields = self._table.fields
+        # The length tells that most pages are not.
+        shortest = len(path) + SHORTEST * (DEEPEST - shift - level(path))
+        is_long = fn.LENGTH(fields["path_"]) > shortest
+        query = self._table.model.select(fields["id"], fields["path_"]).order_by(fields["path_"])
+        for identity, inner in self._reader.all(query.where(self._inside(path), is_long)):
+            _refuse_level(Place("pages", 0, f"pages {identity}"), level(inner) + shift)
 
     def revise(self, where: Place, values: Mapping[str, Any]) -> TreePosition:
         """Applies a page's new slug and restriction to the pages below it.
@@ -224,3 +237,9 @@ class PageTree:
         if access != old.access:
             self._replace_access(old.path, old.access, access)
         return TreePosition(old.path, url_path, access)
+
+
+def _refuse_level(where: Place, found: int) -> None:
+    """Refuses a page on a level that is too deep."""
+    if found > DEEPEST:
+        refuse(where, "parent", too_deep_message(found))

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from flask_contentapi.hosts import Host
 from flask_contentapi.library import read_library
+from flask_contentapi.media_collections import check_collections
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
@@ -111,7 +112,7 @@ class Writer:
             title, parent = str(given.get("title", "")), given.get("parent")
             known = parent if self._objects.exists(tables.base, parent) else None
             given["slug"] = self._page_tree.free_slug(known, title)
-        row, extras = self._read(endpoint, given)
+        row, extras = self._objects.read(endpoint, given)
         place = _place(endpoint, row[0])
         if self._objects.exists(tables.base, row[0]):
             refuse(place, "id", "another record has this id already")
@@ -138,22 +139,13 @@ class Writer:
             if name in changes and changes[name] != known.get(name):
                 refuse(place, name, "is not changed by an update; pages move")
         names = None if "type" in changes else changes.keys()
-        row, extras = self._read(endpoint, {**known, **changes}, names)
+        row, extras = self._objects.read(endpoint, {**known, **changes}, names)
         position = None
         if endpoint == "pages" and changes.keys() & {"slug", "restriction"}:
             position = self._page_tree.revise(place, self._values(row))
         former = old[1] if row[1] in self._tables.endpoints[endpoint].endpoint.types else {}
         self._objects.replace(endpoint, old, (row, {**former, **extras}), position)
         self._note(endpoint, id, changes.keys())
-
-    def _read(
-        self, endpoint: str, record: Mapping[str, Any], changed: Set[str] | None = None
-    ) -> tuple[Row, dict[str, Any]]:
-        """Checks a record. If there are no languages, a page's language becomes the first."""
-        locale = record.get("locale") if endpoint == "pages" else None
-        if locale and not self._objects.locales():
-            self.put_locale(locale)
-        return self._objects.read(endpoint, record, changed)
 
     def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
         """Notes which answers a change of some fields of an object affects."""
@@ -304,18 +296,23 @@ class Writer:
     def put_locale(self, code: str) -> None:
         """Adds a language after the others, if it does not exist.
 
-        The first language becomes that of all pages.
+        The first language becomes that of all pages that name none. The languages that the others
+        name are added after it.
 
         :param code: its code.
         :raises ContentError: if the code is not valid.
         """
         self._changes.note_everything()
-        locales = self._objects.locales()
+        locales, added = self._objects.locales(), [code]
         read_library({"locales": [*locales, code]}, self._registry)
         if not locales:
-            self._pages.model.update({self._pages.fields["locale"]: code}).execute()
-        if code not in locales:
-            self._objects.put(self._tables.locales, {"code": code, "sort": len(locales)})
+            model, field = self._pages.model, self._pages.fields["locale"]
+            model.update({field: code}).where(field.is_null()).execute()
+            added += [used for (used,) in self._reader.all(model.select(field).distinct())]
+        for new in dict.fromkeys(sorted(added, key=lambda new: (new != code, new))):
+            if new not in locales:
+                sort = len(self._objects.locales())
+                self._objects.put(self._tables.locales, {"code": new, "sort": sort})
 
     @_atomic
     def put_site(self, **site: Any) -> None:
@@ -372,7 +369,8 @@ class Writer:
         reader = RecordReader(self._registry)
         read = reader.read_collection(0, collection)
         if read is not None:
-            self._check_parents(reader, read)
+            stored = self._reader.records(table, ["id", "parent"], "sort")
+            check_collections({record["id"]: record for record in (*stored, read)}, reader)
         raise_problems(reader)
         assert read is not None
         known = self._reader.records(table, ["id", "sort"], "sort")
@@ -381,18 +379,6 @@ class Writer:
         table.model.delete().where(table.fields["id"] == read["id"]).execute()
         self._objects.put(table, {**read, "sort": sort})
         return int(read["id"])
-
-    def _check_parents(self, reader: RecordReader, read: Mapping[str, Any]) -> None:
-        """Notes a missing parent, and cycles."""
-        known = self._reader.records(self._tables.collections, ["id", "parent"], "sort")
-        parents = {record["id"]: record["parent"] for record in known}
-        place, above = _place("collections", read["id"]), read["parent"]
-        if above is not None and above not in parents and above != read["id"]:
-            reader.note(place, "parent", f"there is no collection {above}")
-        while above is not None and above != read["id"]:
-            above = parents.get(above)
-        if above is not None:
-            reader.note(place, "parent", "the collections above it form a circle")
 
     @_atomic
     def delete_collection(self, id: int) -> None:

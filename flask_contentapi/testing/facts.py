@@ -9,7 +9,7 @@ import pytest
 from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.tables import Restriction
-from flask_contentapi.testing.kit import Kit
+from flask_contentapi.testing.kit import Kit, query
 from flask_contentapi.testing.sample import NOW
 
 __all__ = ["FactTests"]
@@ -43,6 +43,13 @@ class FactTests(Kit):
 
     def test_locales_are_in_the_order_of_the_records(self, reader: Reader) -> None:
         assert list(reader.locales) == ["en", "fr", "de"]
+
+    def test_locales_that_only_pages_name_are_not_declared(self, backend: Backend) -> None:
+        room = {"type": "museum.Room", "slug": "a", "title": "A"}
+        backend.load({"pages": [{"id": 7, **room}, {"id": 8, "parent": 7, "locale": "fr", **room}]})
+        with backend.reader() as reader:
+            assert list(reader.locales) == []
+            assert reader.select(query("pages", "locale")).rows == [(None,), ("fr",)]
 
     def test_restrictions_of_pages_say_which_they_are_within(self, reader: Reader) -> None:
         pages = reader.restrictions.pages

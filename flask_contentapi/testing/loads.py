@@ -19,6 +19,7 @@ from flask_contentapi.content import Page
 from flask_contentapi.errors import ContentError
 from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
+from flask_contentapi.tables import DEEPEST
 from flask_contentapi.testing.kit import ANYBODY, Kit, found, query
 from flask_contentapi.testing.sample import CONTENT
 from flask_contentapi.testing.sample_types import TYPES, Leaflet, Room
@@ -64,6 +65,15 @@ def _add(section: str, record: Any) -> Change:
     return lambda content: content[section].append(record)
 
 
+def _rooms(levels: int) -> list[dict[str, Any]]:
+    """A room on each level of the tree."""
+    plain = {"type": "museum.Room", "title": "Museum"}
+    return [
+        {"id": n, "parent": n - 1 or None, "slug": f"room-{n}", **plain}
+        for n in range(1, levels + 1)
+    ]
+
+
 def _both(first: Change, second: Change) -> Change:
     return lambda content: (first(content), second(content))
 
@@ -96,6 +106,11 @@ FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
         "a circle",
         _both(_put("pages", 1, parent=2), _put("pages", 2, parent=3)),
         {("pages 2", "parent"), ("pages 3", "parent")},
+    ),
+    (
+        "a tree that is too deep",
+        lambda content: content.update(pages=_rooms(DEEPEST + 1)),
+        {(f"pages {DEEPEST + 1}", "parent")},
     ),
     ("a second id", _add("people", {"id": 1, "name": "Eve"}), {("people 1", "id")}),
     ("a second slug", _put("pages", 2, slug="agate"), {("pages 2", "slug")}),
@@ -202,6 +217,12 @@ class LoadTests(Kit):
         with backend.reader() as reader:
             assert found(reader, query()) == ([1, 2], 2)
             assert found(reader, query("documents")) == ([1], 1)
+
+    def test_load_takes_trees_of_all_levels(self, backend: Backend) -> None:
+        backend.load({"pages": _rooms(DEEPEST)})
+        above = [*range(1, DEEPEST)]
+        with backend.reader() as reader:
+            assert found(reader, query(tree={"ancestor_of": DEEPEST}))[0] == above
 
     def test_load_replaces_the_whole_content(self, backend: Backend) -> None:
         backend.load(CONTENT)

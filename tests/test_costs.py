@@ -1,0 +1,136 @@
+"""What a request may cost at most, however it is put together."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+from marshmallow import fields
+
+from flask_contentapi import ChildObject, Children, Entry, Related, Tags
+from flask_contentapi.sources import RowLayout
+from tests.api import API
+from tests.conftest import MakeAPI
+from tests.databases import noted, on_databases
+
+
+class Leaf(ChildObject):
+    node = Related("nodes")
+    api_fields = ["node"]
+
+
+RELATIONS = {f"r{n}": Related("nodes") for n in range(60)}
+TAGS = {f"t{n}": Tags() for n in range(5)}
+CHILDREN = {"c": Children(Leaf)}
+OWN = [*RELATIONS, *TAGS, *CHILDREN]
+#: A type with many relations, which brackets could follow again and again.
+Node: type[Entry] = type(
+    "Node",
+    (Entry,),
+    {
+        "__module__": __name__,
+        "endpoint": "nodes",
+        "name": fields.String(),
+        "api_fields": ["name", *OWN],
+        **RELATIONS,
+        **TAGS,
+        **CHILDREN,
+    },
+)
+NODES = range(1, 9)
+
+
+def names(prefix: str, count: int) -> str:
+    return ",".join(f"{prefix}{n}" for n in range(count))
+
+
+#: Selections with as much inside brackets as there may be, and how much they have outside.
+MOST = {
+    "relations": (f"_,r0(_,{names('r', 60)}),r1(_,{names('r', 40)})", 2),
+    "tags": ("_," + ",".join(f"r{n}(_,{names('t', 5)})" for n in range(20)), 20),
+    # Each child object shows its node.
+    "child objects": (
+        ",".join(["_", *(f"r{n}(_,c)" for n in range(40))])
+        + f",c(node(_,{names('t', 5)},{names('r', 14)}))",
+        41,
+    ),
+    "levels": (
+        f"_,{'r0(_,' * 10}{names('r', 60)},{names('t', 5)}{')' * 10},r1(_,{names('r', 26)})",
+        2,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def api(make_api: MakeAPI) -> API:
+    def node(id: int) -> dict[str, Any]:
+        near = {name: (id + n) % 8 + 1 for n, name in enumerate(RELATIONS)}
+        leaf = {"id": id, "node": id % 8 + 1}
+        return {"id": id, **near, **{name: ["a", f"b{id}"] for name in TAGS}, "c": [leaf]}
+
+    content = {"nodes": [node(id) for id in NODES]}
+    return make_api(content, types=[Node], config={"CMSAPI_CACHE_SIZE": 0})
+
+
+@pytest.mark.parametrize("selection", MOST)
+@pytest.mark.parametrize("path", ["nodes/", "nodes/1/"])
+def test_what_brackets_ask_for_is_counted(api: API, path: str, selection: str) -> None:
+    most = MOST[selection][0]
+    assert api.status(f"{path}?fields={most}") == 200
+    assert api.refusal(f"{path}?fields={most},r59(_,t0)") == (
+        "fields asks for more than 100 relations, tag fields and lists of child objects inside "
+        "brackets. Name fewer of them."
+    )
+
+
+def test_what_stands_outside_brackets_is_not_counted(api: API) -> None:
+    for path in ("nodes/?fields=*", "nodes/1/", f"nodes/?fields=*,{MOST['relations'][0][2:]}"):
+        assert api.status(path) == 200
+    everything = ",".join(f"r{n}(*)" for n in range(50))
+    assert api.status(f"nodes/?limit=1&fields={everything}") == 400
+
+
+@on_databases
+@pytest.mark.parametrize("selection", MOST)
+@pytest.mark.parametrize(("path", "rows"), [("nodes/", 2), ("nodes/1/", 1)])
+def test_brackets_cost_a_bounded_number_of_statements(
+    api: API, path: str, rows: int, selection: str
+) -> None:
+    most, outside = MOST[selection]
+    api.get(path)
+    for method in ("GET", "HEAD"):
+        with noted(api) as statements:
+            assert api.get(f"{path}?fields={most}", method=method).status_code == 200
+        assert len(statements) <= rows + outside + 100
+    with noted(api) as statements:
+        assert api.status(f"{path}?fields={most},r59(_,t0)") == 400
+    # Whether the content has changed, and the type of an object.
+    assert len(statements) <= 2
+
+
+@on_databases
+@pytest.mark.parametrize("method", ["OPTIONS", "POST", "PUT", "X"])
+def test_what_only_reads_the_content_asks_it(api: API, method: str) -> None:
+    for path in ("nodes/", "nodes", "nodes/1/", "nodes/find/?id=1", "nothing/"):
+        with noted(api) as statements:
+            api.get(path, method=method)
+        assert statements == []
+
+
+def test_what_is_kept_of_requests_is_bounded(
+    make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_contentapi.arguments.CACHE_SIZE", 300)
+    api = make_api({"nodes": [{"id": 1}]}, types=[Node], config={"CMSAPI_CACHE_SIZE": 0})
+
+    def kept() -> int:
+        gc.collect()
+        return sum(isinstance(one, RowLayout) for one in gc.get_objects())
+
+    before = kept()
+    for path in ("nodes/", "nodes/1/"):
+        for n in range(20):
+            assert api.status(f"{path}?fields=*,-r{n}") == 200
+            assert api.status(f"{path}?fields=*,-r{n}&_={'x' * 1000}") == 200
+    assert kept() - before <= 2 * 300
