@@ -124,11 +124,15 @@ class Reader(ABC):
         return None if row is None else (label, row)
 
     @abstractmethod
-    def next_change(self, moment: datetime) -> datetime | None:
-        """The first moment after the given one at which an object appears or expires by itself.
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        """The first moment after the viewer's own at which an object appears to the viewer, or
+        expires; None if there is none to come.
 
-        It may be a moment at which nothing changes for the viewer, but none may be left out. None
-        if there is no such change to come.
+        Objects count that the viewer may see by then or until then. A lifetime that ends with
+        another object would tell of something hidden.
+
+        :param viewer: who sends the request, and when.
+        :param scope: as :attr:`Query.scope`.
         """
 
 

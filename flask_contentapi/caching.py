@@ -4,12 +4,17 @@ A response's ``ETag`` is a digest of everything that shapes it: the version of t
 time of the next scheduled change, what the viewer may see, the address, and the site's
 declarations and settings. So a client that sends the right ETag already has this very response,
 and can be told so before any content is read.
+
+Only changes count that the viewer can see, and those on other sites only if the response looked
+there. Whether it does is not known before it is made, so there are two ETags, one with the next
+change on the site and one with the next change anywhere; a response has the one that fits it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -30,6 +35,8 @@ __all__ = ["Freshness", "tag_header"]
 
 #: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
+#: As :attr:`Query.scope`.
+Scope = tuple[int, ...] | None
 #: How many ETags are cached.
 DIGEST_CACHE_SIZE = 512
 #: The request headers that decide what a viewer may see, if the site has a hook for that.
@@ -75,36 +82,47 @@ class Freshness:
     :param reader: the content.
     :param viewer: who sends the request, and when.
     :param request: the request.
-    :ivar etag: the ETag, without quotes; None if the content has no version.
+    :param scope: the pages of the site, as :attr:`Query.scope`.
+    :ivar etags: the ETags, without quotes, of a response that pages of a scope can change by
+        appearing or expiring, for two scopes: the site's, and None. Empty if the content has no
+        version.
     """
 
-    def __init__(self, state: State, reader: Reader, viewer: Viewer, request: Request) -> None:
+    def __init__(
+        self, state: State, reader: Reader, viewer: Viewer, request: Request, scope: Scope
+    ) -> None:
         self._state = state
         self._settings = state.settings
         self._reader = reader
         self._viewer = viewer
         self._request = request
         self._if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
-        self.etag = self._make_etag()
-        self._matching_etag = self._find_matching_etag()
+        self._changes: dict[Scope, datetime | None] = {}
+        scopes = () if reader.version is None else (scope, None)
+        self.etags = {some: self._make_etag(some) for some in scopes}
+        self._matching = self._find_matching()
 
     @property
-    def key(self) -> str | None:
-        """The key for caching the response; None if it is made for this request alone.
+    def keys(self) -> Mapping[Scope, str]:
+        """The keys for caching the response, as :attr:`etags`; none if it is made for this request
+        alone.
 
         With a hook, computed fields may depend on the viewer too.
         """
         is_shared = self._state.can_view is None and self._request.method == "GET"
-        return self.etag if is_shared else None
+        return self.etags if is_shared else {}
 
-    def _make_etag(self) -> str | None:
+    def _next_change(self, scope: Scope) -> datetime | None:
+        if scope not in self._changes:
+            self._changes[scope] = self._reader.next_change(self._viewer, scope)
+        return self._changes[scope]
+
+    def _make_etag(self, scope: Scope) -> str:
         request, viewer = self._request, self._viewer
-        if self._reader.version is None:
-            return None
         return _digest(
             self._state.fingerprint,
             self._reader.version,
-            self._reader.next_change(viewer.moment),
+            self._next_change(scope),
             viewer.pages,
             viewer.collections,
             host_of(request).address,
@@ -113,62 +131,63 @@ class Freshness:
             request.query_string,
         )
 
-    def _find_matching_etag(self) -> str | None:
-        """The ETag in ``If-None-Match`` that matches the response, as the client sent it."""
-        found = _ETAG.finditer(self._if_none_match)
-        return next((known[0] for known in found if self._is_etag_of_response(known)), None)
-
-    def _is_etag_of_response(self, known: re.Match[str]) -> bool:
-        """Whether an ETag is that of the response, as it is or in a coding the client accepts."""
-        if known["tag"] != self.etag:
-            return False
-        coding = known["coding"]
-        return coding is None or self._request.accept_encodings.quality(coding) > 0
+    def _find_matching(self) -> tuple[str, Scope] | None:
+        """The ETag in ``If-None-Match`` that the response may have, as the client sent it, and its
+        scope."""
+        for known in _ETAG.finditer(self._if_none_match):
+            coding = known["coding"]
+            if coding is None or self._request.accept_encodings.quality(coding) > 0:
+                for scope, etag in self.etags.items():
+                    if known["tag"] == etag:
+                        return known[0], scope
+        return None
 
     def is_known(self) -> bool:
         """Whether the client already has the response."""
-        return self._matching_etag is not None
+        return self._matching is not None
 
     def not_modified(self) -> Response:
         """The 304 response, with the very ETag that the client sent."""
+        assert self._matching is not None
+        etag, scope = self._matching
         response = NotModified(())
-        self._add_headers(response.headers, is_whole=True)
+        self._add_headers(response.headers, scope, etag)
         return response
 
-    def mark(self, response: Response) -> Response:
-        """Adds the lifetime to a response and, unless it is a redirect, the ETag."""
+    def mark(self, response: Response, scope: Scope) -> Response:
+        """Adds the lifetime to a response and, unless it is a redirect, the ETag.
+
+        :param scope: the scope of the pages that can change it by appearing or expiring.
+        """
         headers = response.headers
         if "Cache-Control" not in headers:
-            self._add_headers(headers, is_whole=response.status_code == 200)
+            is_whole = response.status_code == 200 and scope in self.etags
+            self._add_headers(headers, scope, f'"{self.etags[scope]}"' if is_whole else None)
         if response.status_code == 200 and self._if_none_match.strip() == "*":
             # ``*`` matches any response, even one without an ETag.
             response.status_code = 304
         return response
 
-    def _add_headers(self, headers: Headers, *, is_whole: bool) -> None:
-        """Adds the headers.
-
-        :param is_whole: whether the response is the object or list itself and not a redirect.
-        """
-        headers.add("Cache-Control", self._lifetime())
-        if is_whole and self.etag is not None:
-            headers.add("ETag", self._matching_etag or f'"{self.etag}"')
+    def _add_headers(self, headers: Headers, scope: Scope, etag: str | None) -> None:
+        headers.add("Cache-Control", self._lifetime(scope))
+        if etag is not None:
+            headers.add("ETag", etag)
         if self._state.can_view is not None:
             headers.add("Vary", _VARY)
 
-    def _lifetime(self) -> str:
-        private = self._viewer.pages or self._viewer.collections
-        scope = "private" if private else "public"
+    def _lifetime(self, scope: Scope) -> str:
+        is_private = self._viewer.pages or self._viewer.collections
+        who = "private" if is_private else "public"
         age = self._settings.cache_max_age
         if age is None:
-            return f"{scope}, no-cache"
-        left = self._seconds_left()
+            return f"{who}, no-cache"
+        left = self._seconds_left(scope)
         age = age if left is None else min(age, left)
         stale = self._settings.cache_stale
         stale = stale if left is None else min(stale, left - age)
-        return f"{scope}, max-age={age}" + (f", stale-while-revalidate={stale}" if stale else "")
+        return f"{who}, max-age={age}" + (f", stale-while-revalidate={stale}" if stale else "")
 
-    def _seconds_left(self) -> int | None:
+    def _seconds_left(self, scope: Scope) -> int | None:
         """The seconds until the next scheduled change; None if there is none."""
-        change = self._reader.next_change(self._viewer.moment)
+        change = self._next_change(scope)
         return None if change is None else int((change - self._viewer.moment).total_seconds())

@@ -8,7 +8,7 @@ is a plain one, whose stored values orjson writes in the very same way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import mul
@@ -18,7 +18,6 @@ import orjson
 from marshmallow import fields
 
 from flask_contentapi import kinds
-from flask_contentapi.backend import Reader
 from flask_contentapi.blocks import convert_blocks, ids_in, is_id
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.errors import BadRequest
@@ -59,6 +58,10 @@ TEXT_SIZE = 5000
 COMPILED = 512
 #: Takes the getter of each key and returns the function from a row to its answer.
 Assembler = Callable[..., Callable[[Row], dict[str, Any]]]
+#: Fetches objects, as :meth:`flask_contentapi.Reader.fetch`.
+Fetch = Callable[
+    [str, Collection[int], Sequence[str], Viewer, Sequence[int] | None], Mapping[int, Row]
+]
 
 
 class Key(NamedTuple):
@@ -108,7 +111,7 @@ class Plan:
     def look_up(
         self,
         rows: Sequence[Row],
-        reader: Reader,
+        fetch: Fetch,
         viewer: Viewer,
         scope: Sequence[int] | None,
         most: int | None = None,
@@ -148,7 +151,7 @@ class Plan:
                 if places:
                     within = scope if step.within_site else None
                     columns = step.layout.columns
-                    found = reader.fetch(step.endpoint, places, columns, viewer, within)
+                    found = fetch(step.endpoint, places, columns, viewer, within)
                 reached, times = [*found.values()], [places[i] for i in found]
             if step.embedded and most is not None:
                 weights = [_weight(step.layout, row) for row in reached]

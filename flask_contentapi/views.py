@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC
 from decimal import Decimal
@@ -31,7 +31,7 @@ from flask_contentapi.sites import Home, Site
 from flask_contentapi.sources import Context
 from flask_contentapi.state import State
 from flask_contentapi.tables import Restriction
-from flask_contentapi.types import Endpoint
+from flask_contentapi.types import Endpoint, ObjectType
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -54,6 +54,8 @@ ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 _ID = re.compile(r"[0-9]+")
+#: An id that no page has.
+NO_PAGE = -1
 #: Parameters that ``find/`` consumes; only pages have the second (contract, Parameters).
 _FIND_PARAMETERS = ("id", "html_path")
 #: The filters for the object that ``find/`` looks for, and the paths that count; None: any.
@@ -119,6 +121,9 @@ class Responder:
     :param reader: the content.
     :param viewer: the sender of the request.
     :param site: the ``site`` parameter, or "".
+    :ivar scope: as :attr:`Query.scope`.
+    :ivar schedule: the scope of the pages whose appearing or expiring can change the response:
+        those of the site or, once it has looked at others, all (None).
     :raises NotFound: if there is no such site.
     :raises BadRequest: if the parameter names no single site.
     """
@@ -145,7 +150,8 @@ class Responder:
         self.endpoint = endpoint
         self.viewer = viewer
         self.site = known or Site("", homes=())
-        self.scope = self.site.scope(state.settings.i18n) if endpoint.tree else None
+        self.schedule = self.site.scope(state.settings.i18n)
+        self.scope = self.schedule if endpoint.tree else None
 
     def respond(
         self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *tags: str
@@ -160,7 +166,7 @@ class Responder:
         """
         settings = self._state.settings
         # For HEAD too, because its status has to be that of GET.
-        related = plan.look_up(rows, self._reader, self.viewer, self.scope, settings.embed_max)
+        related = plan.look_up(rows, self._fetch, self.viewer, self.scope, settings.embed_max)
         if self._request.method == "HEAD":
             response: Response = Bodiless()
         else:
@@ -170,6 +176,27 @@ class Responder:
             response.headers["Cache-Control"] = "no-store"
         is_tagged = settings.cache_tag_header is not None
         return self.tagged(response, tags, plan.tags(related) if is_tagged else ())
+
+    def _fetch(
+        self,
+        endpoint: str,
+        ids: Collection[int],
+        columns: Sequence[str],
+        viewer: Viewer,
+        scope: Sequence[int] | None,
+    ) -> Mapping[int, Row]:
+        """Fetches what rows point to, as :meth:`Reader.fetch`. Notes if pages of other sites, or
+        such as are not there yet, are among it."""
+        is_page = self._state.registry.endpoints[endpoint].tree
+        if not is_page or scope is not None or self.schedule is None:
+            return self._reader.fetch(endpoint, ids, columns, viewer, scope)
+        # Values behind those that are wanted do not matter.
+        columns = columns if "url_path" in columns else (*columns, "url_path")
+        found = self._reader.fetch(endpoint, ids, columns, viewer)
+        index, paths = columns.index("url_path"), self.site.paths(self._state.settings.i18n)
+        if len(found) < len(ids) or not all(row[index].startswith(paths) for row in found.values()):
+            self.schedule = None
+        return found
 
     def tagged(self, response: Response, *tags: Iterable[str]) -> Response:
         """Adds cache tags to a response, if they are configured."""
@@ -181,12 +208,8 @@ class Responder:
     def trees(self, locale: str | None) -> Sequence[Home]:
         """The home pages whose trees can contain a path: with a language all, starting with its
         own; otherwise only the first.
-
-        :raises NotFound: if the site has no pages.
         """
         homes = self.site.homes
-        if not homes:
-            raise NotFound("The site has no pages.")
         return sorted(homes, key=lambda home: home.locale != locale) if locale else homes[:1]
 
     def check_locale(self, locale: str) -> None:
@@ -257,40 +280,48 @@ class EndpointView:
             with suppress(ContentChanged):
                 with self.state.backend.reader() as reader:
                     viewer = identify_viewer(self.state, reader)
-                    freshness = Freshness(self.state, reader, viewer, request)
+                    responder = self.responder(request, reader, viewer, **parts)
+                    freshness = Freshness(self.state, reader, viewer, request, responder.schedule)
                     if freshness.is_known():
                         return freshness.not_modified()
-                    hit = cache.get(freshness.key)
-                    answer = self.get(request, reader, viewer, **parts) if hit is None else hit
-                    answer = freshness.mark(answer)
-                if hit is None:
-                    # Only now is it certain that the answer is from a single state.
-                    cache.put(freshness.key, answer)
+                    for schedule, key in freshness.keys.items():
+                        if (hit := cache.get(key)) is not None:
+                            return freshness.mark(hit, schedule)
+                    answer = self.get(request, reader, responder, **parts)
+                    answer = freshness.mark(answer, responder.schedule)
+                # Only now is it certain that the answer is from a single state.
+                cache.put(freshness.keys.get(responder.schedule), answer)
                 return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
-    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         """The response.
 
         :param request: the request.
         :param reader: the content.
-        :param viewer: the sender of the request.
+        :param responder: its responder.
         :param parts: the variable parts of the address.
         """
         raise NotImplementedError
 
-    def responder(self, request: Request, reader: Reader, viewer: Viewer, site: str) -> Responder:
-        """The responder for a request, with its site."""
+    def responder(
+        self, request: Request, reader: Reader, viewer: Viewer, **parts: str
+    ) -> Responder:
+        """The responder for a request. An unknown site is reported before anything else (contract,
+        Errors)."""
+        given = read_query_string(request.query_string) if self.endpoint.tree else {}
+        site = given.get("site", "")
         return Responder(request, self.state, self.endpoint, reader, viewer, site)
 
 
 class ListView(EndpointView):
     """A list (specification, 2.1, 4.1 and 4.2)."""
 
-    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
-        arguments = self._arguments(request, reader, viewer)
-        responder = self.responder(request, reader, viewer, arguments.site)
-        query = self._query(arguments, responder, reader)
+    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
+        arguments = self.state.arguments.list(self.endpoint.name, request.query_string)
+        query = self._query(arguments, responder)
+        if _names_other_pages(query, arguments.plan.layout.type):
+            responder.schedule = None
         selected = reader.select(query)
         if selected.unseen:
             raise BadRequest(_unseen_message(arguments, query, selected.unseen))
@@ -305,17 +336,7 @@ class ListView(EndpointView):
             response.headers["Cache-Control"] = "no-store"
         return response
 
-    def _arguments(self, request: Request, reader: Reader, viewer: Viewer) -> ListArguments:
-        try:
-            return self.state.arguments.list(self.endpoint.name, request.query_string)
-        except BadRequest:
-            if self.endpoint.tree:
-                # An unknown site is reported first (contract, Errors).
-                site = read_query_string(request.query_string).get("site", "")
-                self.responder(request, reader, viewer, site)
-            raise
-
-    def _query(self, arguments: ListArguments, responder: Responder, reader: Reader) -> Query:
+    def _query(self, arguments: ListArguments, responder: Responder) -> Query:
         filters = arguments.filters
         if arguments.locale is not None:
             responder.check_locale(arguments.locale)
@@ -344,9 +365,8 @@ class ListView(EndpointView):
         named = []
         for relation, page in arguments.tree:
             if page == "root":
-                if not responder.site.homes:
-                    raise BadRequest(f"{relation} names root, but the site has no home page.")
-                page = responder.site.homes[0].page
+                # Without a home page the answer is that of a site whose home page is hidden.
+                page = responder.site.homes[0].page if responder.site.homes else NO_PAGE
             named.append(Tree(relation, page))
         return tuple(named)
 
@@ -354,7 +374,13 @@ class ListView(EndpointView):
 class DetailView(EndpointView):
     """One object (specification, 4)."""
 
-    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+    def responder(
+        self, request: Request, reader: Reader, viewer: Viewer, **parts: str
+    ) -> Responder:
+        _read_id(parts["id"])
+        return super().responder(request, reader, viewer, **parts)
+
+    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         given = read_query_string(request.query_string)
         selected = given.get("fields", "")
         plans: dict[str, Plan] = {}
@@ -366,10 +392,7 @@ class DetailView(EndpointView):
             return plans[label].columns
 
         name, identity = self.endpoint.name, _read_id(parts["id"])
-        responder = self.responder(
-            request, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
-        )
-        found = reader.get(name, identity, columns_of, viewer, responder.scope)
+        found = reader.get(name, identity, columns_of, responder.viewer, responder.scope)
         if found is None:
             raise _not_found(self.endpoint)
         label, row = found
@@ -381,11 +404,8 @@ class DetailView(EndpointView):
 class FindView(EndpointView):
     """Redirects from a path or an id to the detail view (specification, 4)."""
 
-    def get(self, request: Request, reader: Reader, viewer: Viewer, **parts: str) -> Response:
+    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         given = read_query_string(request.query_string)
-        responder = self.responder(
-            request, reader, viewer, given.get("site", "") if self.endpoint.tree else ""
-        )
         check_length(request.query_string)
         candidates = self._candidates(given, responder)
         found = (self._find(responder, reader, *candidate) for candidate in candidates)
@@ -457,7 +477,10 @@ class FindView(EndpointView):
         locale, path = self.state.page_urls.resolve(responder.site, requested, html_path)
         parts = split_path(path)
         slugs = "".join(f"{quote_slug(part)}/" for part in parts)
-        home, *others = responder.trees(locale)
+        trees = responder.trees(locale)
+        if not trees:
+            return
+        home, *others = trees
         at_path = Filter("url_path", "eq", home.url_path + slugs)
         # A page can be in the tree of another language than its own.
         in_language = Filter("locale", "eq", locale)
@@ -501,6 +524,19 @@ def _path_hint(html_path: str) -> str:
     if "://" not in html_path:
         return ""
     return " html_path is a path without scheme and host, as /journal/."
+
+
+def _names_other_pages(query: Query, declared: ObjectType) -> bool:
+    """Whether a query's filters or order look at pages that need not be of the site.
+
+    :param declared: the type of the objects.
+    """
+    named = {
+        *(condition.column for condition in query.filters),
+        *(key.column for key in query.order),
+    }
+    columns = map(declared.columns.get, named)
+    return any(column and column.target and column.target.served_at.tree for column in columns)
 
 
 def _unseen_message(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> str:

@@ -242,3 +242,98 @@ def test_answers_that_depend_on_more_than_content_are_not_kept(
     assert response.status_code == 200
     assert (response.headers["Cache-Control"] == "no-store") is VOLATILE[path]
     assert ("ETag" not in response.headers) is VOLATILE[path]
+
+
+# What a reader never sees does not end a lifetime.
+
+
+def soon(seconds: int) -> str:
+    """A moment some seconds from now."""
+    return (NOW + timedelta(seconds=seconds)).isoformat()
+
+
+TWO_SITES = {
+    "sites": [site(1), site(50, "other.example"), site(60, "inner.example")],
+    "collections": [{"id": 1, "restriction": private()}],
+    "images": [image(1), image(2, collection=1)],
+    "pages": [
+        page(1),
+        page(2, 1, restriction=private(), expires_at=soon(10)),
+        page(3, 2, expires_at=soon(20)),
+        page(4, 1, expires_at=soon(90)),
+        page(5, 1, alias_of=51),
+        page(6, 1, alias_of=4),
+        page(7, 1, alias_of=52),
+        page(8, 1, go_live_at=soon(40), expires_at=soon(40)),
+        page(50),
+        page(51, 50, expires_at=soon(30)),
+        page(52, 50, go_live_at=soon(30)),
+        page(60, 1),
+        page(61, 60, expires_at=soon(50)),
+        page(70),
+        page(71, 70, expires_at=soon(5)),
+    ],
+}
+#: For each request the seconds that its answer may be kept.
+SEEN = {
+    "pages/": 50,
+    "pages/?fields=*,-alias_of": 50,
+    "pages/1/": 50,
+    "pages/4/": 50,
+    "pages/?site=inner.example": 50,
+    "pages/?site=other.example": 30,
+    "pages/find/?html_path=/p4/": 50,
+    "images/": 50,
+    "images/1/": 50,
+    # These look at pages of other sites, which are seen with the eyes of the same reader.
+    "pages/?fields=alias_of": 5,
+    "pages/5/": 5,
+    "pages/5/?fields=-alias_of": 50,
+    "pages/6/": 50,
+    "pages/7/": 5,
+    "pages/?alias_of=51": 5,
+    "pages/?order=alias_of": 5,
+}
+
+
+@pytest.mark.parametrize("path", SEEN)
+def test_only_what_is_seen_ends_a_lifetime(make_api: MakeAPI, path: str) -> None:
+    timed = Timed(make_api, TWO_SITES, **{AGE: 1000})
+    assert timed.said(path) == f"public, max-age={SEEN[path]}"
+
+
+def test_restricted_pages_end_lifetimes_for_who_sees_them(make_api: MakeAPI) -> None:
+    timed = Timed(make_api, TWO_SITES, can_view=bool, **{AGE: 1000})
+    assert [timed.said("pages/", seconds) for seconds in (0, 10, 20)] == [
+        *("private, max-age=10", "private, max-age=10", "private, max-age=30")
+    ]
+
+
+def test_an_answer_changes_with_what_it_shows_of_another_site(make_api: MakeAPI) -> None:
+    timed = Timed(make_api, TWO_SITES, **{AGE: 1000})
+    paths = ["pages/5/", "pages/7/", "pages/?fields=alias_of", "pages/?order=alias_of&fields=_,id"]
+    before = {path: timed.api.get(path) for path in paths}
+    timed.clock.now = NOW + timedelta(seconds=29)
+    for path, known in before.items():
+        again = timed.api.get(path, headers={"If-None-Match": known.headers["ETag"]})
+        left = "public, max-age=1"
+        # Page 71, which the order could be about, has expired meanwhile.
+        assert (again.status_code, again.headers["Cache-Control"]) in [(200, left), (304, left)]
+        assert again.status_code == 304 or again.data == known.data
+    timed.clock.now = NOW + timedelta(seconds=30)
+    for path, known in before.items():
+        again = timed.api.get(path, headers={"If-None-Match": known.headers["ETag"]})
+        assert again.status_code == 200
+        assert again.data != known.data
+
+
+def test_what_another_site_shows_leaves_etags_as_they_are(make_api: MakeAPI) -> None:
+    timed = Timed(make_api, TWO_SITES, **{AGE: 1000})
+    paths = ["pages/", "pages/4/", "pages/6/", "pages/?child_of=1", "images/", "images/1/"]
+    before = {path: timed.api.get(path).headers["ETag"] for path in paths}
+    timed.clock.now = NOW + timedelta(seconds=49)
+    for path, etag in before.items():
+        again = timed.api.get(path, headers={"If-None-Match": etag})
+        assert (again.status_code, again.headers["ETag"]) == (304, etag)
+        assert again.headers["Cache-Control"] == "public, max-age=1"
+        assert timed.api.get(path).headers["ETag"] == etag

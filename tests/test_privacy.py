@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -335,3 +335,142 @@ def test_languages_of_hidden_pages_do_not_exist(make_api: MakeAPI, hides: Record
     assert "zz" not in api.refusal("pages/?locale=xx", 404)
     assert api.ids("pages/?locale=fr") == [2]
     assert [item["meta"]["locale"] for item in api.items("pages/")] == [None, "fr"]
+
+
+# What is hidden might as well not be there.
+
+
+SHOWN: dict[str, list[Record]] = {
+    "sites": [site(1), site(50, "other.example")],
+    "images": [image(1, tags=["storm"]), image(5, title="Night storm")],
+    "documents": [document(1, tags=["storm"])],
+    "pages": [
+        page(1, type="home.HomePage", locale="en", translation_key="home"),
+        page(3, 1, locale="en", title="Storm", translation_key="three"),
+        # What these point to is hidden or missing.
+        blog(
+            5,
+            1,
+            feed_image=2,
+            alias_of=20,
+            tags=["storm"],
+            translation_key="three",
+            related_links=[{"id": 1, "title": "a", "link_page": 30, "link_document": 2}],
+        ),
+        blog(6, 1, feed_image=1, alias_of=3, expires_at="2026-06-01T00:10:00Z"),
+        page(7, 3, title="A night in the storm", go_live_at="2026-06-01T00:20:00Z"),
+        page(50, locale="en"),
+        page(51, 50, title="Elsewhere"),
+    ],
+}
+#: What is added to it, in front, so that it would count first wherever something counts.
+ADDED: dict[str, list[Record]] = {
+    "collections": [{"id": 1, "restriction": private()}, {"id": 2, "parent": 1}],
+    "images": [image(2, collection=1, tags=["storm"]), image(3, title="Storm", collection=2)],
+    "documents": [document(2, collection=2, tags=["storm", "rain"])],
+    "pages": [
+        page(20, 1, live=False, locale="zz", title="Storm", translation_key="three"),
+        page(21, 1, live=False, expires_at="2026-06-01T00:01:00Z"),
+        blog(30, 1, restriction=private(), title="Storm storm", feed_image=1, tags=["rain"]),
+        page(31, 30, expires_at="2026-06-01T00:02:00Z", locale="yy"),
+        page(32, 31, go_live_at="2026-06-01T00:03:00Z", alias_of=3),
+        page(40, 1, expires_at="2026-06-01T00:00:00Z", title="Storm", slug="storm"),
+        page(41, 1, go_live_at="2026-06-01T00:04:00Z", expires_at="2026-06-01T00:04:00Z"),
+        page(52, 50, live=False, locale="en"),
+        page(53, 50, restriction=private(), expires_at="2026-06-01T00:05:00Z"),
+        page(60, live=False, translation_key="home", locale="xx"),
+    ],
+}
+BLOG = "pages/?type=blog.BlogPage"
+ASKED = [
+    *("pages/", "pages/?fields=*", "pages/?limit=2&offset=1", "pages/?offset=4", "pages/?limit=0"),
+    *("pages/?search=storm", "pages/?search=storm+night+the", "pages/?search=rain"),
+    *("pages/?search=storm&search_operator=and&order=-title", "pages/?order=title,-id"),
+    *("pages/?locale=en", "pages/?locale=zz", "pages/?locale=yy&limit=1", "pages/?locale=xx"),
+    *("pages/?slug=storm", "pages/?title=Storm", "pages/?id=20", "pages/?id=99", "pages/?slug=p20"),
+    *(f"pages/?{relation}={id}" for relation in ("child_of", "descendant_of") for id in (1, 30)),
+    *("pages/?ancestor_of=7", "pages/?ancestor_of=32", "pages/?translation_of=3"),
+    *("pages/?translation_of=20", "pages/?translation_of=root", "pages/?child_of=root"),
+    *("pages/?site=other.example", "pages/?site=other.example&child_of=root&fields=*"),
+    *("pages/?alias_of=20", "pages/?alias_of=3", "pages/?order=alias_of", "pages/?order=-alias_of"),
+    *(f"{BLOG}&fields=*", f"{BLOG}&fields=feed_image(*),related_links(*)", f"{BLOG}&feed_image=2"),
+    *(f"{BLOG}&order=feed_image", f"{BLOG}&tags=storm", f"{BLOG}&tags=rain", f"{BLOG}&fields=x"),
+    *("pages/?fields=slgu", "pages/?order=slgu", "pages/?slgu=x", "pages/?type=blog.BlogPge"),
+    *(f"pages/{id}/" for id in (1, 3, 5, 6, 7, 20, 30, 31, 40, 51, 52, 60, 99)),
+    *("pages/5/?fields=*", "pages/5/?fields=related_links(link_page(*))", "pages/20/?fields=x"),
+    *(f"pages/find/?id={id}" for id in (3, 20, 31, 99)),
+    *(f"pages/find/?html_path={path}" for path in ("/", "/p3/", "/p20/", "/p30/p31/", "/storm/")),
+    *("pages/find/?html_path=/&locale=xx", "pages/find/?html_path=/p3/&locale=en"),
+    *("pages/find/?html_path=/p5/&locale=zz", "pages/find/?html_path=/p53/&site=other.example"),
+    *("images/", "images/?fields=*", "images/?tags=storm", "images/?search=storm", "images/2/"),
+    *("images/?order=-title", "images/find/?id=3", "images/find/?id=99", "images/?title=Storm"),
+    *("documents/", "documents/?tags=rain", "documents/2/", "documents/1/", "documents/?search=2"),
+]
+
+
+def answers(api: API, path: str) -> list[Any]:
+    """What the outside of a site shows at a path. An ETag changes with every change, seen or not,
+    but says nothing."""
+    ways: list[dict[str, Any]] = [
+        {},
+        {"method": "HEAD"},
+        {"method": "OPTIONS"},
+        {"headers": {"If-None-Match": "*"}},
+    ]
+    responses = [api.get(path, **way) for way in ways]
+    return [
+        (
+            r.status_code,
+            r.data,
+            [(k, v if k != "ETag" else "") for k, v in r.headers if k != "Date"],
+        )
+        for r in responses
+    ]
+
+
+def pair(
+    make_api: MakeAPI, added: Mapping[str, Any], shown: Mapping[str, Any], **options: Any
+) -> Any:
+    """Two sites, of which the first has something hidden in addition."""
+    both = {name: [*added.get(name, ()), *shown.get(name, ())] for name in {*added, *shown}}
+    config = {
+        "CMSAPI_CACHE_MAX_AGE": 10_000,
+        "CMSAPI_CACHE_TAG_HEADER": "Cache-Tag",
+        **options.pop("config", {}),
+    }
+    sites: Iterable[Mapping[str, Any]] = (both, shown)
+    return [make_api(c, clock=lambda: NOW, config=config, **options) for c in sites]
+
+
+@pytest.fixture(scope="module", params=["closed", "hook", "i18n"])
+def canaries(request: pytest.FixtureRequest, make_api: MakeAPI) -> Any:
+    """The two sites: without a hook, with one that lets nobody in, and with languages."""
+    options: dict[str, Any] = {
+        "closed": {},
+        "hook": {"can_view": lambda rule: rule["type"] != "login"},
+        "i18n": {"config": {"CMS_I18N_ENABLED": True}},
+    }
+    return pair(make_api, ADDED, SHOWN, **options[request.param])
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_what_is_hidden_changes_no_answer(canaries: Any, path: str) -> None:
+    hiding, without = canaries
+    assert answers(hiding, path) == answers(without, path)
+
+
+@pytest.mark.parametrize("hides", [{"live": False}, {"restriction": private()}], ids=str)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "pages/",
+        "pages/?child_of=root",
+        "pages/?child_of=root&ancestor_of=7",
+        "pages/find/?html_path=/",
+    ],
+)
+def test_a_site_of_hidden_pages_is_as_one_without_pages(
+    make_api: MakeAPI, hides: Record, path: str
+) -> None:
+    hiding, without = pair(make_api, {"pages": [page(1, **hides)]}, {})
+    assert answers(hiding, path) == answers(without, path)

@@ -15,6 +15,7 @@ import peewee
 import pytest
 
 from flask_contentapi.errors import ContentError
+from flask_contentapi.query import Viewer
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
 from tests.conftest import MakeAPI
@@ -204,7 +205,7 @@ def test_who_waits_for_a_connection_lets_others_use_theirs(address: str, known: 
     database: Any = storage(api).engine.database
     with ThreadPoolExecutor(1) as threads, database.connection_context():
         with storage(api).reader() as reader:
-            assert known == "version" or reader.next_change(datetime.now(UTC)) is None
+            assert known == "version" or reader.next_change(Viewer(datetime.now(UTC))) is None
         waiting = threads.submit(api.status, "pages/?order=title")
         until(lambda: database._pool_available._waiters)
         assert api.status("pages/") == 200

@@ -472,9 +472,23 @@ class FetchesOutOfScope(ListReader):
 
 @caught_by("test_next_change_is_not_missed[a page goes live]")
 class ForgetsThatPagesGoLive(ListReader):
-    def next_change(self, moment: datetime) -> datetime | None:
-        found = super().next_change(moment)
-        return found and super().next_change(found + timedelta(days=1))
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        found = super().next_change(viewer, scope)
+        if found is None:
+            return None
+        return super().next_change(replace(viewer, moment=found + timedelta(days=1)), scope)
+
+
+@caught_by("test_next_change_is_one_that_the_viewer_sees[in the scope]")
+class LooksAtAllSitesForTheNextChange(ListReader):
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        return super().next_change(viewer)
+
+
+@caught_by("test_next_change_is_one_that_the_viewer_sees[in the scope]")
+class TellsOfRestrictedPages(ListReader):
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        return super().next_change(replace(viewer, pages=frozenset(self.restrictions.pages)), scope)
 
 
 @caught_by("test_sites_have_their_home_pages_and_translations")

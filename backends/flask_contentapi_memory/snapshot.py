@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
+from operator import itemgetter
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.bounded_cache import BoundedCache
@@ -13,7 +15,7 @@ from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restrictions
 from flask_contentapi_memory.queries import QueryRunner
-from flask_contentapi_memory.shelves import Shelf
+from flask_contentapi_memory.shelves import Shelf, is_within
 from flask_contentapi_memory.visible import VisibleContent
 from flask_contentapi_memory.words import WordIndex
 
@@ -21,6 +23,8 @@ __all__ = ["Snapshot"]
 
 #: For how many sets of rights the visible content is cached.
 VISIBLE_CACHE_SIZE = 16
+#: For how many sets of rights and sites the next change is cached.
+NEXT_CHANGES_CACHE_SIZE = 256
 
 
 class Snapshot(Reader):
@@ -40,7 +44,8 @@ class Snapshot(Reader):
         self.shelves = {
             name: Shelf(table, known.get(name)) for name, table in library.tables.items()
         }
-        self._change_moments = self._find_change_moments()
+        self._changes = self._find_changes()
+        self._next_changes: BoundedCache[list[datetime]] = BoundedCache(NEXT_CHANGES_CACHE_SIZE)
         self._visible: BoundedCache[VisibleContent] = BoundedCache(VISIBLE_CACHE_SIZE)
 
     @property
@@ -59,28 +64,50 @@ class Snapshot(Reader):
     def restrictions(self) -> Restrictions:
         return self.library.restrictions
 
-    def _find_change_moments(self) -> list[datetime]:
-        """The moments at which pages become visible or expire."""
+    def _find_changes(self) -> list[tuple[datetime, int]]:
+        """The moments at which pages become visible or expire, each with the page's position."""
         shelf = self.shelves["pages"]
         live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
-        rows = filter(live, shelf.rows)
-        moments = {moment for row in rows for moment in (start(row), end(row))}
-        return sorted(moment for moment in moments if moment is not None)
+        found = []
+        for position, row in enumerate(shelf.rows):
+            first, last = start(row), end(row)
+            if live(row) and (first is None or last is None or first < last):
+                found += [(moment, position) for moment in (first, last) if moment is not None]
+        return sorted(found)
 
-    def next_change(self, moment: datetime) -> datetime | None:
-        passed = bisect_right(self._change_moments, moment)
-        return self._change_moments[passed] if passed < len(self._change_moments) else None
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        passed = self._passed(viewer.moment)
+        key = (passed, viewer.pages, None if scope is None else tuple(scope))
+        found = self._next_changes.get(key)
+        if found is None:
+            found = self._next_changes.put(key, [*self._next_change(*key)])
+        return found[0] if found else None
+
+    def _next_change(
+        self, passed: int, pages: frozenset[int], scope: tuple[int, ...] | None
+    ) -> Iterator[datetime]:
+        """The next change that a viewer sees, if there is one."""
+        shelf = self.shelves["pages"]
+        ranges = None if scope is None else shelf.branches(scope)
+        for moment, position in islice(self._changes, passed, None):
+            access = shelf.table.access[position]
+            if (access is None or access in pages) and is_within(position, ranges):
+                yield moment
+                return
+
+    def _passed(self, moment: datetime) -> int:
+        """How many changes have happened at a moment."""
+        return bisect_right(self._changes, moment, key=itemgetter(0))
 
     def visible_to(self, viewer: Viewer) -> VisibleContent:
         """What a viewer may see."""
-        passed = bisect_right(self._change_moments, viewer.moment)
-        key = (passed, viewer.pages, viewer.collections)
+        key = (self._passed(viewer.moment), viewer.pages, viewer.collections)
         return self._visible.get(key) or self._visible.put(key, self._make_visible(*key))
 
     def _make_visible(
         self, passed: int, pages: frozenset[int], collections: frozenset[int]
     ) -> VisibleContent:
-        moment = self._change_moments[passed - 1] if passed else datetime.min.replace(tzinfo=UTC)
+        moment = self._changes[passed - 1][0] if passed else datetime.min.replace(tzinfo=UTC)
         return VisibleContent(self.shelves, Viewer(moment, pages, collections))
 
     def fetch(

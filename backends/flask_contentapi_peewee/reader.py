@@ -83,8 +83,9 @@ class DatabaseReader(Reader):
         if not self._structure.has(part) and self._database.is_closed():
             self._database.connect()
 
-    def next_change(self, moment: datetime) -> datetime | None:
-        until = self._structure.period(moment).until
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        self._connect("sites")
+        until = self._structure.next_change(viewer, None if scope is None else self._paths(scope))
         return None if until == NEVER else EPOCH + timedelta(microseconds=until)
 
     def select(self, query: Query) -> Selected:

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import peewee
 from peewee import fn
 
+from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site, Sites
 from flask_contentapi.tables import Restriction, Restrictions
 from flask_contentapi_peewee.clauses import any_of
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, microseconds
+from flask_contentapi_peewee.paths import end
 from flask_contentapi_peewee.tables import StoredTable, Tables
 
 __all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Period", "Structure"]
@@ -68,6 +70,7 @@ class Structure:
         #: The engine's mark from just before the version was last read.
         self.mark: object = None
         self._totals: dict[Any, Counted] = {}
+        self._next_changes: dict[Any, Period] = {}
         self._sizes: dict[str, int] = {}
         self._homes: dict[int, str] = {}
 
@@ -204,12 +207,52 @@ class Structure:
         """The period around a moment in which no page appears or expires; read if not cached."""
         now = microseconds(moment)
         if not self._period.since <= now < self._period.until:
-            starts, ends = (self._pages.fields[f"visible_{name}_"] for name in ("from", "until"))
+            select = self._pages.model.select
+            edges = [self._pages.fields[f"visible_{name}_"] for name in ("from", "until")]
+            passed = [select(fn.MAX(edge)).where(edge <= now) for edge in edges]
+            to_come = [select(fn.MIN(edge)).where(edge > now) for edge in edges]
+            ((*since, start, stop),) = self._all(peewee.Select(columns=[*passed, *to_come]))
             self._period = Period(
-                max(self._edge(fn.MAX(f), f <= now, ALWAYS) for f in (starts, ends)),
-                min(self._edge(fn.MIN(f), f > now, NEVER) for f in (starts, ends)),
+                max((int(edge) for edge in since if edge is not None), default=ALWAYS),
+                min((int(edge) for edge in (start, stop) if edge is not None), default=NEVER),
             )
         return self._period
+
+    def next_change(self, viewer: Viewer, paths: tuple[str, ...] | None) -> int:
+        """When the next page appears to a viewer or expires, in microseconds; read if not cached.
+
+        :param paths: the paths of some pages; only they and the pages below them count. None: all.
+        """
+        now, key = microseconds(viewer.moment), (viewer.pages, paths)
+        known = self._next_changes.get(key)
+        if known is None or not known.since <= now < known.until:
+            if len(self._next_changes) >= TOTALS_CACHE_SIZE:
+                self._next_changes.clear()
+            known = Period(now, self._read_next_change(now, viewer.pages, paths))
+            self._next_changes[key] = known
+        return known.until
+
+    def _read_next_change(
+        self, now: int, opened: frozenset[int], paths: tuple[str, ...] | None
+    ) -> int:
+        engine, fields = self._tables.engine, self._pages.fields
+        start, until = fields["visible_from_"], fields["visible_until_"]
+        param = peewee.SQL(engine.database.param, (engine.integers([OPEN, *opened]),))
+        seen = engine.among(fields["access_"], param) if opened else fields["access_"] == OPEN
+        seen &= start < until
+        if paths is not None:
+            path = engine.unindexed(fields["path_"])
+            seen &= any_of([(path >= above) & (path < end(above)) for above in paths])
+        edges = [
+            # The first in the index that is seen: MIN would look at all.
+            self._pages.model.select(edge)
+            .where((edge > now) & (edge < NEVER) & seen)
+            .order_by(edge)
+            .limit(1)
+            for edge in (start, until)
+        ]
+        (found,) = self._all(peewee.Select(columns=edges))
+        return min((int(edge) for edge in found if edge is not None), default=NEVER)
 
     def counted(self, key: Any, count: Callable[[], Counted]) -> Counted:
         """The cached count, or a new one; the cache is bounded."""
@@ -220,10 +263,6 @@ class Structure:
                 self._totals.clear()
             self._totals[key] = found
         return found
-
-    def _edge(self, edge: Any, condition: Any, none: int) -> int:
-        ((found,),) = self._all(self._pages.model.select(edge).where(condition))
-        return none if found is None else int(found)
 
 
 _HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")

@@ -82,10 +82,13 @@ class ListReader(Reader):
     def restrictions(self) -> Restrictions:
         return self.library.restrictions
 
-    def next_change(self, moment: datetime) -> datetime | None:
-        pages = [thing.values for thing in self.things("pages")]
-        times = [page[name] for page in pages for name in ("go_live_at", "expires_at")]
-        return min((time for time in times if time is not None and time > moment), default=None)
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        times = []
+        for page in (thing.values for thing in self.open_to("pages", viewer, scope)):
+            start, end = page["go_live_at"], page["expires_at"]
+            if page["live"] and (start is None or end is None or start < end):
+                times += [time for time in (start, end) if time and time > viewer.moment]
+        return min(times, default=None)
 
     # What there is, and who may see it.
 
@@ -103,6 +106,13 @@ class ListReader(Reader):
 
     def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
         """The objects that the viewer may see, of pages those in the scope."""
+        things = self.open_to(endpoint, viewer, scope)
+        if not self.library.tables[endpoint].endpoint.tree:
+            return things
+        return [thing for thing in things if self.is_live(thing.values, viewer.moment)]
+
+    def open_to(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        """The objects that no restriction hides from the viewer, of pages those in the scope."""
         things = self.things(endpoint)
         if not self.library.tables[endpoint].endpoint.tree:
             return [thing for thing in things if thing.access in {None, *viewer.collections}]
@@ -111,9 +121,7 @@ class ListReader(Reader):
         return [
             thing
             for thing in things
-            if thing.access in {None, *viewer.pages}
-            and self.is_live(thing.values, viewer.moment)
-            and thing.values["url_path"].startswith(homes)
+            if thing.access in {None, *viewer.pages} and thing.values["url_path"].startswith(homes)
         ]
 
     def is_live(self, page: Mapping[str, Any], moment: datetime) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.tables import Restriction
 from flask_contentapi.testing.kit import Kit, query
@@ -17,6 +19,37 @@ __all__ = ["FactTests"]
 _LOGIN = {"type": "login"}
 _BOARD = {"type": "groups", "groups": ["board", "audit"]}
 _MICROSECOND = timedelta(microseconds=1)
+
+
+def _at(hour: int) -> datetime:
+    return NOW + timedelta(hours=hour)
+
+
+#: Pages with their parents and what they have. Times are hours from now; a page of the same number
+#: as its time is seen to change by somebody.
+_SCHEDULE: list[tuple[int, int | None, dict[str, Any]]] = [
+    (1, None, {}),
+    (2, 1, {"expires_at": 2, "live": False}),
+    (3, 1, {"restriction": _LOGIN}),
+    (4, 3, {"expires_at": 4}),
+    (40, 3, {}),
+    (5, 40, {"go_live_at": 5}),
+    (50, None, {}),
+    (6, 50, {"expires_at": 6, "go_live_at": -1}),
+    (7, 1, {"go_live_at": 7}),
+    (8, 7, {"expires_at": 8}),
+    (9, 1, {"go_live_at": 3, "expires_at": 2}),
+    (10, 1, {"go_live_at": 1, "expires_at": 1}),
+    (11, 1, {"go_live_at": -2, "expires_at": -1}),
+]
+
+
+def _scheduled(given: tuple[int, int | None, dict[str, Any]]) -> dict[str, Any]:
+    """The record of one of them."""
+    id, parent, values = given
+    times = {name: _at(hour) for name, hour in values.items() if name.endswith("_at")}
+    room = {"type": "museum.Room", "title": "Room", "slug": f"room-{id}"}
+    return {"id": id, "parent": parent, **room, **values, **times}
 
 
 class FactTests(Kit):
@@ -78,12 +111,40 @@ class FactTests(Kit):
     def test_next_change_is_not_missed(
         self, reader: Reader, moment: datetime, change: datetime
     ) -> None:
-        found = reader.next_change(moment.replace(tzinfo=UTC))
-        assert found is not None
-        assert moment.replace(tzinfo=UTC) < found <= change.replace(tzinfo=UTC)
+        found = reader.next_change(Viewer(moment.replace(tzinfo=UTC)))
+        assert found == change.replace(tzinfo=UTC)
 
     def test_next_change_is_none_where_nothing_changes_any_more(self, reader: Reader) -> None:
-        assert reader.next_change(NOW + _MICROSECOND) is None
+        assert reader.next_change(Viewer(NOW + _MICROSECOND)) is None
+
+    @pytest.mark.parametrize(
+        ("hour", "page", "scope", "pages"),
+        [
+            pytest.param(0, 7, [1], (), id="in the scope"),
+            pytest.param(7, 8, [1], (), id="one after the other"),
+            pytest.param(8, None, [1], (), id="not the moment itself"),
+            pytest.param(0, 6, None, (), id="without a scope"),
+            pytest.param(0, 6, [1, 50], (), id="in several home pages"),
+            pytest.param(0, 6, [50], (), id="in another site"),
+            pytest.param(0, None, [], (), id="in no site"),
+            pytest.param(0, 4, [1], (3,), id="of a restricted page"),
+            pytest.param(4, 5, [1], (3,), id="below a restricted page"),
+            pytest.param(0, 5, [40], (3,), id="of a page below"),
+        ],
+    )
+    def test_next_change_is_one_that_the_viewer_sees(
+        self,
+        backend: Backend,
+        hour: int,
+        page: int | None,
+        scope: list[int] | None,
+        pages: tuple[int, ...],
+    ) -> None:
+        backend.load({"pages": [*map(_scheduled, _SCHEDULE)]})
+        with backend.reader() as reader:
+            viewer = Viewer(_at(hour), frozenset(pages))
+            found = reader.next_change(viewer, scope)
+        assert found == (None if page is None else _at(page))
 
     def test_check_names_undeclared_types_and_relations_to_nothing(self, sample: Backend) -> None:
         assert {(problem.where, problem.field) for problem in sample.check()} == {
