@@ -7,9 +7,10 @@ differently. :mod:`flask_contentapi.testing` has the tests that every backend mu
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -20,8 +21,10 @@ from flask_contentapi.errors import ConfigurationError, Problem
 from flask_contentapi.hints import suggest
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.registry import Registry
-from flask_contentapi.sites import Sites
+from flask_contentapi.signals import EVERYTHING, content_changed
+from flask_contentapi.sites import Site, Sites
 from flask_contentapi.tables import Restrictions
+from flask_contentapi.writer import Transaction, Writer
 
 __all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends", "name_of"]
 
@@ -136,6 +139,16 @@ class Reader(ABC):
         """
 
 
+class _Blocks(threading.local):
+    """The blocks in which the present thread changes content, by backend."""
+
+    def __init__(self) -> None:
+        self.writers: dict[Backend, Writer] = {}
+
+
+_blocks = _Blocks()
+
+
 class Backend(ABC):
     """A storage.
 
@@ -231,6 +244,70 @@ class Backend(ABC):
         :raises BackendUnavailable: if the storage does not answer.
         :raises RuntimeError: if :meth:`dump` of the same storage is running in this thread.
         """
+
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        """Changes the content object by object, all or nothing; other writers wait for its end.
+
+        If an error leaves the ``with`` block, nothing is changed. Other threads and processes see
+        the content as it was until the block ends. Requests within the block see its changes so
+        far, and their responses have no ``ETag``. A block within another one is a part of it.
+
+        :raises NotImplementedError: if this storage is not changed in this way.
+        :raises ConfigurationError: if the storage was not created for the declared types.
+        :raises BackendUnavailable: if the storage does not answer, or others write for too long.
+        :raises RuntimeError: if :meth:`dump` of the same storage is running in this thread.
+        """
+        outer = _blocks.writers.get(self)
+        if outer is not None:
+            try:
+                yield outer
+            except BaseException as error:
+                outer.close(error)
+                raise
+            return
+        tags: frozenset[str] = frozenset()
+        with self.transaction() as transaction, closing(Writer(transaction)) as writer:
+            _blocks.writers[self] = writer
+            try:
+                # Comparing takes time, which nobody needs who does not listen.
+                sites = self._sites() if content_changed.receivers else None
+                yield writer
+                writer.confirm()
+                if sites is not None:
+                    tags = writer.tags()
+                    if tags and sites != self._sites():
+                        tags = frozenset([EVERYTHING])
+            finally:
+                del _blocks.writers[self]
+        if tags:
+            content_changed.send(self, tags=tags)
+
+    def _sites(self) -> list[Site]:
+        """All sites with their home pages, as this thread sees them."""
+        with self.reader() as reader:
+            return [*reader.sites]
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether the present thread is in a block of :meth:`write`."""
+        return self in _blocks.writers
+
+    def require_no_writing(self, done: str) -> None:
+        """Refuses what cannot be done in a block of :meth:`write`.
+
+        :param done: what is not done with the content, such as ``dumped``.
+        :raises RuntimeError: if the present thread is in a block.
+        """
+        if self.is_writing:
+            raise RuntimeError(f"Content is not {done} while it is changed; end the change first.")
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """What :meth:`write` changes; the changes are kept at the end unless an error leaves it.
+
+        :raises Exception: as :meth:`write`.
+        """
+        raise NotImplementedError(f"{name_of(self)} is not changed with write(); use load().")
 
     def lost_by_loading(self) -> str:
         """What :meth:`load` would delete besides content, in a sentence; "" if nothing.

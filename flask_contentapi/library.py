@@ -31,11 +31,12 @@ from flask_contentapi.types import Endpoint
 
 __all__ = [
     "Library",
+    "assemble_library",
     "check_objects",
     "not_a_list_message",
+    "read_code",
     "read_library",
     "require_mapping",
-    "revise_library",
 ]
 
 Content = Mapping[str, Iterable[Any]]
@@ -134,7 +135,7 @@ def read_library(
     }
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
     sites = [*map(reader.read_site, count(), content.get("sites", ()))]
-    return _assemble(tables, locales, sites, collections, reader)
+    return assemble_library(tables, locales, sites, collections, reader)
 
 
 def require_mapping(content: Any) -> None:
@@ -154,40 +155,22 @@ def not_a_list_message(section: str) -> str:
     return "must be a list of records"
 
 
-def revise_library(
-    library: Library,
-    registry: Registry,
-    put: Iterable[tuple[str, Any]] = (),
-    delete: Iterable[tuple[str, int]] = (),
-) -> Library:
-    """The content with some objects changed; unchanged records are not read again.
-
-    :param put: records to add, or to replace those with the same id, each with its endpoint. A
-        new page becomes the last of its siblings.
-    :param delete: endpoint and id of each record to leave out.
-    :raises ContentError: with every problem found, such as pages below a deleted one.
-    """
-    reader = RecordReader(registry)
-    tables = {name: table.copy() for name, table in library.tables.items()}
-    for name, identity in delete:
-        tables[name].drop(identity)
-    for index, (name, record) in enumerate(put):
-        entry = reader.read_entry(name, index, record)
-        if entry is not None:
-            tables[name].put(*entry)
-    _check_child_ids(tables.values(), reader)
-    locales = _read_locales(library.locales, tables["pages"], reader)
-    return _assemble(tables, locales, library.site_records, library.collections, reader)
-
-
-def _assemble(
+def assemble_library(
     tables: dict[str, Table],
     locales: tuple[str, ...],
     sites: Sequence[dict[str, Any] | None],
     collections: dict[int, dict[str, Any]],
     reader: RecordReader,
 ) -> Library:
-    """Derives what follows from all records together, and checks them against each other."""
+    """Derives what follows from all records together, and checks them against each other.
+
+    :param tables: the objects by endpoint, with their rows and extras only; siblings in order.
+    :param locales: the codes of all languages.
+    :param sites: the sites as records with all keys; None for those with a mistake.
+    :param collections: the collections as records with all keys, by id.
+    :param reader: has the problems so far.
+    :raises ContentError: with every problem found.
+    """
     page_restrictions: dict[int, Restriction] = {}
     for table in tables.values():
         if table.endpoint.tree:
@@ -242,21 +225,6 @@ def _read_table(
     return table
 
 
-def _check_child_ids(tables: Iterable[Table], reader: RecordReader) -> None:
-    """Notes child objects that have the id of another one."""
-    seen = set()
-    for table in tables:
-        for row in table.rows:
-            columns = table.endpoint.type_of(row[1]).columns.values()
-            for column, value in zip(columns, (row[0], *row[2:]), strict=True):
-                for child in value if column.child else ():
-                    key = (column.child and column.child.label, child[0])
-                    if key in seen:
-                        message = f"the id {child[0]} stands in another object already"
-                        reader.note(place_of(table, row), column.name, message)
-                    seen.add(key)
-
-
 def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> tuple[str, ...]:
     """The declared languages; the first becomes that of pages that name none.
 
@@ -266,7 +234,7 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
     given = []
     for index, code in enumerate(codes):
         try:
-            given.append(_read_code(code))
+            given.append(read_code(code))
         except ValueError as error:
             reader.note(Place("locales", index, f"locales[{index}]"), "", str(error))
     locales = tuple(dict.fromkeys(given))
@@ -280,7 +248,7 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
     return locales
 
 
-def _read_code(code: Any) -> str:
+def read_code(code: Any) -> str:
     """Reads the code of a language.
 
     :raises ValueError: if it is not one.

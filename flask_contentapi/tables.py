@@ -61,26 +61,6 @@ class Table:
     ends: list[int] = field(default_factory=list)
     extras: dict[int, dict[str, Any]] = field(default_factory=dict)
 
-    def copy(self) -> Table:
-        """A copy with only the objects, to be changed and assembled again."""
-        return Table(self.endpoint, list(self.rows), extras=dict(self.extras))
-
-    def drop(self, identity: int) -> None:
-        """Removes an object, if it exists."""
-        self.rows = [row for row in self.rows if row[0] != identity]
-        self.extras.pop(identity, None)
-
-    def put(self, row: Row, extras: dict[str, Any]) -> None:
-        """Adds an object, or replaces the one with the same id."""
-        index = next((n for n, known in enumerate(self.rows) if known[0] == row[0]), None)
-        if index is None:
-            self.rows.append(row)
-        else:
-            self.rows[index] = row
-        self.extras.pop(row[0], None)
-        if extras:
-            self.extras[row[0]] = extras
-
 
 def place_of(table: Table, row: Row, index: int = -1) -> Place:
     return Place(table.endpoint.name, index, f"{table.endpoint.name} {row[0]}")

@@ -14,8 +14,8 @@ import pytest
 from flask import Flask
 
 from flask_contentapi import Backend, ContentAPI
+from flask_contentapi.writer import Writer
 from flask_contentapi_peewee import PeeweeBackend
-from flask_contentapi_peewee.writing import Writer
 from tests.api import API
 from tests.conformance.reference_site import TYPES
 from tests.servers import PATIENCE
@@ -28,6 +28,7 @@ __all__ = [
     "asked",
     "noted",
     "on_databases",
+    "on_writable",
     "storage",
     "until",
     "writing",
@@ -97,7 +98,7 @@ def until(happened: Callable[[], object]) -> None:
 @contextmanager
 def writing(api: API) -> Iterator[Writer]:
     """Opens a writer for the content of an application."""
-    with storage(api).write() as writer:
+    with api.backend.write() as writer:
         yield writer
 
 
@@ -116,3 +117,7 @@ def noted(api: API, note: Callable[[Any], Any] = attrgetter("sql")) -> Iterator[
 
 #: Runs the tests that use ``backend`` on the databases only.
 on_databases = pytest.mark.parametrize("backend", NAMES, indirect=True, scope="session")
+#: The same on all backends whose content can be changed.
+on_writable = pytest.mark.parametrize(
+    "backend", [name for name in BACKENDS if name != "jsonfiles"], indirect=True, scope="session"
+)

@@ -23,9 +23,8 @@ from flask_contentapi import (
     Tags,
     content_changed,
 )
-from flask_contentapi_memory import MemoryBackend
-from flask_contentapi_peewee import PeeweeBackend
-from flask_contentapi_peewee.writing import Writer
+from flask_contentapi.writer import Writer
+from flask_contentapi_jsonfiles import JSONFilesBackend
 from tests.api import API
 from tests.samples import Record, document, image, page, private, site
 
@@ -438,41 +437,17 @@ def heard(api: API) -> Iterator[set[str]]:
 
 
 def change(api: API, before: Content, after: Content) -> None:
-    """Makes an edit in the backend's own way of making small ones."""
-    backend = api.backend
+    """Makes an edit by changing objects, or by loading where they cannot be changed."""
     with api.app.app_context():
-        if isinstance(backend, PeeweeBackend):
-            with backend.write() as writer:
-                write(writer, before, after)
-        elif isinstance(backend, MemoryBackend) and _is_small(before, after):
-            _revise(backend, before, after)
+        if isinstance(api.backend, JSONFilesBackend):
+            api.backend.load(after)
         else:
-            backend.load(after)
-
-
-def _is_small(before: Content, after: Content) -> bool:
-    """Whether only objects differ, and no page is new, gone or moved."""
-    others = ("locales", "sites", "collections")
-    return _order(before) == _order(after) and all(before[n] == after[n] for n in others)
-
-
-def _order(content: Content) -> list[tuple[int, int | None]]:
-    return [(record["id"], record["parent"]) for record in content["pages"]]
-
-
-def _revise(backend: MemoryBackend, before: Content, after: Content) -> None:
-    for section in ("pages", "images", "documents", "people"):
-        old, new = _by_id(before[section]), _by_id(after[section])
-        backend.delete(section, *(old.keys() - new.keys()))
-        backend.put(section, *(new[id] for id in new if old.get(id) != new[id]))
-
-
-def _by_id(records: list[Any]) -> dict[int, Record]:
-    return {record["id"]: record for record in records}
+            with api.backend.write() as writer:
+                write(writer, before, after)
 
 
 def write(writer: Writer, before: Content, after: Content) -> None:
-    """Makes an edit in a database."""
+    """Makes an edit by changing objects."""
     for locale in after["locales"]:
         if locale not in before["locales"]:
             writer.put_locale(locale)
@@ -483,6 +458,10 @@ def write(writer: Writer, before: Content, after: Content) -> None:
         _write_objects(writer, section, _by_id(before[section]), _by_id(after[section]))
     _write_order(writer, before["pages"], after["pages"])
     _write_sites(writer, before["sites"], after["sites"])
+
+
+def _by_id(records: list[Any]) -> dict[int, Record]:
+    return {record["id"]: record for record in records}
 
 
 def _write_sites(writer: Writer, before: list[Record], after: list[Record]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from flask_contentapi_peewee.writing import Writer
+from flask_contentapi.writer import Writer
 from tests.generated import IDS, LOCALES, RULES, TEXTS, own_fields, texts, values
 from tests.model import OTHERS, TYPES, instant
 
@@ -233,7 +233,9 @@ class PutLocale(Change):
 
     def on(self, content: Content, made: Any, known: Known) -> None:
         if self.code not in content.setdefault("locales", []):
-            content["locales"].append(self.code)
+            named = {page["locale"] for page in content.get("pages", ()) if page.get("locale")}
+            others = () if content["locales"] else sorted(named - {self.code})
+            content["locales"] += [self.code, *others]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from flask_contentapi import ContentError
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import on_databases, writing
+from tests.databases import on_writable, writing
 from tests.samples import Record, image, page, private, site
 
 DEEPEST = 400
@@ -64,7 +64,7 @@ def test_deeper_ones_are_refused(
     assert api.dump() == before
 
 
-@on_databases
+@on_writable
 def test_nothing_is_added_below_the_last_level(make_api: MakeAPI) -> None:
     api = full(make_api)
     with writing(api) as writer, pytest.raises(ContentError, match=SAID):
@@ -73,7 +73,7 @@ def test_nothing_is_added_below_the_last_level(make_api: MakeAPI) -> None:
         writer.put_collection(name="C", parent=DEEPEST)
 
 
-@on_databases
+@on_writable
 def test_a_branch_that_gets_too_deep_stays(make_api: MakeAPI) -> None:
     api = make_api({"pages": [*pages(DEEPEST - 2), page(1000), page(1001, 1000), page(1002, 1001)]})
     with (

@@ -62,7 +62,7 @@ def api(make_api: MakeAPI) -> API:
 
 @pytest.fixture(scope="module", params=EDITS)
 def made(api: API, request: pytest.FixtureRequest) -> Made:
-    """Each edit, made in the backend's own way of making small ones."""
+    """Each edit, made as far as possible by changing objects."""
     api.load(CONTENT)
     before = everything(api)
     wanted = edited(CONTENT, EDITS[request.param])

@@ -16,13 +16,13 @@ import pytest
 from docs.examples.list_backend import ListBackend, ListReader, Thing
 from flask_contentapi.backend import Backend, ContentChanged, find_backend
 from flask_contentapi.library import read_library
-from flask_contentapi.testing import BackendTests, LoadTests
+from flask_contentapi.testing import BackendTests, LoadTests, WriteTests
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 from tests.stores import fresh_address
 
 
-class TestMemoryBackend(BackendTests):
+class TestMemoryBackend(BackendTests, WriteTests):
     def make_backend(self) -> Backend:
         return MemoryBackend()
 
@@ -43,7 +43,7 @@ class TestJSONFilesBackend(BackendTests):
         return JSONFilesBackend(backend.folder)
 
 
-class DatabaseTests(BackendTests):
+class DatabaseTests(BackendTests, WriteTests):
     """Tests of backends that answer each statement from the current content."""
 
     holds_content = False

@@ -5,15 +5,12 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from flask import Flask
-from hypothesis import given
-from hypothesis import strategies as st
 from marshmallow import fields
 
 from flask_contentapi import (
@@ -31,9 +28,8 @@ from flask_contentapi import (
 )
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
-from tests.conformance.reference_site import TYPES
 from tests.conftest import MakeAPI, MakeApp
-from tests.samples import Record, blog, document, image, page, plain, private, site
+from tests.samples import Record, blog, document, image, page, plain, site
 
 Content = dict[str, list[Any]]
 
@@ -553,151 +549,12 @@ def test_sites_have_any_port_there_is(make_api: MakeAPI) -> None:
     assert [api.at(f"a:{port}").ids("pages/") for port in (1, 65535)] == [[1], [1]]
 
 
-# Changing single records in memory.
-
-
 def test_a_storage_that_is_not_open_has_nothing() -> None:
     backend = MemoryBackend(GOOD)
-    for use in (backend.reader, backend.dump, lambda: backend.put("pages", page(9))):
+    uses = (backend.reader, backend.dump, lambda: backend.load(GOOD), backend.write().__enter__)
+    for use in uses:
         with pytest.raises(RuntimeError, match="not open"):
             use()
-    with pytest.raises(RuntimeError, match="not open"):
-        backend.load(GOOD)
-
-
-@pytest.fixture
-def memory() -> tuple[API, MemoryBackend]:
-    backend = MemoryBackend(
-        {
-            "sites": [site(1)],
-            "collections": [{"id": 1, "restriction": private()}],
-            "images": [image(1, title="lamp", tags=["night"])],
-            "pages": [
-                plain(1),
-                plain(2, 1, title="storm"),
-                plain(3, 2, title="calm"),
-            ],
-        }
-    )
-    return API(memory_site(backend)), backend
-
-
-def test_records_are_put_while_requests_run(memory: tuple[API, MemoryBackend]) -> None:
-    api, backend = memory
-    assert api.ids("pages/?search=storm") == [2]
-    backend.put("pages", plain(4, 1, title="storm tide"), plain(5, 4))
-    assert api.ids("pages/") == [1, 2, 3, 4, 5]
-    assert sorted(api.ids("pages/?search=storm")) == [2, 4]
-    backend.put("pages", plain(2, 1, title="quiet", slug="new"))
-    assert api.ids("pages/?search=storm") == [4]
-    assert api.ids("pages/?search=quiet") == [2]
-    assert api.ids("pages/?descendant_of=2") == [3]
-    assert api.json("pages/3/")["meta"]["html_url"] == "http://localhost/new/p3/"
-    backend.put("pages", plain(3, 4))
-    assert api.ids("pages/") == [1, 2, 4, 3, 5]
-
-
-def test_records_are_deleted_while_requests_run(memory: tuple[API, MemoryBackend]) -> None:
-    api, backend = memory
-    assert api.ids("images/?search=night") == [1]
-    backend.delete("images", 1, 99)
-    assert api.ids("images/") == api.ids("images/?search=night") == []
-    backend.delete("pages", 3, 2)
-    assert api.ids("pages/") == [1]
-    assert api.ids("pages/?search=storm") == []
-    assert api.status("pages/find/?html_path=/p2/") == 404
-
-
-@pytest.mark.parametrize(
-    ("record", "problem"),
-    [
-        (plain(4, 99), ("pages 4", "parent")),
-        (plain(4, 1, slug="p2"), ("pages 4", "slug")),
-        (plain(2, 3), ("pages 2", "parent")),
-        (plain(4, 1, live=5), ("pages 4", "live")),
-        ({"id": 4}, ("pages 4", "title")),
-    ],
-)
-def test_what_would_not_fit_is_not_put(
-    memory: tuple[API, MemoryBackend], record: Record, problem: tuple[str, str]
-) -> None:
-    api, backend = memory
-    before = [api.get("pages/?fields=*").data, api.get("pages/?search=storm").data]
-    with pytest.raises(ContentError) as raised:
-        backend.put("pages", plain(7, 1, title="storm"), record)
-    assert problem in [(p.where, p.field) for p in raised.value.problems]
-    assert [api.get("pages/?fields=*").data, api.get("pages/?search=storm").data] == before
-
-
-def test_a_child_of_another_page_is_not_put() -> None:
-    pages = [page(1), blog(2, 1, authors=[{"id": 1}])]
-    backend = MemoryBackend({"pages": pages})
-    api = API(memory_site(backend, types=TYPES))
-    with pytest.raises(ContentError, match="pages 3, authors"):
-        backend.put("pages", blog(3, 1, authors=[{"id": 1}]))
-    assert api.ids("pages/") == [1, 2]
-    backend.put("pages", blog(2, 1, authors=[{"id": 1, "name": "Ada"}]), blog(3, 1))
-    assert api.json("pages/2/")["authors"][0]["name"] == "Ada"
-
-
-def test_pages_with_pages_below_are_not_deleted(memory: tuple[API, MemoryBackend]) -> None:
-    api, backend = memory
-    for wrong in (2, 1):
-        with pytest.raises(ContentError, match="parent"):
-            backend.delete("pages", wrong)
-    assert api.ids("pages/") == [1, 2, 3]
-
-
-def test_every_change_has_a_stamp_of_its_own(memory: tuple[API, MemoryBackend]) -> None:
-    _, backend = memory
-
-    def stamp() -> str | None:
-        with backend.reader() as reader:
-            return reader.version
-
-    stamps = [stamp()]
-    backend.put("pages", plain(4, 1))
-    stamps.append(stamp())
-    backend.put("images", image(1, title="another"))
-    stamps.append(stamp())
-    assert len(set(stamps)) == 3
-    backend.delete("pages", 4)
-    backend.put("images", image(1, title="lamp", tags=["night"]))
-    assert stamp() == stamps[0]
-
-
-#: Few ids and words, so that changes affect each other.
-_CHANGES = st.lists(
-    st.one_of(
-        st.tuples(
-            st.just("put"),
-            st.builds(
-                plain,
-                st.integers(2, 6),
-                st.sampled_from([None, 1, 2, 3, 4]),
-                title=st.sampled_from(["storm", "calm", "storm calm"]),
-                slug=st.sampled_from(["a", "b", "c"]),
-                live=st.booleans(),
-                restriction=st.sampled_from([None, None, private()]),
-            ),
-        ),
-        st.tuples(st.just("delete"), st.integers(2, 7)),
-    ),
-    max_size=8,
-)
-
-
-@given(changes=_CHANGES)
-def test_changes_one_by_one_are_as_a_load(changes: list[tuple[str, Any]]) -> None:
-    changed, loaded = MemoryBackend({"pages": [plain(1)]}), MemoryBackend()
-    one, other = (API(memory_site(backend)) for backend in (changed, loaded))
-    for kind, what in changes:
-        one.total("pages/?search=storm")
-        with suppress(ContentError):
-            (changed.put if kind == "put" else changed.delete)("pages", what)
-        other.load(one.dump())
-        for path in ("pages/?fields=*", "pages/?order=-title", "pages/?search=storm calm"):
-            assert one.get(path).data == other.get(path).data
 
 
 def memory_site(backend: MemoryBackend, types: Iterable[type[Entry]] = ()) -> Flask:

@@ -13,7 +13,7 @@ from flask import Flask
 from marshmallow import fields
 
 from flask_contentapi import ContentAPI, Image, Page, Tags
-from flask_contentapi_peewee.writing import Writer
+from flask_contentapi.writer import Writer
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import on_databases, storage, writing
@@ -152,22 +152,31 @@ def api(make_api: MakeAPI) -> API:
     return make_api(content())
 
 
+def loaded(api: API) -> object:
+    """Loads the content, and reads it, so that changes need not make sure of the tables first."""
+    api.load(content())
+    return state_of(api)
+
+
+def state_of(api: API) -> object:
+    return api.dump(), answers(api)
+
+
 def assert_before_or_after(api: API, change: Callable[[], object]) -> None:
     """Kills a process at each step of a change, which has to be made completely or not at all."""
-    api.load(content())
-    known = [(api.dump(), answers(api))]
+    known = [loaded(api)]
     with Steps(storage(api).engine.database) as steps:
         change()
-    known.append((api.dump(), answers(api)))
+    known.append(state_of(api))
     assert known[0] != known[1]
-    api.load(content())
+    loaded(api)
     seen = []
     for _ in killed(api, change, some_of(steps.taken)):
-        found = (api.dump(), answers(api))
+        found = state_of(api)
         assert [*api.backend.check()] == []
         seen.append(known.index(found))
         if seen[-1]:
-            api.load(content())
+            loaded(api)
     assert seen == sorted(seen)
     assert {*seen} == {0, 1}
 

@@ -17,7 +17,7 @@ from marshmallow import fields
 
 from flask_contentapi import ContentAPI, Page, Tags
 from flask_contentapi.errors import BackendUnavailable
-from flask_contentapi_peewee.writing import Writer
+from flask_contentapi.writer import Writer
 from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
 from tests.databases import api_at, asked, noted, on_databases, storage, writing
@@ -205,16 +205,10 @@ def add_to(api: API) -> Callable[[int], None]:
     def add(number: int) -> None:
         with writing(api) as writer:
             record: Any = {**page(0, 3, title="Same"), "id": None, "slug": None}
-            writer.add("pages", record, before=None if number % 2 else first_child(writer))
+            first = api.ids("pages/?child_of=3&limit=1")
+            writer.add("pages", record, before=None if number % 2 or not first else first[0])
 
     return add
-
-
-def first_child(writer: Writer) -> int | None:
-    """The first of the current children of page 3."""
-    pages: Any = writer._pages
-    query = pages.model.select(pages.fields["id"]).where(pages.fields["parent"] == 3)
-    return next((id for (id,) in query.order_by(pages.fields["path_"]).tuples()), None)
 
 
 def assert_complete(api: API) -> None:

@@ -10,7 +10,8 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases, writing
 from tests.generated import DECLARED
-from tests.samples import Record, document, image, page, private, site
+from tests.samples import Record, blog, document, image, page, private, site
+from tests.test_writing import grown
 
 pytestmark = on_databases
 
@@ -212,3 +213,64 @@ def test_rows_are_skipped_from_the_nearer_end(sites: list[API], path: str, offse
         found = many.items(f"{path}&offset={offset}")
     assert found == whole[offset : offset + 20]
     assert skipped[0] == min(offset, max(MANY - offset - 20, 0))
+
+
+# Changes.
+
+
+@pytest.fixture
+def wide(make_api: MakeAPI) -> API:
+    """A site that is filled by the test."""
+    return make_api()
+
+
+def test_one_update_takes_few_statements(wide: API) -> None:
+    grown(wide, 10)
+    wide.get("pages/")
+    for values in ({"title": "Sea"}, {"seo_title": "Sea"}, {"live": False}):
+        with noted(wide) as statements, writing(wide) as writer:
+            writer.update("pages", 2, **values)
+        assert len(statements) < 9
+
+
+LARGE: list[tuple[str, Any]] = [
+    ("a move", lambda writer: writer.move(2, 3)),
+    ("another slug", lambda writer: writer.update("pages", 2, slug="sea")),
+    ("a restriction", lambda writer: writer.update("pages", 2, restriction=private())),
+    ("room in front", lambda writer: writer.add("pages", page(9, 1), before=2)),
+    ("a deletion", lambda writer: writer.delete("pages", 2, descendants=True)),
+]
+
+
+@pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in LARGE])
+def test_large_branches_are_changed_by_as_many_statements_as_small_ones(
+    wide: API, change: Any
+) -> None:
+    made = []
+    for count in (10, 300):
+        grown(wide, count)
+        with noted(wide) as statements, writing(wide) as writer:
+            change(writer)
+        made.append(len(statements))
+    assert made[0] == made[1]
+
+
+def test_many_child_objects_take_as_many_statements_as_few(wide: API) -> None:
+    made = []
+    grown(wide, 0)
+    for count in (2, 200):
+        authors = [{"name": str(number)} for number in range(count)]
+        with noted(wide) as statements, writing(wide) as writer:
+            writer.add("pages", blog(300 + count, 1, authors=authors))
+        made.append(len(statements))
+    assert made[0] == made[1]
+
+
+def test_copying_takes_as_many_statements_wherever_the_page_is(wide: API) -> None:
+    made = []
+    for count in (10, 300):
+        grown(wide, count)
+        with noted(wide) as statements, writing(wide) as writer:
+            writer.alias(2, 3, slug="alias")
+        made.append(len(statements))
+    assert made[0] == made[1]

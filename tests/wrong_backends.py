@@ -18,10 +18,16 @@ from flask_contentapi.errors import BackendUnavailable, ContentError, Problem
 from flask_contentapi.library import Library, read_library
 from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
+from flask_contentapi.relations import ObjectKey
 from flask_contentapi.sites import Sites
 from flask_contentapi.tables import Restrictions
-from flask_contentapi.testing import TYPES, BackendTests
+from flask_contentapi.testing import TYPES, BackendTests, WriteTests
 from flask_contentapi.testing.sample import NOW
+from flask_contentapi.types import ObjectType
+from flask_contentapi.writer import StoredObject
+from flask_contentapi_memory import MemoryBackend
+from flask_contentapi_memory.draft import Draft
+from flask_contentapi_memory.snapshot import Snapshot
 
 #: Each wrong backend, with a test that has to detect the fault.
 FAULTS: dict[str, tuple[type[Backend], str]] = {}
@@ -691,11 +697,132 @@ class SaysThatItDoesNotRank(ListBackend):
     ranks = False
 
 
+# Changes.
+
+
+def writing(test: str) -> Callable[[type[Draft]], type[Draft]]:
+    """Registers a transaction with a fault.
+
+    :param test: the name of a test that has to fail for it.
+    """
+
+    def register(wrong: type[Draft]) -> type[Draft]:
+        class Writing(MemoryBackend):
+            @contextmanager
+            def transaction(self) -> Iterator[Draft]:
+                with super().transaction() as draft:
+                    draft.__class__ = wrong
+                    yield draft
+
+        FAULTS[wrong.__name__] = Writing, test
+        return wrong
+
+    return register
+
+
+@writing("test_change_makes_what_loading_makes[a page in front of another]")
+class AddsAtTheEnd(Draft):
+    def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
+        super().insert(endpoint, new, None)
+
+
+@writing("test_change_makes_what_loading_makes[a page less]")
+class ForgetsToDelete(Draft):
+    def remove(self, endpoint: str, ids: Sequence[int]) -> None:
+        pass
+
+
+@writing("test_change_makes_what_loading_makes[what an undeclared type has besides]")
+class LosesExtras(Draft):
+    def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
+        super().replace(endpoint, old, new._replace(extras=old.extras))
+
+
+@writing("test_change_makes_what_loading_makes[a page at another place]")
+class MovesNowhere(Draft):
+    def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
+        super().move(old, old.row[self._parent], before)
+
+
+@writing("test_change_makes_what_loading_makes[a site less]")
+class KeepsSites(Draft):
+    def put_records(self, section: str, records: Sequence[Any]) -> None:
+        if section != "sites" or len(records) > len(self.records(section)):
+            super().put_records(section, records)
+
+
+@writing("test_refused_change_leaves_everything[a sibling has the slug")
+class OverlooksSlugs(Draft):
+    def page_at(self, parent: int | None, slug: str) -> int | None:
+        return None
+
+
+@writing("test_refused_change_leaves_everything[there are pages below it")
+class OverlooksPagesBelow(Draft):
+    def below(self, page: int) -> dict[int, int]:
+        return {}
+
+
+@writing("test_refused_change_leaves_everything[objects lie in it")
+class OverlooksMembers(Draft):
+    def members(self, collection: int) -> int:
+        return 0
+
+
+@writing("test_refused_change_leaves_everything[stands in another object")
+class OverlooksOwners(Draft):
+    def owners(self, child: ObjectType, ids: Sequence[int]) -> Iterator[tuple[int, ObjectKey]]:
+        return iter(())
+
+
+@writing("test_ids_are_not_given_again")
+class GivesIdsAgain(Draft):
+    def next_id(self, endpoint: str) -> int:
+        return max(self._objects[endpoint], default=0) + 1
+
+
+@writing("test_slugs_of_one_title_differ")
+class OverlooksSlugsAlike(Draft):
+    def slugs(self, parent: int | None, start: str) -> frozenset[str]:
+        return frozenset()
+
+
+@writing("test_error_takes_back_the_block")
+class UndoesNothing(Draft):
+    def undo(self) -> None:
+        self.settle()
+
+
+@caught_by("test_others_see_changes_at_the_end")
+class ShowsChangesEarly(MemoryBackend):
+    def reader(self) -> nullcontext[Snapshot]:
+        known = self._draft
+        if known is None:
+            return nullcontext(self.snapshot)
+        return nullcontext(Snapshot(known.library(), self.snapshot.version))
+
+
+@caught_by("test_change_makes_another_version")
+class KeepsItsVersionInChanges(MemoryBackend):
+    @contextmanager
+    def transaction(self) -> Iterator[Draft]:
+        version = self.snapshot.version
+        with super().transaction() as draft:
+            yield draft
+        self._snapshot = Snapshot(self.snapshot.library, version)
+
+
+@caught_by("test_nothing_is_dumped_or_loaded_within_a_block")
+class DumpsWhatIsChanged(MemoryBackend):
+    def require_no_writing(self, done: str) -> None:
+        pass
+
+
 def kit_for(fault: str) -> type[BackendTests]:
     """The tests for backends, with a wrong backend."""
     backend, _ = FAULTS[fault]
 
-    class TestWrong(BackendTests):
+    class TestWrong(BackendTests, WriteTests):
         def make_backend(self) -> Backend:
             return backend()
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
@@ -43,8 +43,6 @@ class JSONFilesBackend(SnapshotBackend):
     :param interval: in development, the seconds between checks of the folder.
     :param clock: returns the time in seconds.
     """
-
-    instead_of_writing = "use load(), or edit the files and reload them"
 
     def __init__(
         self,
@@ -125,8 +123,13 @@ class JSONFilesBackend(SnapshotBackend):
                     f"The folder {str(self.folder)!r} cannot be written: {error.strerror}."
                     f"{'' if self._store.is_settled else _WAITING}"
                 ) from error
-            self.serve(library)
+            self.announce(self.serve(library))
             self._is_served = False
+
+    def transaction(self) -> NoReturn:
+        raise NotImplementedError(
+            "JSON files are not changed with write(); edit them and reload them, or use load()."
+        )
 
     def lost_by_loading(self) -> str:
         files = [file for folder in self._list().folders.values() for file in folder.files]
@@ -206,7 +209,7 @@ class JSONFilesBackend(SnapshotBackend):
         self._fingerprint, reading = self._read(files)
         self._cached_files = files.cached
         if reading.problems or not (is_served and files.is_unchanged):
-            self.serve(reading.library(self.registry, logs=self._logs))
+            self.announce(self.serve(reading.library(self.registry, logs=self._logs)))
         self._is_served = True
         self._logged_problems = ()
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import blake2b
-from typing import Any, ClassVar, NoReturn
+from typing import Any
+from uuid import uuid4
 
 import orjson
 
 from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.changes import changed_tags
 from flask_contentapi.errors import Problem
-from flask_contentapi.library import Library, read_library, revise_library
+from flask_contentapi.forks import renew_after_fork
+from flask_contentapi.library import Library, read_library
 from flask_contentapi.registry import Registry
-from flask_contentapi.search import words_of
 from flask_contentapi.signals import content_changed
-from flask_contentapi_memory.shelves import Shelf
+from flask_contentapi_memory.draft import Draft
 from flask_contentapi_memory.snapshot import Snapshot
-from flask_contentapi_memory.words import WordIndex
 
 __all__ = ["MemoryBackend", "SnapshotBackend"]
 
@@ -33,17 +33,19 @@ class SnapshotBackend(Backend):
     Only subclasses call :meth:`begin`, when they are opened, and :meth:`serve`, with the first
     content and with each replacement.
 
-    :cvar instead_of_writing: how to change the content, for the error message of :meth:`write`.
     :ivar changing: a lock for subclasses, held from reading the content to be changed until the
         new content is served; readers do not need it.
     """
 
-    instead_of_writing: ClassVar[str] = "use load()"
-
     def __init__(self) -> None:
-        self.changing = threading.Lock()
+        self.renew()
+        renew_after_fork(self)
         self._registry: Registry | None = None
         self._snapshot: Snapshot | None = None
+
+    def renew(self) -> None:
+        """Makes the lock anew."""
+        self.changing = threading.Lock()
 
     def reader(self) -> AbstractContextManager[Reader]:
         return nullcontext(self.snapshot)
@@ -66,29 +68,27 @@ class SnapshotBackend(Backend):
         """Sets the declared types; there is no content yet."""
         self._registry, self._snapshot = registry, None
 
-    def serve(self, library: Library, words: Mapping[str, WordIndex] | None = None) -> None:
+    def serve(self, library: Library) -> frozenset[str]:
         """Replaces the served content, unless the new content is the same.
 
         The caller holds :attr:`changing`.
 
         :param library: the content.
-        :param words: word indexes that exist already, by endpoint.
+        :returns: the cache tags of the answers that may have changed; none if nobody listens.
         """
         version = _version_of(library)
         before = self._snapshot
-        if before is None or before.version != version:
-            self._snapshot = Snapshot(library, version, words)
-            if before is not None and content_changed.receivers:
-                content_changed.send(self, tags=changed_tags(before.library, library))
+        if before is not None and before.version == version:
+            return frozenset()
+        self._snapshot = Snapshot(library, version)
+        if before is None or not content_changed.receivers:
+            return frozenset()
+        return changed_tags(before.library, library)
 
-    def write(self) -> NoReturn:
-        """Refuses writing, which only databases support, and says what to do instead.
-
-        :raises NotImplementedError: always.
-        """
-        raise NotImplementedError(
-            f"Only databases can be changed with write(); {self.instead_of_writing}."
-        )
+    def announce(self, tags: frozenset[str]) -> None:
+        """Sends ``content_changed``, if something has."""
+        if tags:
+            content_changed.send(self, tags=tags)
 
     def dump(self) -> Iterator[tuple[str, Any]]:
         return self.snapshot.library.dump()
@@ -104,66 +104,54 @@ class MemoryBackend(SnapshotBackend):
     """
 
     persistent = False
-    instead_of_writing = "use load(), put() or delete()"
 
     def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
         super().__init__()
         self._content = {} if content is None else content
+
+    def renew(self) -> None:
+        super().renew()
+        #: The content in the form in which it is changed, from the first change after a load on.
+        self._draft: Draft | None = None
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         self.begin(registry)
         self._replace(self._content, logs=logs)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+        self.require_no_writing("loaded")
         self._replace(content)
 
     def _replace(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
         library = read_library(content, self.registry, logs=logs)
         with self.changing:
-            self.serve(library)
+            self._draft = None
+            tags = self.serve(library)
+        self.announce(tags)
 
-    def put(self, endpoint: str, *records: Any) -> None:
-        """Adds objects, or replaces those with the same ids.
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        self.require_no_writing("dumped")
+        return super().dump()
 
-        :param endpoint: where they are served.
-        :param records: records, or instances of the declared classes.
-        :raises ContentError: if the content would be inconsistent; then nothing is changed.
-        """
-        self._revise(put=[(endpoint, record) for record in records])
+    def reader(self) -> AbstractContextManager[Reader]:
+        if not self.is_writing or self._draft is None:
+            return super().reader()
+        return nullcontext(Snapshot(self._draft.library(), None, self.snapshot))
 
-    def delete(self, endpoint: str, *ids: int) -> None:
-        """Deletes objects, if they exist.
-
-        :param endpoint: where they are served.
-        :param ids: their ids.
-        :raises ContentError: if the content would be inconsistent; then nothing is changed.
-        """
-        self._revise(delete=[(endpoint, identity) for identity in ids])
-
-    def _revise(self, **changes: Any) -> None:
+    @contextmanager
+    def transaction(self) -> Iterator[Draft]:
         with self.changing:
             before = self.snapshot
-            library = revise_library(before.library, self.registry, **changes)
-            words = {
-                name: _revise_words(shelf, library)
-                for name, shelf in before.shelves.items()
-                if "words" in vars(shelf)
-            }
-            self.serve(library, words)
-
-
-def _revise_words(shelf: Shelf, library: Library) -> WordIndex:
-    """The word index for objects of which few have changed."""
-    table = library.tables[shelf.endpoint.name]
-    before = {row[0]: row for row in shelf.table.rows}
-    after = {row[0]: row for row in table.rows}
-    type_of = shelf.endpoint.type_of
-    # Unchanged rows are identical.
-    changed = [i for i in before.keys() | after.keys() if before.get(i) is not after.get(i)]
-    return shelf.words.revised(
-        {i: words_of(type_of(before[i][1]), before[i]) for i in changed if i in before},
-        {i: words_of(type_of(after[i][1]), after[i]) for i in changed if i in after},
-    )
+            if self._draft is None:
+                self._draft = Draft(before.library, self.registry)
+            draft = self._draft
+            try:
+                yield draft
+                if draft.library() is not before.library:
+                    self._snapshot = Snapshot(draft.library(), uuid4().hex, before)
+                    draft.settle()
+            finally:
+                draft.undo()
 
 
 def _version_of(library: Library) -> str:

@@ -32,10 +32,10 @@ class Shelf:
     """The objects of one endpoint, for any viewer.
 
     :param table: the objects.
-    :param words: their word index, if it exists already.
+    :param before: the objects of the endpoint at another time, of which few differ.
     """
 
-    def __init__(self, table: Table, words: WordIndex | None = None) -> None:
+    def __init__(self, table: Table, before: Shelf | None = None) -> None:
         self.table = table
         self.endpoint = table.endpoint
         self.ids = {row[0]: position for position, row in enumerate(table.rows)}
@@ -45,16 +45,34 @@ class Shelf:
         if table.endpoint.tree:
             pairs = zip(table.url_paths, table.rows, strict=True)
             self.rows = [(path, *row) for path, row in pairs]
-        if words is not None:
-            self.words = words
         self._getters: dict[Any, Callable[[Row], Any]] = {}
+        # One that has a word index, from which the own one is made.
+        self._indexed: Shelf | None = before
+        if before is not None and "words" not in vars(before):
+            self._indexed = before._indexed
 
     @cached_property
     def words(self) -> WordIndex:
         """The word index."""
+        words = self._made_words() if self._indexed is None else self._revised_words(self._indexed)
+        self._indexed = None
+        return words
+
+    def _made_words(self) -> WordIndex:
         rows, type_of = self.table.rows, self.endpoint.type_of
         ordered = (rows[position] for _, position in sorted(self.ids.items()))
         return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in ordered)
+
+    def _revised_words(self, indexed: Shelf) -> WordIndex:
+        before = {row[0]: row for row in indexed.table.rows}
+        after = {row[0]: row for row in self.table.rows}
+        type_of = self.endpoint.type_of
+        # Unchanged rows are identical.
+        changed = [i for i in before.keys() | after.keys() if before.get(i) is not after.get(i)]
+        return indexed.words.revised(
+            {i: words_of(type_of(before[i][1]), before[i]) for i in changed if i in before},
+            {i: words_of(type_of(after[i][1]), after[i]) for i in changed if i in after},
+        )
 
     @cached_property
     def children(self) -> Mapping[int | None, Sequence[int]]:

@@ -17,7 +17,6 @@ from flask_contentapi.tables import Restrictions
 from flask_contentapi_memory.queries import QueryRunner
 from flask_contentapi_memory.shelves import Shelf, is_within
 from flask_contentapi_memory.visible import VisibleContent
-from flask_contentapi_memory.words import WordIndex
 
 __all__ = ["Snapshot"]
 
@@ -31,25 +30,35 @@ class Snapshot(Reader):
     """A state of the content.
 
     :param library: the content.
-    :param version: its stamp.
-    :param words: word indexes that exist already, by endpoint.
+    :param version: its stamp; None for content that is being changed.
+    :param before: a state that differs in few objects.
     """
 
     def __init__(
-        self, library: Library, version: str, words: Mapping[str, WordIndex] | None = None
+        self,
+        library: Library,
+        version: str | None,
+        before: Snapshot | None = None,
     ) -> None:
         self.library = library
         self._version = version
-        known = words or {}
-        self.shelves = {
-            name: Shelf(table, known.get(name)) for name, table in library.tables.items()
+        known: Mapping[str, Shelf] = {} if before is None else before.shelves
+        self.shelves: Mapping[str, Shelf] = {
+            name: known[name]
+            if name in known and known[name].table is table
+            else Shelf(table, known.get(name))
+            for name, table in library.tables.items()
         }
-        self._changes = self._find_changes()
+        self._changes: list[tuple[datetime, int]] = (
+            before._changes
+            if before is not None and self.shelves["pages"] is before.shelves["pages"]
+            else self._find_changes()
+        )
         self._next_changes: BoundedCache[list[datetime]] = BoundedCache(NEXT_CHANGES_CACHE_SIZE)
         self._visible: BoundedCache[VisibleContent] = BoundedCache(VISIBLE_CACHE_SIZE)
 
     @property
-    def version(self) -> str:
+    def version(self) -> str | None:
         return self._version
 
     @property

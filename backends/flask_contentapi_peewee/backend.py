@@ -17,7 +17,6 @@ from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Prob
 from flask_contentapi.logs import log
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
-from flask_contentapi.sites import Site
 from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
     BorrowedConnection,
@@ -38,7 +37,7 @@ from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
 from flask_contentapi_peewee.tables import Tables
-from flask_contentapi_peewee.writing import Writer
+from flask_contentapi_peewee.writing import DatabaseTransaction
 
 __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
 
@@ -275,36 +274,18 @@ class PeeweeBackend(Backend):
     # Writing.
 
     @contextmanager
-    def write(self) -> Iterator[Writer]:
-        """Changes the content in one transaction; other writers wait for its end.
-
-        If an error leaves the ``with`` block, the transaction is rolled back. Requests within the
-        block see its changes so far, and their responses have no ``ETag``.
-
-        :raises ConfigurationError: if there are no tables, or they do not fit the declared types.
-        :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if :meth:`dump` is running in this thread.
-        """
+    def transaction(self) -> Iterator[DatabaseTransaction]:
+        database, tables = self.engine.database, self.tables
         with self._reporting_outages():
-            self._check_ready(self.engine.database)
+            self._require_database()
+            if not self._is_ready:
+                self._check_ready(database)
         with self._transaction() as reader:
-            writer = Writer(self.statements, self.registry, reader)
-            sites = self._sites() if content_changed.receivers else None
-            try:
-                yield writer
-            finally:
-                writer.is_over = True
-            if writer.failure is not None:
-                raise writer.failure
-            tags = frozenset() if sites is None else writer.tags()
-            if tags and sites != self._sites():
-                tags = frozenset([EVERYTHING])
-        if tags:
-            content_changed.send(self, tags=tags)
-
-    def _sites(self) -> list[Site]:
-        """All sites with their home pages, as they are now."""
-        return list(Structure(self.tables, self.engine.database, "").sites)
+            declared = peewee.Select(columns=[tables.state_of("declared")]).bind(database)
+            if tables.all(declared, database) != [(tables.declared,)]:
+                self._is_ready = False
+                self.setup.require_ready(database)
+            yield DatabaseTransaction(self.registry, self.statements, reader)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         """Replaces the whole content in one transaction; other writers wait for its end.
@@ -316,6 +297,7 @@ class PeeweeBackend(Backend):
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
         :raises RuntimeError: if :meth:`dump` is running in this thread.
         """
+        self.require_no_writing("loaded")
         database = self.engine.database
         with self._reporting_outages():
             self._require_database()

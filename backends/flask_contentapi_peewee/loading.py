@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flask_contentapi.errors import Problem
-from flask_contentapi.library import Library, check_objects, read_library, require_mapping
+from flask_contentapi.library import check_objects, read_library, require_mapping
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
@@ -18,9 +18,9 @@ from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
-from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, StoredTable, Tables
+from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, Tables
 
-__all__ = ["check", "dump", "load"]
+__all__ = ["check", "dump", "insert_records", "load", "read_records"]
 
 
 def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: Statements) -> None:
@@ -35,7 +35,9 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: S
     rereadable = _Rereadable(content)
     outline = read_library(rereadable, registry, outline=True)
     clear(statements.tables)
-    _load_structure(outline, statements.tables)
+    insert_records(statements.tables, "locales", outline.locales)
+    insert_records(statements.tables, "sites", outline.site_records)
+    insert_records(statements.tables, "collections", outline.collections.values())
     for name, table in outline.tables.items():
         _load_objects(rereadable.get(name, ()), table, registry, statements, outline.locales)
 
@@ -75,16 +77,28 @@ class _Rereadable(Mapping[str, Iterable[Any]]):
         return records
 
 
-def _load_structure(outline: Library, tables: Tables) -> None:
-    _insert(tables.locales, ({"code": c, "sort": n} for n, c in enumerate(outline.locales)))
-    _insert(tables.sites, ({"id": n, **site} for n, site in enumerate(outline.site_records)))
-    collections = enumerate(outline.collections.values())
-    _insert(tables.collections, ({"sort": n, **collection} for n, collection in collections))
+#: The columns of the tables of sections, and the one with the order.
+_SECTIONS: Mapping[str, tuple[Sequence[str], str]] = {
+    "locales": (["code"], "sort"),
+    "sites": (SITE_COLUMNS, "id"),
+    "collections": (COLLECTION_COLUMNS, "sort"),
+}
 
 
-def _insert(table: StoredTable, rows: Iterable[Mapping[str, Any]]) -> None:
-    for row in rows:
-        table.model.insert({table.fields[name]: value for name, value in row.items()}).execute()
+def read_records(reader: DatabaseReader, section: str) -> list[Any]:
+    """The codes of all languages, or the records of all sites or collections with all keys."""
+    columns, order = _SECTIONS[section]
+    records = reader.records(getattr(reader.tables, section), columns, order)
+    return [record["code"] for record in records] if section == "locales" else records
+
+
+def insert_records(tables: Tables, section: str, records: Iterable[Any]) -> None:
+    """Writes what :func:`read_records` gives into its table, which is empty."""
+    table, (_, order) = getattr(tables, section), _SECTIONS[section]
+    for number, record in enumerate(records):
+        row = {"code": record} if section == "locales" else record
+        fields = {table.fields[name]: value for name, value in row.items()}
+        table.model.insert({**fields, table.fields[order]: number}).execute()
 
 
 def _load_objects(
@@ -133,12 +147,8 @@ def _find_positions(pages: Table) -> dict[int, TreePosition]:
 def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
     """The content of the tables as records, each with its section."""
     tables = reader.tables
-    for record in reader.records(tables.locales, ["code"], "sort"):
-        yield "locales", record["code"]
-    for record in reader.records(tables.sites, SITE_COLUMNS, "id"):
-        yield "sites", record
-    for record in reader.records(tables.collections, COLLECTION_COLUMNS, "sort"):
-        yield "collections", record
+    for section in _SECTIONS:
+        yield from ((section, record) for record in read_records(reader, section))
     for name, endpoint in tables.endpoints.items():
         for row, extras in _objects(reader, endpoint):
             # Fields that a type once had are none of its records.

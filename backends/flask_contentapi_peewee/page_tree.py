@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain, count
 from typing import Any
 
 from peewee import Value, fn
 
 from flask_contentapi.addresses import quote_slug
-from flask_contentapi.kinds import INT64
+from flask_contentapi.errors import ContentError
 from flask_contentapi.records import Place
-from flask_contentapi.search import words
-from flask_contentapi.tables import DEEPEST, too_deep_message
-from flask_contentapi_peewee.columns import OPEN, md5
+from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.documents import TreePosition
-from flask_contentapi_peewee.objects import refuse
-from flask_contentapi_peewee.paths import GAP, LARGEST, SHORTEST, end, last_number, level, step
+from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, level, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
 
@@ -26,8 +22,6 @@ __all__ = ["PageTree"]
 MOVED, SHIFTED = "~", "|"
 #: How much room is made between two siblings if there is none.
 ROOM = 1000
-#: The maximum length of a slug made from a title.
-LONGEST_SLUG = 100
 
 
 class PageTree:
@@ -41,115 +35,81 @@ class PageTree:
         self._table = tables.endpoints["pages"].base
         self._engine = tables.engine
         self._reader = reader
+        # Methods ask for the same one in turn.
+        self._last: tuple[int, TreePosition] | None = None
 
     def position_of(self, page: int | None) -> TreePosition:
         """The position of a page in the tree; for None, the one above root pages."""
         if page is None:
             return TreePosition("", "/", OPEN)
-        fields = self._table.fields
-        columns = (fields["path_"], fields["url_path"], fields["access_"])
-        query = self._table.model.select(*columns).where(fields["id"] == page)
-        (found,) = self._reader.all(query)
-        return TreePosition(*found)
+        if self._last is None or self._last[0] != page:
+            fields = self._table.fields
+            columns = (fields["path_"], fields["url_path"], fields["access_"])
+            query = self._table.model.select(*columns).where(fields["id"] == page)
+            (found,) = self._reader.all(query)
+            self._last = page, TreePosition(*found)
+        return self._last[1]
 
-    def below(self, page: int) -> list[int]:
-        """The ids of the pages below a page, in reverse tree order."""
-        path, field = self.position_of(page).path, self._table.fields["path_"]
-        query = self._table.model.select(self._table.fields["id"])
-        query = query.where((field > path) & (field < end(path))).order_by(field.desc())
-        return [identity for (identity,) in self._reader.all(query)]
+    def forget(self) -> None:
+        """Forgets the position that was looked up last, as it may not be true any longer."""
+        self._last = None
+
+    def below(self, page: int) -> dict[int, int]:
+        """The pages below a page in tree order, each with how many levels it is below."""
+        path, fields = self.position_of(page).path, self._table.fields
+        query = self._table.model.select(fields["id"], fields["path_"]).order_by(fields["path_"])
+        inside = query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
+        return {i: level(below) - level(path) for i, below in self._reader.all(inside)}
 
     def _inside(self, path: str) -> Any:
         """The condition for a page and all pages below it."""
         field = self._table.fields["path_"]
         return (field >= path) & (field < end(path))
 
-    def free_slug(self, parent: int | None, title: str) -> str:
-        """A slug made from a title, which no page under a parent has."""
-        slug = "-".join(words(title))[:LONGEST_SLUG].rstrip("-") or "page"
-        field = self._table.fields["slug"]
-        # The slug itself and numbered ones sort before the slug followed by ".", which follows "-".
-        alike = self._under(parent) & (field >= slug) & (field < f"{slug}.")
-        taken = {
-            known for (known,) in self._reader.all(self._table.model.select(field).where(alike))
-        }
-        numbered = (f"{slug}-{number}" for number in count(2))
-        return next(free for free in chain([slug], numbered) if free not in taken)
-
-    def _under(self, parent: int | None) -> Any:
-        field = self._table.fields["parent"]
-        return field.is_null() if parent is None else field == parent
-
     # Positions.
 
-    def new_position(
-        self, where: Place, values: Mapping[str, Any], before: int | None
-    ) -> TreePosition:
+    def new_position(self, page: Mapping[str, Any], before: int | None) -> TreePosition:
         """The position of a page that is new in the tree.
 
-        :param where: its name in messages.
-        :param values: its columns.
+        :param page: its columns.
         :param before: the sibling to insert it before; None: at the end.
-        :raises ContentError: if it cannot be there.
+        :raises ContentError: if there is no room left.
         """
-        above = self.position_of(values["parent"])
-        _refuse_level(where, level(above.path) + 1)
-        url_path = self._url_path(where, values, above)
-        path = above.path + step(self._free_number(where, values, above, before))
-        return TreePosition(path, url_path, values["id"] if values["restriction"] else above.access)
+        above = self.position_of(page["parent"])
+        path = above.path + step(self._free_number(page, above, before))
+        access = page["id"] if page["restriction"] else above.access
+        return TreePosition(path, _url_path(above, page["slug"]), access)
 
-    def _url_path(self, where: Place, values: Mapping[str, Any], above: TreePosition) -> str:
-        """The slugs down to a page. Refuses those of a sibling."""
-        fields = self._table.fields
-        path = f"{above.url_path}{quote_slug(values['slug'])}/"
-        same = (fields["url_hash_"] == md5(path)) & (fields["id"] != values["id"])
-        if self._reader.all(self._table.model.select(fields["id"]).where(same)):
-            refuse(where, "slug", f"a sibling has the slug {values['slug']!r} already")
-        return path
-
-    def _free_number(
-        self, where: Place, values: Mapping[str, Any], above: TreePosition, before: int | None
-    ) -> int:
+    def _free_number(self, page: Mapping[str, Any], above: TreePosition, before: int | None) -> int:
         """A free number among the children of a page."""
-        last = self._highest_number(values)
+        last = self._highest_number(page)
         if last > LARGEST - ROOM:
-            refuse(where, "parent", "has no room left; dump all content and load it again")
+            place = Place("pages", 0, f"pages {page['id']}")
+            message = "has no room left; dump all content and load it again"
+            raise ContentError([place.problem("parent", message)])
         if before is None:
             return last + GAP
-        after = self._number_of(where, values, before)
-        ahead = self._highest_number(values, before=above.path + step(after))
+        after = last_number(self.position_of(before).path)
+        ahead = self._highest_number(page, before=above.path + step(after))
         if after - ahead < 2:
             self._make_room(above, after)
             after += ROOM
         # Inserting at the front is often repeated.
         return after - GAP if ahead == 0 and after > GAP else (ahead + after) // 2
 
-    def _number_of(self, where: Place, values: Mapping[str, Any], sibling: int) -> int:
-        """The number of a sibling.
-
-        :raises ContentError: if the page is no sibling.
-        """
-        is_id = isinstance(sibling, int) and sibling in INT64
-        found = self._siblings(values, self._table.fields["id"] == sibling) if is_id else []
-        if not found:
-            refuse(where, "", f"there is no sibling {sibling} to go in front of")
-        return last_number(found[0][0])
-
-    def _highest_number(self, values: Mapping[str, Any], before: str | None = None) -> int:
+    def _highest_number(self, page: Mapping[str, Any], before: str | None = None) -> int:
         """The highest number among the siblings of a page, or among those before a path."""
-        field = self._table.fields["path_"]
-        earlier = self._siblings(values, *([] if before is None else [field < before]))
-        return next((last_number(path) for (path,) in earlier), 0)
-
-    def _siblings(self, values: Mapping[str, Any], *conditions: Any) -> list[tuple[str]]:
-        """The path of the last sibling of a page that meets some conditions."""
-        fields = self._table.fields
-        others = self._under(values["parent"]) & (fields["id"] != values["id"])
-        query = self._table.model.select(fields["path_"]).where(others, *conditions)
-        return [*self._reader.all(query.order_by(fields["path_"].desc()).limit(1))]
+        fields, parent = self._table.fields, page["parent"]
+        under = fields["parent"].is_null() if parent is None else fields["parent"] == parent
+        query = self._table.model.select(fields["path_"]).where(under, fields["id"] != page["id"])
+        if before is not None:
+            query = query.where(fields["path_"] < before)
+        found = self._reader.all(query.order_by(fields["path_"].desc()).limit(1))
+        return next((last_number(path) for (path,) in found), 0)
 
     def _make_room(self, above: TreePosition, number: int) -> None:
         """Increases the numbers of a page's children from a number on, with all below them."""
+        self.forget()
         field, engine, start = self._table.fields["path_"], self._engine, len(above.path) + 1
         digits = engine.as_integer(fn.SUBSTR(field, start, 1))
         larger = engine.as_integer(fn.SUBSTR(field, start + 1, digits)) + ROOM
@@ -168,6 +128,7 @@ class PageTree:
 
     def _update(self, path: str, changes: Mapping[Any, Any], condition: Any = None) -> None:
         """Updates a page and all pages below it."""
+        self.forget()
         inside = self._inside(path) if condition is None else self._inside(path) & condition
         self._table.model.update(changes).where(inside).execute()
 
@@ -177,69 +138,50 @@ class PageTree:
 
     def _replace_url_path(self, path: str, old: str, new: str) -> None:
         """Replaces the start of the addresses in a branch."""
+        if old == new:
+            return
         address, digest = self._table.fields["url_path"], self._table.fields["url_hash_"]
         self._update(path, {address: Value(new).concat(fn.SUBSTR(address, len(old) + 1))})
         self._update(path, {digest: fn.MD5(address)})
 
     def _replace_access(self, path: str, old: int, new: int) -> None:
         """Replaces one restriction by another in a branch."""
-        access = self._table.fields["access_"]
-        self._update(path, {access: new}, access == old)
+        if old != new:
+            access = self._table.fields["access_"]
+            self._update(path, {access: new}, access == old)
 
-    def move(self, where: Place, values: Mapping[str, Any], before: int | None) -> None:
+    def move(self, page: Mapping[str, Any], before: int | None) -> None:
         """Moves a page, with all pages below it, under its new parent.
 
-        :param where: its name in messages.
-        :param values: its columns, with the new parent.
+        :param page: its columns, with the new parent.
         :param before: the sibling to insert it before; None: at the end.
-        :raises ContentError: if it cannot be there.
+        :raises ContentError: if there is no room left.
         """
-        old, above = self.position_of(values["id"]), self.position_of(values["parent"])
-        if above.path.startswith(old.path):
-            refuse(where, "parent", "a page cannot go below itself")
-        self._refuse_levels(old.path, level(above.path) + 1 - level(old.path))
-        url_path = self._url_path(where, values, above)
+        old, above = self.position_of(page["id"]), self.position_of(page["parent"])
         # Under a temporary path it is not in the way, and not shifted with siblings.
         self._replace_path(old.path, MOVED + old.path)
-        path = above.path + step(self._free_number(where, values, above, before))
+        path = above.path + step(self._free_number(page, above, before))
         self._replace_path(MOVED + old.path, path)
-        if url_path != old.url_path:
-            self._replace_url_path(path, old.url_path, url_path)
-        if not values["restriction"] and old.access != above.access:
+        self._replace_url_path(path, old.url_path, _url_path(above, page["slug"]))
+        if not page["restriction"]:
             self._replace_access(path, old.access, above.access)
         fields = self._table.fields
-        moved = self._table.model.update({fields["parent"]: values["parent"]})
-        moved.where(fields["id"] == values["id"]).execute()
+        moved = self._table.model.update({fields["parent"]: page["parent"]})
+        moved.where(fields["id"] == page["id"]).execute()
 
-    def _refuse_levels(self, path: str, shift: int) -> None:
-        """Refuses to move a branch by some levels if pages in it would be too deep."""
-        fields = self._table.fields
-        # The length tells that most pages are not.
-        shortest = len(path) + SHORTEST * (DEEPEST - shift - level(path))
-        is_long = fn.LENGTH(fields["path_"]) > shortest
-        query = self._table.model.select(fields["id"], fields["path_"]).order_by(fields["path_"])
-        for identity, inner in self._reader.all(query.where(self._inside(path), is_long)):
-            _refuse_level(Place("pages", 0, f"pages {identity}"), level(inner) + shift)
-
-    def revise(self, where: Place, values: Mapping[str, Any]) -> TreePosition:
+    def revise(self, page: Mapping[str, Any]) -> TreePosition:
         """Applies a page's new slug and restriction to the pages below it.
 
-        :param where: its name in messages.
-        :param values: its new columns.
+        :param page: its new columns.
         :returns: the position of the page, with its new address and restriction.
-        :raises ContentError: if a sibling has the slug.
         """
-        old, above = self.position_of(values["id"]), self.position_of(values["parent"])
-        url_path = self._url_path(where, values, above)
-        if url_path != old.url_path:
-            self._replace_url_path(old.path, old.url_path, url_path)
-        access = values["id"] if values["restriction"] else above.access
-        if access != old.access:
-            self._replace_access(old.path, old.access, access)
+        old, above = self.position_of(page["id"]), self.position_of(page["parent"])
+        url_path = _url_path(above, page["slug"])
+        access = page["id"] if page["restriction"] else above.access
+        self._replace_url_path(old.path, old.url_path, url_path)
+        self._replace_access(old.path, old.access, access)
         return TreePosition(old.path, url_path, access)
 
 
-def _refuse_level(where: Place, found: int) -> None:
-    """Refuses a page on a level that is too deep."""
-    if found > DEEPEST:
-        refuse(where, "parent", too_deep_message(found))
+def _url_path(above: TreePosition, slug: str) -> str:
+    return f"{above.url_path}{quote_slug(slug)}/"

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["AFTER", "GAP", "LARGEST", "SHORTEST", "end", "last_number", "level", "step"]
+__all__ = ["AFTER", "GAP", "LARGEST", "end", "last_number", "level", "step"]
 
 #: The initial difference between the numbers of siblings, to leave room for pages in between.
 GAP = 10
 #: The largest number that a step can have.
 LARGEST = 10**9 - 1
-#: The length of the shortest step.
-SHORTEST = 2
 #: Follows every step in text order.
 AFTER = ":"
 

@@ -1,405 +1,221 @@
-"""Lets the site's code change content, object by object."""
+"""Changes content object by object, within a transaction of the database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
-from datetime import UTC, datetime
-from functools import wraps
-from typing import Any, TypeVar, cast
-from uuid import uuid4
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any
 
-from flask_contentapi.hosts import Host
-from flask_contentapi.library import read_library
-from flask_contentapi.media_collections import check_collections
+import peewee
+from peewee import fn
+
 from flask_contentapi.query import Row
-from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.changes import Changes
-from flask_contentapi_peewee.connections import DATABASE_ERRORS, atomic
-from flask_contentapi_peewee.objects import Objects, raise_problems, refuse
+from flask_contentapi.relations import ObjectKey
+from flask_contentapi.types import ObjectType
+from flask_contentapi.writer import StoredObject, Transaction
+from flask_contentapi_peewee.columns import Clause
+from flask_contentapi_peewee.documents import Inserter, batches, children_term, target_term
+from flask_contentapi_peewee.loading import insert_records, read_records
 from flask_contentapi_peewee.page_tree import PageTree
+from flask_contentapi_peewee.paths import level
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
+from flask_contentapi_peewee.tables import USED_ID_PREFIX, StoredTable
 
-__all__ = ["Writer"]
-
-
-#: The fields that determine who sees an object.
-_VISIBILITY_FIELDS = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
-
-Method = TypeVar("Method", bound=Callable[..., Any])
+__all__ = ["DatabaseTransaction"]
 
 
-def _atomic(method: Method) -> Method:
-    """Makes a method atomic: on an error it changes nothing."""
+class DatabaseTransaction(Transaction):
+    """The content within a transaction of the database.
 
-    @wraps(method)
-    def change(self: Writer, *args: Any, **options: Any) -> Any:
-        if self.is_over:
-            raise RuntimeError("The block is over in which the content is changed; begin another.")
-        if self.is_changing:
-            return method(self, *args, **options)
-        self.is_changing = True
-        try:
-            with atomic(self.database):
-                made = method(self, *args, **options)
-            # MariaDB loses words of other objects if some are rolled back to a savepoint.
-            self._objects.write_words()
-            return made
-        except DATABASE_ERRORS as error:
-            # The database may have undone the whole transaction, as SQLite does on a full disk.
-            self.is_over, self.failure = True, error
-            raise
-        finally:
-            self._objects.forget_words()
-            self.is_changing = False
-
-    return cast(Method, change)
-
-
-class Writer:
-    """Changes the content within one transaction, which creates one new version of it.
-
-    Records are as in the rest of the package. What follows from them (the tree, the times when a
-    page is visible, the words for searching) is updated automatically.
-
-    :param statements: the statements of the backend.
     :param registry: the declared types.
+    :param statements: the statements of the backend.
     :param reader: reads the content, including the changes of the transaction.
     """
 
-    def __init__(self, statements: Statements, registry: Registry, reader: DatabaseReader) -> None:
-        tables = self._tables = statements.tables
-        self._registry = registry
+    def __init__(self, registry: Registry, statements: Statements, reader: DatabaseReader) -> None:
+        super().__init__(registry)
+        self._tables = statements.tables
+        self._documents = statements.documents
+        self._engine = statements.tables.engine
         self._reader = reader
-        self.database = tables.engine.database
-        #: Whether the transaction is over.
-        self.is_over = False
-        #: The error of the database that has ended it.
-        self.failure: BaseException | None = None
-        #: Whether a change is being made, which may consist of others.
-        self.is_changing = False
-        self._objects = Objects(statements, registry, reader)
-        self._pages = tables.endpoints["pages"].base
-        self._page_tree = PageTree(tables, reader)
-        self._changes = Changes(reader)
+        self._pages = statements.tables.endpoints["pages"].base
+        self._page_tree = PageTree(statements.tables, reader)
+        self._records: dict[str, Sequence[Any]] = {}
 
-    # Objects.
+    # What there is.
 
-    def record(self, endpoint: str, id: int) -> dict[str, Any]:
-        """The record of an object, which may be hidden.
+    def records(self, section: str) -> Sequence[Any]:
+        if section not in self._records:
+            self._records[section] = read_records(self._reader, section)
+        return self._records[section]
 
-        :raises ContentError: if there is no such object.
-        """
-        return self._objects.record(endpoint, id)
+    def find(self, endpoint: str, id: int) -> StoredObject | None:
+        return next((StoredObject(*one) for one in self._reader.objects(endpoint, [id])), None)
 
-    @_atomic
-    def add(self, endpoint: str, record: Mapping[str, Any], *, before: int | None = None) -> int:
-        """Adds an object.
+    def next_id(self, endpoint: str) -> int:
+        base = self._tables.endpoints[endpoint].base
+        known = base.model.select(fn.MAX(base.fields["id"])), self._highest_deleted(base)
+        ((highest, deleted),) = self._reader.all(peewee.Select(columns=known))
+        return max(highest or 0, int(deleted or 0)) + 1
 
-        :param endpoint: where it is served.
-        :param record: its record. ``id`` and the ids of child objects may be left out, and so may
-            a page's ``slug``, which is then made from its title.
-        :param before: for a page, the sibling to insert it before; None: at the end.
-        :returns: its id.
-        :raises ContentError: if it does not fit; then nothing is changed.
-        """
-        tables = self._objects.endpoint(endpoint)
-        given = dict(record)
-        if given.get("id") is None:
-            given["id"] = self._objects.next_id(tables.base)
-        if tables.endpoint.tree and not given.get("slug"):
-            title, parent = str(given.get("title", "")), given.get("parent")
-            known = parent if self._objects.exists(tables.base, parent) else None
-            given["slug"] = self._page_tree.free_slug(known, title)
-        row, extras = self._objects.read(endpoint, given)
-        place = _place(endpoint, row[0])
-        if self._objects.exists(tables.base, row[0]):
-            refuse(place, "id", "another record has this id already")
+    def _highest_deleted(self, table: StoredTable) -> Any:
+        return self._tables.state_of(_used_id_key(table))
+
+    def next_child_id(self, child: ObjectType) -> int:
+        found = [
+            self._reader.all(terms.model.select(fn.MAX(terms.fields["number"])).where(same))
+            for _, terms, same in self._terms_of(child)
+        ]
+        return max((highest or 0 for ((highest,),) in found), default=0) + 1
+
+    def owners(self, child: ObjectType, ids: Sequence[int]) -> Iterator[tuple[int, ObjectKey]]:
+        for endpoint, terms, same in self._terms_of(child):
+            number, owner = terms.fields["number"], terms.fields["id"]
+            for some in batches(ids):
+                query = terms.model.select(number, owner).where(same, number.in_(some))
+                yield from ((i, (endpoint, found)) for i, found in self._reader.all(query))
+
+    def _terms_of(self, child: ObjectType) -> Iterator[tuple[str, StoredTable, Any]]:
+        """The tables with the ids of child objects of a type, each with the condition for them."""
+        for name, tables in self._tables.endpoints.items():
+            columns = (c for t in tables.endpoint.types.values() for c in t.columns.values())
+            if any(column.child and column.child.label == child.label for column in columns):
+                yield name, tables.terms, tables.terms.fields["field"] == children_term(child.label)
+
+    def page_at(self, parent: int | None, slug: str) -> int | None:
+        fields = self._pages.fields
+        # Many pages may have the parent, but few the slug.
+        same = self._under(parent, self._engine.unindexed(fields["parent"]))
+        same &= self._engine.equals(fields["slug"], slug)
+        found = self._reader.all(self._pages.model.select(fields["id"]).where(same))
+        return next((page for (page,) in found), None)
+
+    def slugs(self, parent: int | None, start: str) -> set[str]:
+        slug = self._pages.fields["slug"]
+        # The slug itself and numbered ones sort before the slug followed by ".", which follows "-".
+        alike = self._under(parent, self._pages.fields["parent"])
+        alike &= (slug >= start) & (slug < f"{start}.")
+        return {known for (known,) in self._reader.all(self._pages.model.select(slug).where(alike))}
+
+    @staticmethod
+    def _under(parent: int | None, field: Clause) -> Clause:
+        return peewee.Expression(field, "IS", None) if parent is None else field == parent
+
+    def level(self, page: int) -> int:
+        return level(self._page_tree.position_of(page).path)
+
+    def below(self, page: int) -> dict[int, int]:
+        return self._page_tree.below(page)
+
+    def translation(self, key: str, locale: str) -> int | None:
+        fields = self._pages.fields
+        same = self._engine.equals(fields["translation_key"], key) & (fields["locale"] == locale)
+        query = self._pages.model.select(fields["id"]).where(same).order_by(fields["path_"])
+        return next((page for (page,) in self._reader.all(query.limit(1))), None)
+
+    def page_locales(self) -> list[str]:
+        locale = self._pages.fields["locale"]
+        query = self._pages.model.select(locale).where(locale.is_null(is_null=False)).distinct()
+        return [named for (named,) in self._reader.all(query)]
+
+    def members(self, collection: int) -> int:
+        total = 0
+        for tables in self._tables.endpoints.values():
+            if tables.endpoint.collections:
+                inside = tables.base.fields["collection"] == collection
+                query = tables.base.model.select(fn.COUNT(1)).where(inside)
+                total += sum(number for (number,) in self._reader.all(query))
+        return total
+
+    def referring(self, targets: Set[ObjectKey]) -> Iterator[ObjectKey]:
+        wanted: defaultdict[str, list[int]] = defaultdict(list)
+        for endpoint, identity in targets:
+            wanted[endpoint].append(identity)
+        for name, tables in self._tables.endpoints.items():
+            fields = tables.terms.fields
+            for endpoint, ids in wanted.items():
+                found = (fields["field"] == target_term(endpoint)) & fields["number"].in_(ids)
+                query = tables.terms.model.select(fields["id"]).where(found).distinct()
+                yield from ((name, owner) for (owner,) in self._reader.all(query))
+
+    # Changes.
+
+    def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
+        documents, tables = self._documents[endpoint], self._tables.endpoints[endpoint]
         position = None
         if tables.endpoint.tree:
-            position = self._page_tree.new_position(place, self._values(row), before)
-        self._objects.insert(endpoint, row, extras, position)
-        self._changes.note_visibility(endpoint, row[0])
-        return int(row[0])
+            position = self._page_tree.new_position(self._values(new.row), before)
+        inserter = Inserter(self._engine, tables)
+        inserter.add(documents.base_values(new.row, position), documents.stored(*new))
+        inserter.add_words(documents.words(new.row))
+        inserter.flush()
 
-    @_atomic
-    def update(self, endpoint: str, id: int, /, **changes: Any) -> None:
-        """Changes fields of an object.
-
-        :param endpoint: where it is served.
-        :param id: its id.
-        :param changes: new values, as in records; other fields stay unchanged.
-        :raises ContentError: if there is no such object, or a value does not fit.
-        """
-        place = _place(endpoint, id)
-        old = self._objects.get(endpoint, id)
-        known = self._objects.write(endpoint, *old)
-        for name in ("id", "parent"):
-            if name in changes and changes[name] != known.get(name):
-                refuse(place, name, "is not changed by an update; pages move")
-        names = None if "type" in changes else changes.keys()
-        row, extras = self._objects.read(endpoint, {**known, **changes}, names)
+    def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
+        documents, tables = self._documents[endpoint], self._tables.endpoints[endpoint]
+        before, after = documents.stored(*old), documents.stored(*new)
         position = None
-        if endpoint == "pages" and changes.keys() & {"slug", "restriction"}:
-            position = self._page_tree.revise(place, self._values(row))
-        former = old[1] if row[1] in self._tables.endpoints[endpoint].endpoint.types else {}
-        self._objects.replace(endpoint, old, (row, {**former, **extras}), position)
-        self._note(endpoint, id, changes.keys())
+        if tables.endpoint.tree:
+            page, places = self._values(new.row), tables.endpoint.base.places
+            if any(page[name] != old.row[places[name]] for name in ("slug", "restriction")):
+                position = self._page_tree.revise(page)
+        known = documents.base_values(old.row)
+        base = documents.base_values(new.row, position)
+        changed = {n: value for n, value in base.items() if n not in known or value != known[n]}
+        if changed:
+            update = tables.base.model.update({tables.base.fields[n]: changed[n] for n in changed})
+            update.where(tables.base.fields["id"] == after.id).execute()
+        if (before.doc, before.large) != (after.doc, after.large):
+            row = [after.doc, after.large, after.id]
+            self._engine.database.execute_sql(tables.documents.update_text, row)
+        inserter = Inserter(self._engine, tables)
+        was, now = before.indexed, after.indexed
+        stale: list[StoredTable] = [t for t in tables.indexes if was.get(t) != now.get(t)]
+        if before.terms != after.terms:
+            stale.append(tables.terms)
+        _clear(stale, [after.id])
+        inserter.add_derived(after, stale)
+        words = documents.words(new.row)
+        if words != documents.words(old.row):
+            self._engine.delete_words(tables.words, [after.id])
+            inserter.add_words(words)
+        inserter.flush()
 
-    def _note(self, endpoint: str, identity: int, changed: Set[str]) -> None:
-        """Notes which answers a change of some fields of an object affects."""
-        affects_visibility = changed & _VISIBILITY_FIELDS
-        note = self._changes.note_visibility if affects_visibility else self._changes.note_change
-        note(endpoint, identity)
-        if endpoint == "pages" and changed & {"slug", "restriction"}:
-            note(endpoint, *self._page_tree.below(identity))
-
-    @_atomic
-    def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
-        """Deletes an object.
-
-        :param endpoint: where it is served.
-        :param id: its id.
-        :param descendants: whether to delete the pages below a page as well.
-        :raises ContentError: if there is no such object, or it is still needed.
-        """
-        self._objects.label(endpoint, id)
-        doomed = [id]
-        if self._tables.endpoints[endpoint].endpoint.tree:
-            doomed = [*self._page_tree.below(id), id]
-            self._check_doomed(_place(endpoint, id), doomed, descendants)
-        self._changes.note_visibility(endpoint, *doomed)
-        self._objects.remove(endpoint, doomed)
-        self._objects.reserve_id(self._objects.endpoint(endpoint).base, max(doomed))
-
-    def _check_doomed(self, place: Place, doomed: list[int], descendants: bool) -> None:
-        if len(doomed) > 1 and not descendants:
-            refuse(place, "", "there are pages below it; descendants=True takes them away as well")
-        sites = self._reader.records(self._tables.sites, ["hostname", "root_page"], "id")
-        for site in sites:
-            if site["root_page"] in doomed:
-                refuse(place, "", f"page {site['root_page']} is the home of {site['hostname']}")
+    def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
+        self._page_tree.move({**self._values(old.row), "parent": parent}, before)
 
     def _values(self, row: Row) -> dict[str, Any]:
         """The columns of a page by name."""
-        declared = self._registry.endpoints["pages"].type_of(row[1])
+        declared = self.registry.endpoints["pages"].type_of(row[1])
         return dict(zip(declared.column_names, row, strict=True))
 
-    # Pages.
+    def remove(self, endpoint: str, ids: Sequence[int]) -> None:
+        tables = self._tables.endpoints[endpoint]
+        for some in batches(ids):
+            _clear([tables.terms, *tables.indexes, tables.documents, tables.base], some)
+            self._engine.delete_words(tables.words, some)
+        self._page_tree.forget()
+        ((known,),) = self._reader.all(peewee.Select(columns=[self._highest_deleted(tables.base)]))
+        # Relations to a deleted object must not come to point to a new one.
+        if max(ids) > int(known or 0):
+            self._tables.write_state(**{_used_id_key(tables.base): str(max(ids))})
 
-    @_atomic
-    def move(self, page: int, parent: int | None, *, before: int | None = None) -> None:
-        """Moves a page and all pages below it.
-
-        :param page: its id.
-        :param parent: its new parent; None makes it a root page.
-        :param before: the sibling to insert it before; None: at the end.
-        :raises ContentError: if it cannot be there.
-        """
-        known = self.record("pages", page)
-        row, _ = self._objects.read("pages", {**known, "parent": parent})
-        self._page_tree.move(_place("pages", page), self._values(row), before)
-        self._changes.note_visibility("pages", page, *self._page_tree.below(page))
-
-    @_atomic
-    def publish(self, page: int) -> None:
-        """Makes a page visible at once; the first time sets ``first_published_at``.
-
-        :param page: its id.
-        """
-        known = self.record("pages", page)
-        now = datetime.now(UTC)
-        changes: dict[str, Any] = {"live": True, "go_live_at": None}
-        if known.get("first_published_at") is None:
-            changes["first_published_at"] = now
-        expires = known.get("expires_at")
-        if expires is not None and datetime.fromisoformat(expires) <= now:
-            changes["expires_at"] = None
-        self.update("pages", page, **changes)
-
-    def unpublish(self, page: int) -> None:
-        """Hides a page; the pages below it stay as they are.
-
-        :param page: its id.
-        """
-        self.update("pages", page, live=False)
-
-    @_atomic
-    def alias(self, page: int, parent: int | None, /, **changes: Any) -> int:
-        """Adds an alias: a page with the same content as another one, in another place.
-
-        :param page: the id of the other page.
-        :param parent: the parent of the alias.
-        :param changes: fields that differ.
-        :returns: the id of the alias.
-        :raises ContentError: if a value does not fit.
-        """
-        copy = {**self._copy(page), "parent": parent, "alias_of": page, "translation_key": None}
-        return self.add("pages", {**copy, **changes})
-
-    @_atomic
-    def translate(self, page: int, locale: str, /, **changes: Any) -> int:
-        """Adds a translation of a page, as a draft.
-
-        Its parent is the translation of the page's parent or, if there is none, the same parent.
-
-        :param page: the id of the page.
-        :param locale: the language.
-        :param changes: fields that differ, such as ``title`` or ``parent``.
-        :returns: the id of the translation.
-        :raises ContentError: if it exists already, or a value does not fit.
-        """
-        copy = self._copy(page)
-        key = copy.get("translation_key")
-        there = copy.get("locale") == locale
-        if there or (key is not None and self._translation(key, locale) is not None):
-            refuse(_place("pages", page), "locale", f"there is one in {locale} already")
-        if key is None:
-            key = str(uuid4())
-            self.update("pages", page, translation_key=key)
-        parent = self._parent_in(copy.get("parent"), locale)
-        own = {"translation_key": key, "locale": locale, "live": False, "parent": parent}
-        return self.add("pages", {**copy, **own, **changes})
-
-    def _copy(self, page: int) -> dict[str, Any]:
-        """The record of a page, without what must be unique."""
-        record = self.record("pages", page)
-        declared = self._objects.declared("pages", record["type"])
-        for name, column in declared.columns.items():
-            if column.child is not None:
-                record[name] = [{**child, "id": None} for child in record.get(name, ())]
-        return {name: value for name, value in record.items() if name not in ("id", "slug")}
-
-    def _parent_in(self, parent: int | None, locale: str) -> int | None:
-        """The translation of a page, or the page itself."""
-        if parent is None:
-            return None
-        key = self.record("pages", parent).get("translation_key")
-        return parent if key is None else self._translation(key, locale) or parent
-
-    def _translation(self, key: str, locale: str) -> int | None:
-        fields, equals = self._pages.fields, self._tables.engine.equals
-        query = self._pages.model.select(fields["id"])
-        found = query.where(equals(fields["translation_key"], key) & (fields["locale"] == locale))
-        # There may be several. The first in the tree counts, as for readers.
-        pages = self._reader.all(found.order_by(fields["path_"]).limit(1))
-        return next((page for (page,) in pages), None)
-
-    def tags(self) -> frozenset[str]:
-        """The cache tags of the answers that may have changed."""
-        return self._changes.tags()
-
-    # Languages, sites and collections.
-
-    @_atomic
-    def put_locale(self, code: str) -> None:
-        """Adds a language after the others, if it does not exist.
-
-        The first language becomes that of all pages that name none. The languages that the others
-        name are added after it.
-
-        :param code: its code.
-        :raises ContentError: if the code is not valid.
-        """
-        self._changes.note_everything()
-        locales, added = self._objects.locales(), [code]
-        read_library({"locales": [*locales, code]}, self._registry)
-        if not locales:
-            model, field = self._pages.model, self._pages.fields["locale"]
-            model.update({field: code}).where(field.is_null()).execute()
-            added += [used for (used,) in self._reader.all(model.select(field).distinct())]
-        for new in dict.fromkeys(sorted(added, key=lambda new: (new != code, new))):
-            if new not in locales:
-                sort = len(self._objects.locales())
-                self._objects.put(self._tables.locales, {"code": new, "sort": sort})
-
-    @_atomic
-    def put_site(self, **site: Any) -> None:
-        """Adds a site, or changes the one with its host name and port.
-
-        :param site: its keys, as in a record.
-        :raises ContentError: if a value does not fit.
-        """
-        reader = RecordReader(self._registry)
-        read = reader.read_site(0, site)
-        if read is not None and not self._objects.exists(self._pages, read["root_page"]):
-            place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
-            reader.note(place, "root_page", f"there is no page {read['root_page']}")
-        raise_problems(reader)
-        assert read is not None
-        table = self._tables.sites
-        if read["is_default"]:
-            table.model.update({table.fields["is_default"]: False}).execute()
-        number = self.delete_site(read["hostname"], read["port"])
-        if number is None:
-            number = self._objects.next_id(table)
-        self._objects.put(table, {"id": number, **read})
-
-    @_atomic
-    def delete_site(self, hostname: str, port: int = 80) -> int | None:
-        """Deletes a site; its pages stay.
-
-        :param hostname: its host name, in any form.
-        :param port: its port.
-        :returns: its number among the sites, or None if there was no such site.
-        """
-        self._changes.note_everything()
-        _, *named = Host.of("http", f"{hostname}:{port}")
-        table = self._tables.sites
-        known = self._reader.records(table, ["id", "hostname", "port"], "id")
-        for site in known:
-            if [site["hostname"], site["port"]] == named:
-                table.model.delete().where(table.fields["id"] == site["id"]).execute()
-                return int(site["id"])
-        return None
-
-    @_atomic
-    def put_collection(self, **collection: Any) -> int:
-        """Adds a collection, or changes the one with its id.
-
-        :param collection: its keys, as in a record; ``id`` may be left out.
-        :returns: its id.
-        :raises ContentError: if a value does not fit.
-        """
-        self._changes.note_everything()
-        table = self._tables.collections
-        if collection.get("id") is None:
-            collection["id"] = self._objects.next_id(table)
-        reader = RecordReader(self._registry)
-        read = reader.read_collection(0, collection)
-        if read is not None:
-            stored = self._reader.records(table, ["id", "parent"], "sort")
-            check_collections({record["id"]: record for record in (*stored, read)}, reader)
-        raise_problems(reader)
-        assert read is not None
-        known = self._reader.records(table, ["id", "sort"], "sort")
-        sorts = {record["id"]: record["sort"] for record in known}
-        sort = sorts.get(read["id"], len(known) and known[-1]["sort"] + 1)
-        table.model.delete().where(table.fields["id"] == read["id"]).execute()
-        self._objects.put(table, {**read, "sort": sort})
-        return int(read["id"])
-
-    @_atomic
-    def delete_collection(self, id: int) -> None:
-        """Deletes a collection.
-
-        :param id: its id.
-        :raises ContentError: if there is no such collection, or it is not empty.
-        """
-        self._changes.note_everything()
-        table = self._tables.collections
-        if not self._objects.exists(table, id):
-            refuse(_place("collections", id), "", "there is no such collection")
-        inside = self._objects.count(table, table.fields["parent"] == id)
-        for endpoint in self._reader.tables.endpoints.values():
-            if endpoint.endpoint.collections:
-                base = endpoint.base
-                inside += self._objects.count(base, base.fields["collection"] == id)
-        if inside:
-            refuse(_place("collections", id), "", f"{inside} objects lie in it")
-        table.model.delete().where(table.fields["id"] == id).execute()
+    def put_records(self, section: str, records: Sequence[Any]) -> None:
+        self._records[section] = records
+        getattr(self._tables, section).model.delete().execute()
+        insert_records(self._tables, section, records)
+        if section == "locales":
+            locale = self._pages.fields["locale"]
+            self._pages.model.update({locale: records[0]}).where(locale.is_null()).execute()
 
 
-def _place(section: str, identity: int) -> Place:
-    return Place(section, 0, f"{section} {identity}")
+def _used_id_key(table: StoredTable) -> str:
+    """The key in the state table for the highest id of a deleted object."""
+    return f"{USED_ID_PREFIX}{table.name}"
+
+
+def _clear(tables: Iterable[StoredTable], ids: Sequence[int]) -> None:
+    """Deletes the rows of objects from tables."""
+    for table in tables:
+        table.model.delete().where(table.fields["id"].in_(ids)).execute()

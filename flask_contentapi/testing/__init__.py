@@ -15,7 +15,9 @@ rule that it checks. Needs pytest, which ``pip install 'flask_contentapi[testing
 import pytest
 
 # Makes failing assertions show their values, as in a suite's own tests.
-for _module in "answers facts filters kit loads orders rows searches trees visibility".split():
+for (
+    _module
+) in "answers facts filters kit loads orders rows searches trees visibility writes".split():
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
 from flask_contentapi.testing.answers import AnswerTests
@@ -30,6 +32,7 @@ from flask_contentapi.testing.sample_types import TYPES
 from flask_contentapi.testing.searches import SearchTests
 from flask_contentapi.testing.trees import TreeTests
 from flask_contentapi.testing.visibility import VisibilityTests
+from flask_contentapi.testing.writes import WriteTests
 
 __all__ = [
     "CONTENT",
@@ -46,6 +49,7 @@ __all__ = [
     "SearchTests",
     "TreeTests",
     "VisibilityTests",
+    "WriteTests",
 ]
 
 
@@ -60,4 +64,7 @@ class BackendTests(
     OrderTests,
     AnswerTests,
 ):
-    """All tests. While a backend is being written, each base class can be used on its own."""
+    """All tests that every backend has to pass; :class:`WriteTests` are for those with ``write()``.
+
+    While a backend is being written, each base class can be used on its own.
+    """

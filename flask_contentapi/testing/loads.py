@@ -25,7 +25,7 @@ from flask_contentapi.testing.sample import CONTENT
 from flask_contentapi.testing.sample_types import TYPES, Leaflet, Room
 from flask_contentapi.views import ATTEMPTS
 
-__all__ = ["LoadTests"]
+__all__ = ["SMALL", "LoadTests"]
 
 Content = dict[str, Any]
 Change = Callable[[Content], Any]

@@ -1,0 +1,259 @@
+"""Tests of changing content object by object, for backends that support ``write()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from flask_contentapi.backend import Backend
+from flask_contentapi.errors import ContentError
+from flask_contentapi.signals import content_changed
+from flask_contentapi.tables import DEEPEST
+from flask_contentapi.testing.kit import Kit, found, query
+from flask_contentapi.testing.loads import SMALL
+from flask_contentapi.writer import Writer
+
+__all__ = ["WriteTests"]
+
+Change = Callable[[Writer], Any]
+
+_SHELF = {"id": 9, "type": "museum.Room", "parent": 1, "title": "Shelf", "slug": "shelf"}
+
+_EXHIBIT = {"type": "museum.Exhibit", "parent": 1, "title": "Twin"}
+
+#: Changes, each with the sections that it replaces.
+CHANGES: list[tuple[str, Change, dict[str, Any]]] = [
+    (
+        "a page in front of another",
+        lambda writer: writer.add("pages", _SHELF, before=2),
+        {"pages": [*SMALL["pages"][:2], _SHELF, *SMALL["pages"][2:]]},
+    ),
+    (
+        "a title",
+        lambda writer: writer.update("people", 1, name="Eve"),
+        {"people": [{**SMALL["people"][0], "name": "Eve"}]},
+    ),
+    (
+        "a page at another place",
+        lambda writer: writer.move(2, 3),
+        {
+            "pages": [
+                *SMALL["pages"][:2],
+                {**SMALL["pages"][2], "parent": 3},
+                SMALL["pages"][3],
+            ]
+        },
+    ),
+    (
+        "a slug",
+        lambda writer: writer.update("pages", 1, slug="start"),
+        {"pages": [{**SMALL["pages"][0], "slug": "start"}, *SMALL["pages"][1:]]},
+    ),
+    (
+        "a page less",
+        lambda writer: writer.delete("pages", 2),
+        {"pages": [*SMALL["pages"][:2], SMALL["pages"][3]]},
+    ),
+    (
+        "what an undeclared type has besides",
+        lambda writer: writer.update("pages", 4, scale=43),
+        {"pages": [*SMALL["pages"][:3], {**SMALL["pages"][3], "scale": 43}]},
+    ),
+    (
+        "a child object",
+        lambda writer: writer.update("pages", 3, captions=[{"text": "New"}]),
+        {
+            "pages": [
+                SMALL["pages"][0],
+                {**SMALL["pages"][1], "captions": [{"id": 2, "text": "New"}]},
+                *SMALL["pages"][2:],
+            ]
+        },
+    ),
+    ("a language", lambda writer: writer.put_locale("fr"), {"locales": ["en", "fr"]}),
+    (
+        "a site",
+        lambda writer: writer.put_site(hostname="x.example", root_page=3, is_default=True),
+        {
+            "sites": [
+                *SMALL["sites"],
+                {"hostname": "x.example", "root_page": 3, "is_default": True},
+            ]
+        },
+    ),
+    ("a site less", lambda writer: writer.delete_site("museum.example"), {"sites": []}),
+    (
+        "a collection",
+        lambda writer: writer.put_collection(name="Inner", parent=1),
+        {"collections": [*SMALL["collections"], {"id": 2, "name": "Inner", "parent": 1}]},
+    ),
+]
+
+#: Changes that are refused, each with a part of the message.
+REFUSED: list[tuple[str, Change]] = [
+    ("there is no page 404", lambda writer: writer.add("pages", {**_SHELF, "parent": 404})),
+    ("a sibling has the slug", lambda writer: writer.update("pages", 2, slug="agate")),
+    ("there is no sibling 1", lambda writer: writer.move(2, 1, before=1)),
+    ("a page cannot go below itself", lambda writer: writer.move(1, 3)),
+    ("there are pages below it", lambda writer: writer.delete("pages", 1)),
+    ("is the home of museum.example", lambda w: w.delete("pages", 1, descendants=True)),
+    ("is the id of another", lambda w: w.update("pages", 3, captions=[{"id": 7}, {"id": 7}])),
+    (
+        "stands in another object",
+        lambda writer: writer.add("pages", {**_EXHIBIT, "captions": [{"id": 1}]}),
+    ),
+    ("objects lie in it", lambda writer: writer.delete_collection(1)),
+    ("form a circle", lambda writer: writer.put_collection(id=1, parent=1)),
+]
+
+
+class WriteTests(Kit):
+    """Content is changed object by object, all or nothing."""
+
+    @pytest.fixture
+    def small(self, backend: Backend) -> Backend:
+        """A backend with little content."""
+        backend.load(SMALL)
+        return backend
+
+    @pytest.mark.parametrize(
+        ("change", "sections"), [pytest.param(*rest, id=name) for name, *rest in CHANGES]
+    )
+    def test_change_makes_what_loading_makes(
+        self, small: Backend, change: Change, sections: dict[str, Any]
+    ) -> None:
+        with small.write() as writer:
+            change(writer)
+        with self.opened({**deepcopy(SMALL), **sections}) as loaded:
+            assert [*small.dump()] == [*loaded.dump()]
+            with small.reader() as one, loaded.reader() as other:
+                assert [*one.sites] == [*other.sites]
+                for asked in _QUERIES:
+                    assert one.select(asked) == other.select(asked)
+
+    @pytest.mark.parametrize("change", [pytest.param(c, id=name) for name, c, _ in CHANGES])
+    def test_change_makes_another_version(self, small: Backend, change: Change) -> None:
+        before = _version(small)
+        with small.write() as writer:
+            change(writer)
+        assert _version(small) not in (None, before)
+
+    @pytest.mark.parametrize(("message", "change"), REFUSED)
+    def test_refused_change_leaves_everything(
+        self, small: Backend, message: str, change: Change
+    ) -> None:
+        before = [*small.dump()]
+        with small.write() as writer, pytest.raises(ContentError, match=message):
+            change(writer)
+        assert [*small.dump()] == before
+
+    def test_error_takes_back_the_block(self, small: Backend) -> None:
+        before = _version(small), [*small.dump()]
+        with suppress(KeyError), small.write() as writer:
+            for _, change, _ in CHANGES:
+                change(writer)
+            raise KeyError
+        assert (_version(small), [*small.dump()]) == before
+        with small.write() as writer:
+            writer.update("people", 1, name="Ada")
+        assert [*small.dump()] == before[1]
+
+    def test_others_see_changes_at_the_end(self, small: Backend) -> None:
+        seen = []
+
+        def look() -> None:
+            with small.reader() as reader:
+                seen.append(found(reader, query("people"))[0])
+
+        with small.write() as writer:
+            writer.add("people", {"name": "Eve"})
+            with small.reader() as reader:
+                assert reader.version is None
+                assert found(reader, query("people"))[0] == [1, 2]
+            other = Thread(target=look)
+            other.start()
+            other.join()
+        look()
+        assert seen == [[1], [1, 2]]
+
+    def test_ids_are_not_given_again(self, small: Backend) -> None:
+        for wanted in (2, 3):
+            with small.write() as writer:
+                assert writer.add("people", {"name": "Eve"}) == wanted
+                writer.delete("people", wanted)
+
+    def test_slugs_of_one_title_differ(self, small: Backend) -> None:
+        room = {"type": "museum.Room", "parent": 1, "title": "Agate"}
+        with small.write() as writer:
+            added = [writer.add("pages", room) for _ in range(2)]
+            slugs = [writer.record("pages", page)["slug"] for page in added]
+        assert slugs == ["agate-2", "agate-3"]
+
+    def test_translation_goes_below_that_of_the_parent(self, small: Backend) -> None:
+        with small.write() as writer:
+            writer.put_locale("fr")
+            above = writer.translate(1, "fr", parent=None)
+            below = writer.translate(2, "fr")
+            assert writer.record("pages", below)["parent"] == above
+
+    def test_trees_get_no_deeper_than_loaded_ones(self, small: Backend) -> None:
+        room = {"type": "museum.Room", "title": "Deep"}
+        with small.write() as writer:
+            parent, last = 1, writer.add("pages", {**room, "parent": 1})
+            for _ in range(DEEPEST - 1):
+                parent = writer.add("pages", {**room, "parent": parent})
+            for change in (
+                lambda: writer.add("pages", {**room, "parent": parent}),
+                lambda: writer.move(last, parent),
+            ):
+                with pytest.raises(ContentError, match=f"is on level {DEEPEST + 1}"):
+                    change()
+
+    def test_changed_tags_are_sent_once(self, small: Backend) -> None:
+        sent = []
+
+        def hear(sender: object, tags: frozenset[str]) -> None:
+            sent.append(tags)
+
+        with content_changed.connected_to(hear, small), small.write() as writer:
+            writer.update("people", 1, name="Eve")
+            assert sent == []
+        assert sent == [frozenset(["people", "people-1"])]
+
+    def test_nothing_is_dumped_or_loaded_within_a_block(self, small: Backend) -> None:
+        with small.write():
+            with pytest.raises(RuntimeError, match="while it is changed"):
+                [*small.dump()]
+            with pytest.raises(RuntimeError, match="while it is changed"):
+                small.load({})
+
+    def test_nothing_changes_after_the_block(self, small: Backend) -> None:
+        with small.write() as writer:
+            pass
+        with pytest.raises(RuntimeError, match="The block is over"):
+            writer.delete("people", 1)
+
+
+_QUERIES = [
+    query("pages", "id", "url_path", "title"),
+    query("pages", "id", "url_path", order="-title"),
+    query(where=[("url_path", "eq", "/start/shop/")]),
+    query(where=[("url_path", "eq", "/home/agate/shop/")]),
+    query(tree={"descendant_of": 1}),
+    query(tree={"child_of": 3}),
+    query(tree={"ancestor_of": 3}),
+    query(any_word="shelf shop agate"),
+    query("people", "id", "name", any_word="eve"),
+    query("images"),
+    query("documents", where=[("tags", "all", ("visit",))]),
+]
+
+
+def _version(backend: Backend) -> str | None:
+    with backend.reader() as reader:
+        return reader.version

@@ -1,0 +1,698 @@
+"""Changes content object by object, by the same rules in every storage.
+
+:class:`Writer` has the rules. A backend whose content can be changed gives it a
+:class:`Transaction`, which has the storage.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from datetime import UTC, datetime
+from functools import wraps
+from itertools import chain, count
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from uuid import uuid4
+
+from flask_contentapi.changes import MOST_NAMED, tags_of
+from flask_contentapi.content import Content
+from flask_contentapi.errors import ContentError
+from flask_contentapi.hosts import Host
+from flask_contentapi.kinds import INT64
+from flask_contentapi.library import read_code
+from flask_contentapi.media_collections import check_collections
+from flask_contentapi.query import Row
+from flask_contentapi.records import Place, RecordReader, write_record
+from flask_contentapi.registry import Registry
+from flask_contentapi.relations import ObjectKey
+from flask_contentapi.search import words
+from flask_contentapi.signals import EVERYTHING
+from flask_contentapi.tables import DEEPEST, too_deep_message
+from flask_contentapi.types import Endpoint, ObjectType
+
+__all__ = ["StoredObject", "Transaction", "Writer"]
+
+#: The maximum length of a slug made from a title.
+LONGEST_SLUG = 100
+#: The fields that determine who sees an object.
+_VISIBILITY_FIELDS = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class StoredObject(NamedTuple):
+    """A stored object.
+
+    :param row: the columns of its type, :attr:`ObjectType.column_names`.
+    :param extras: the values of its record that its type does not declare.
+    """
+
+    row: Row
+    extras: Mapping[str, Any]
+
+
+class Transaction(ABC):
+    """The content as one block of changes sees and changes it; a backend implements it.
+
+    :class:`Writer` has checked each change. What follows from the columns of an object, such as its
+    address, the restrictions in force and its words, a transaction derives itself. An error in one
+    of its methods ends the block, so a change may leave others undone.
+
+    :param registry: the declared types.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+
+    @abstractmethod
+    def records(self, section: str) -> Sequence[Any]:
+        """The codes of all languages, or the records of all sites or collections with all keys.
+
+        :param section: ``locales``, ``sites`` or ``collections``.
+        """
+
+    @abstractmethod
+    def find(self, endpoint: str, id: int) -> StoredObject | None:
+        """An object; None if there is none."""
+
+    @abstractmethod
+    def next_id(self, endpoint: str) -> int:
+        """An id greater than those of all objects that there are or, since the last load, were."""
+
+    @abstractmethod
+    def next_child_id(self, child: ObjectType) -> int:
+        """An id greater than those of all child objects of a type."""
+
+    @abstractmethod
+    def owners(self, child: ObjectType, ids: Sequence[int]) -> Iterable[tuple[int, ObjectKey]]:
+        """Those of some ids that child objects of a type have, each with the object it is in."""
+
+    @abstractmethod
+    def page_at(self, parent: int | None, slug: str) -> int | None:
+        """The page with a slug under a parent; None if there is none."""
+
+    @abstractmethod
+    def slugs(self, parent: int | None, start: str) -> Container[str]:
+        """The slugs under a parent that are ``start``, or it and a hyphen and more, at least."""
+
+    @abstractmethod
+    def level(self, page: int) -> int:
+        """The level of a page in the tree, which is 1 for root pages."""
+
+    @abstractmethod
+    def below(self, page: int) -> Mapping[int, int]:
+        """The pages below a page in tree order, each with how many levels it is below."""
+
+    @abstractmethod
+    def translation(self, key: str, locale: str) -> int | None:
+        """The first page in the tree with a translation key and a language; None if none has."""
+
+    @abstractmethod
+    def page_locales(self) -> Iterable[str]:
+        """The languages that pages name."""
+
+    @abstractmethod
+    def members(self, collection: int) -> int:
+        """How many objects are in a collection itself."""
+
+    @abstractmethod
+    def referring(self, targets: Set[ObjectKey]) -> Iterable[ObjectKey]:
+        """The objects that point to some objects, which may be deleted, as
+        :func:`flask_contentapi.relations.targets_of` finds them."""
+
+    @abstractmethod
+    def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
+        """Adds an object.
+
+        :param before: for a page, the sibling to insert it before; None: at the end.
+        """
+
+    @abstractmethod
+    def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
+        """Replaces an object by one with the same id and, if it is a page, the same parent."""
+
+    @abstractmethod
+    def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
+        """Moves a page, with all pages below it.
+
+        :param old: the page.
+        :param parent: its new parent, which may be the present one.
+        :param before: the sibling to insert it before; None: at the end.
+        """
+
+    @abstractmethod
+    def remove(self, endpoint: str, ids: Sequence[int]) -> None:
+        """Deletes objects. Of pages, the first one is above all others."""
+
+    @abstractmethod
+    def put_records(self, section: str, records: Sequence[Any]) -> None:
+        """Replaces what :meth:`records` gives. Pages that name no language get the first one."""
+
+
+def _change(method: Method) -> Method:
+    """Makes a method end the block if storing fails, as a part may have been stored."""
+
+    @wraps(method)
+    def change(self: Writer, *args: Any, **options: Any) -> Any:
+        try:
+            return method(self, *args, **options)
+        except ContentError:
+            raise
+        except BaseException as error:
+            self.close(error)
+            raise
+
+    return cast(Method, change)
+
+
+class Writer:
+    """Changes the content within one block, which creates one new version of it.
+
+    Records are as in the rest of the package. What follows from them (the tree, the times when a
+    page is visible, the words for searching) is updated automatically. A method that raises
+    :exc:`ContentError` has changed nothing; any other error ends the block.
+
+    :param transaction: the content.
+    """
+
+    # All of a change is checked before the first part of it is stored.
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._registry = transaction.registry
+        self._transaction: Transaction | None = transaction
+        self._failure: BaseException | None = None
+        self._changed: set[ObjectKey] = set()
+        #: New and deleted objects, and those that other viewers see now.
+        self._visibility_changed: set[ObjectKey] = set()
+        self._is_everything_changed = False
+
+    @property
+    def _stored(self) -> Transaction:
+        """The content, until the block is over."""
+        if self._transaction is None:
+            raise RuntimeError("The block is over in which the content is changed; begin another.")
+        return self._transaction
+
+    def close(self, failure: BaseException | None = None) -> None:
+        """Ends the block: from now on nothing can be changed.
+
+        :param failure: the error that ended it early.
+        """
+        if self._transaction is not None:
+            self._transaction, self._failure = None, failure
+
+    def confirm(self) -> None:
+        """Makes sure that the changes of the block can be kept.
+
+        :raises BaseException: the error that ended the block early, even if it was caught.
+        """
+        if self._failure is not None:
+            raise self._failure
+
+    def tags(self) -> frozenset[str]:
+        """The cache tags of the answers that may have changed; none if nothing has."""
+        changed = self._changed | self._visibility_changed
+        if self._is_everything_changed or len(changed) > MOST_NAMED:
+            return frozenset([EVERYTHING])
+        if self._visibility_changed:
+            changed.update(self._stored.referring(self._visibility_changed))
+        return tags_of(changed)
+
+    # Objects.
+
+    @_change
+    def record(self, endpoint: str, id: int) -> dict[str, Any]:
+        """The record of an object, which may be hidden.
+
+        :raises ContentError: if there is no such object.
+        """
+        return self._record(endpoint, self._find(endpoint, id))
+
+    @_change
+    def add(
+        self, endpoint: str, record: Mapping[str, Any] | Content, *, before: int | None = None
+    ) -> int:
+        """Adds an object.
+
+        :param endpoint: where it is served.
+        :param record: its record, or an instance of its class. ``id`` and the ids of child objects
+            may be left out, and so may a page's ``slug``, which is then made from its title.
+        :param before: for a page, the sibling to insert it before; None: at the end.
+        :returns: its id.
+        :raises ContentError: if it does not fit; then nothing is changed.
+        """
+        new = self._read_new(endpoint, record)
+        if self._endpoint(endpoint).tree and before is not None:
+            self._require_sibling(new.row, before)
+        return self._insert(endpoint, new, before)
+
+    @_change
+    def update(self, endpoint: str, id: int, /, **changes: Any) -> None:
+        """Changes fields of an object.
+
+        :param endpoint: where it is served.
+        :param id: its id.
+        :param changes: new values, as in records; other fields stay unchanged.
+        :raises ContentError: if there is no such object, or a value does not fit.
+        """
+        self._update(endpoint, self._find(endpoint, id), changes)
+
+    def _update(self, endpoint: str, old: StoredObject, changes: Mapping[str, Any]) -> None:
+        record = self._record(endpoint, old)
+        for name in ("id", "parent"):
+            if name in changes and changes[name] != record.get(name):
+                _refuse(
+                    _place(endpoint, old.row[0]), name, "is not changed by an update; pages move"
+                )
+        self._replace(endpoint, old, self._read(endpoint, {**record, **changes}, old))
+
+    @_change
+    def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
+        """Deletes an object.
+
+        :param endpoint: where it is served.
+        :param id: its id.
+        :param descendants: whether to delete the pages below a page as well.
+        :raises ContentError: if there is no such object, or it is still needed.
+        """
+        self._find(endpoint, id)
+        doomed = [id]
+        if self._endpoint(endpoint).tree:
+            place = _place(endpoint, id)
+            doomed += self._stored.below(id)
+            if len(doomed) > 1 and not descendants:
+                what = "there are pages below it; descendants=True takes them away as well"
+                _refuse(place, "", what)
+            homes = {site["root_page"]: site["hostname"] for site in self._stored.records("sites")}
+            for page in homes.keys() & {*doomed}:
+                _refuse(place, "", f"page {page} is the home of {homes[page]}")
+        self._stored.remove(endpoint, doomed)
+        self._visibility_changed.update((endpoint, identity) for identity in doomed)
+
+    # Pages.
+
+    @_change
+    def move(self, page: int, parent: int | None, *, before: int | None = None) -> None:
+        """Moves a page and all pages below it.
+
+        :param page: its id.
+        :param parent: its new parent; None makes it a root page.
+        :param before: the sibling to insert it before; None: at the end.
+        :raises ContentError: if it cannot be there.
+        """
+        old = self._find("pages", page)
+        moved = {page: 0, **self._stored.below(page)}
+        new = self._read("pages", {**self._record("pages", old), "parent": parent}, old)
+        if parent in moved:
+            _refuse(_place("pages", page), "parent", "a page cannot go below itself")
+        self._refuse_too_deep(parent, moved)
+        if before is not None:
+            self._require_sibling(new.row, before)
+        self._stored.move(old, parent, before)
+        self._visibility_changed.update(("pages", identity) for identity in moved)
+
+    @_change
+    def publish(self, page: int) -> None:
+        """Makes a page visible at once; the first time sets ``first_published_at``.
+
+        :param page: its id.
+        :raises ContentError: if there is no such page.
+        """
+        old = self._find("pages", page)
+        known = self._record("pages", old)
+        now = datetime.now(UTC)
+        changes: dict[str, Any] = {"live": True, "go_live_at": None}
+        if known.get("first_published_at") is None:
+            changes["first_published_at"] = now
+        expires = known.get("expires_at")
+        if expires is not None and datetime.fromisoformat(expires) <= now:
+            changes["expires_at"] = None
+        self._update("pages", old, changes)
+
+    def unpublish(self, page: int) -> None:
+        """Hides a page; the pages below it stay as they are.
+
+        :param page: its id.
+        :raises ContentError: if there is no such page.
+        """
+        self.update("pages", page, live=False)
+
+    def alias(self, page: int, parent: int | None, /, **changes: Any) -> int:
+        """Adds an alias: a page with the same content as another one, in another place.
+
+        :param page: the id of the other page.
+        :param parent: the parent of the alias.
+        :param changes: fields that differ.
+        :returns: the id of the alias.
+        :raises ContentError: if a value does not fit.
+        """
+        copy = self._copy(self.record("pages", page))
+        own = {"parent": parent, "alias_of": page, "translation_key": None}
+        return self.add("pages", {**copy, **own, **changes})
+
+    @_change
+    def translate(self, page: int, locale: str, /, **changes: Any) -> int:
+        """Adds a translation of a page, as a draft.
+
+        Its parent is the translation of the page's parent or, if there is none, the same parent.
+
+        :param page: the id of the page.
+        :param locale: the language.
+        :param changes: fields that differ, such as ``title`` or ``parent``.
+        :returns: the id of the translation.
+        :raises ContentError: if it exists already, or a value does not fit.
+        """
+        old = self._find("pages", page)
+        record = self._record("pages", old)
+        key, parent = record.get("translation_key"), record.get("parent")
+        exists = key is not None and self._stored.translation(key, locale) is not None
+        if exists or record.get("locale") == locale:
+            _refuse(_place("pages", page), "locale", f"there is one in {locale} already")
+        named = None
+        if key is None:
+            key = str(uuid4())
+            named = self._read("pages", {**record, "translation_key": key}, old)
+        above = None if parent is None else self.record("pages", parent).get("translation_key")
+        if above is not None:
+            parent = self._stored.translation(above, locale) or parent
+        own = {"translation_key": key, "locale": locale, "live": False, "parent": parent}
+        new = self._read_new("pages", {**self._copy(record), **own, **changes})
+        if named is not None:
+            self._replace("pages", old, named)
+        return self._insert("pages", new, None)
+
+    def _copy(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The record of a page without what must be unique."""
+        copy = {name: value for name, value in record.items() if name not in ("id", "slug")}
+        for name, column in self._endpoint("pages").type_of(record["type"]).columns.items():
+            if column.child is not None:
+                copy[name] = [{**child, "id": None} for child in record.get(name, ())]
+        return copy
+
+    # Languages, sites and collections.
+
+    @_change
+    def put_locale(self, code: str) -> None:
+        """Adds a language after the others, if it does not exist.
+
+        The first language becomes that of all pages that name none. The languages that the others
+        name are added after it.
+
+        :param code: its code.
+        :raises ContentError: if the code is not valid.
+        """
+        known = self._stored.records("locales")
+        try:
+            read_code(code)
+        except ValueError as error:
+            _refuse(Place("locales", len(known), f"locales[{len(known)}]"), "", str(error))
+        if code not in known:
+            named = () if known else sorted({*self._stored.page_locales()} - {code})
+            self._put_records("locales", [*known, code, *named])
+
+    @_change
+    def put_site(self, **site: Any) -> None:
+        """Adds a site after the others, or changes the one with its host name and port.
+
+        If it is the default, no other one is any longer.
+
+        :param site: its keys, as in a record.
+        :raises ContentError: if a value does not fit.
+        """
+        reader = RecordReader(self._registry)
+        read = reader.read_site(0, site)
+        if read is not None and not self._has("pages", read["root_page"]):
+            place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
+            reader.note(place, "root_page", f"there is no page {read['root_page']}")
+        _raise_problems(reader)
+        assert read is not None
+        sites = {(other["hostname"], other["port"]): other for other in self._sites()}
+        if read["is_default"]:
+            sites = {key: {**other, "is_default": False} for key, other in sites.items()}
+        sites[read["hostname"], read["port"]] = read
+        self._put_records("sites", [*sites.values()])
+
+    @_change
+    def delete_site(self, hostname: str, port: int = 80) -> bool:
+        """Deletes a site, if it exists; its pages stay.
+
+        :param hostname: its host name, in any form.
+        :param port: its port.
+        :returns: whether it existed.
+        """
+        _, *named = Host.of("http", f"{hostname}:{port}")
+        known = self._sites()
+        left = [site for site in known if [site["hostname"], site["port"]] != named]
+        if len(left) < len(known):
+            self._put_records("sites", left)
+        return len(left) < len(known)
+
+    def _sites(self) -> Sequence[Mapping[str, Any]]:
+        return self._stored.records("sites")
+
+    @_change
+    def put_collection(self, **collection: Any) -> int:
+        """Adds a collection after the others, or changes the one with its id.
+
+        :param collection: its keys, as in a record; ``id`` may be left out.
+        :returns: its id.
+        :raises ContentError: if a value does not fit.
+        """
+        known = self._collections()
+        if collection.get("id") is None:
+            collection["id"] = max(known, default=0) + 1
+        reader = RecordReader(self._registry)
+        read = reader.read_collection(0, collection)
+        if read is not None:
+            known[read["id"]] = read
+            check_collections(known, reader)
+        _raise_problems(reader)
+        assert read is not None
+        self._put_records("collections", [*known.values()])
+        return int(read["id"])
+
+    @_change
+    def delete_collection(self, id: int) -> None:
+        """Deletes a collection.
+
+        :param id: its id.
+        :raises ContentError: if there is no such collection, or it is not empty.
+        """
+        known = self._collections()
+        if known.pop(id, None) is None:
+            _refuse(_place("collections", id), "", "there is no such collection")
+        inside = sum(collection["parent"] == id for collection in known.values())
+        inside += self._stored.members(id)
+        if inside:
+            _refuse(_place("collections", id), "", f"{inside} objects lie in it")
+        self._put_records("collections", [*known.values()])
+
+    def _collections(self) -> dict[int, dict[str, Any]]:
+        return {known["id"]: known for known in self._stored.records("collections")}
+
+    def _put_records(self, section: str, records: Sequence[Any]) -> None:
+        self._stored.put_records(section, records)
+        self._is_everything_changed = True
+
+    # Storing what has been checked.
+
+    def _insert(self, endpoint: str, new: StoredObject, before: int | None) -> int:
+        self._stored.insert(endpoint, new, before)
+        self._visibility_changed.add((endpoint, new.row[0]))
+        return int(new.row[0])
+
+    def _replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
+        known = self._endpoint(endpoint)
+        self._stored.replace(endpoint, old, new)
+        changed = {n for n, index in known.base.places.items() if new.row[index] != old.row[index]}
+        noted = self._visibility_changed if changed & _VISIBILITY_FIELDS else self._changed
+        noted.add((endpoint, new.row[0]))
+        if known.tree and changed & {"slug", "restriction"}:
+            noted.update(("pages", page) for page in self._stored.below(new.row[0]))
+
+    # Reading and checking.
+
+    def _endpoint(self, name: str) -> Endpoint:
+        known = self._registry.endpoints
+        if name not in known:
+            there = ", ".join(known)
+            _refuse(Place(name, -1, name), "", f"there is no such endpoint; there are {there}")
+        return known[name]
+
+    def _find(self, endpoint: str, id: Any) -> StoredObject:
+        """An object. Raises ContentError if there is none."""
+        known = self._endpoint(endpoint)
+        found = self._stored.find(known.name, id) if _is_id(id) else None
+        if found is None:
+            _refuse(_place(endpoint, id), "", "there is no such object")
+        return found
+
+    def _has(self, endpoint: str, id: Any) -> bool:
+        return _is_id(id) and self._stored.find(endpoint, id) is not None
+
+    def _record(self, endpoint: str, stored: StoredObject) -> dict[str, Any]:
+        known = self._endpoint(endpoint)
+        # Of a declared type, they are former fields.
+        extras = {} if stored.row[1] in known.types else stored.extras
+        return write_record(known, stored.row, extras)
+
+    def _read_new(self, endpoint: str, record: Mapping[str, Any] | Content) -> StoredObject:
+        """Reads and checks the record of a new object, with all that may be left out."""
+        known = self._endpoint(endpoint)
+        given = record.to_record() if isinstance(record, Content) else dict(record)
+        if given.get("id") is None:
+            given["id"] = self._stored.next_id(endpoint)
+        if known.tree and not given.get("slug"):
+            parent, title = given.get("parent"), str(given.get("title", ""))
+            given["slug"] = self._free_slug(parent if self._has("pages", parent) else None, title)
+        new = self._read(endpoint, given)
+        if known.tree:
+            parent = new.row[known.base.places["parent"]]
+            self._refuse_too_deep(parent, {new.row[0]: 0})
+        return new
+
+    def _refuse_too_deep(self, parent: int | None, branch: Mapping[int, int]) -> None:
+        """Refuses to put pages below another one if the tree would get too deep.
+
+        :param branch: the pages, each with how many levels it is below the first.
+        """
+        top = 1 if parent is None else self._stored.level(parent) + 1
+        problems = [
+            _place("pages", page).problem("parent", too_deep_message(top + level))
+            for page, level in branch.items()
+            if top + level == DEEPEST + 1
+        ]
+        if problems:
+            raise ContentError(problems)
+
+    def _free_slug(self, parent: int | None, title: str) -> str:
+        """A slug made from a title, which no page under a parent has."""
+        slug = "-".join(words(title))[:LONGEST_SLUG].rstrip("-") or "page"
+        taken = self._stored.slugs(parent, slug)
+        numbered = (f"{slug}-{number}" for number in count(2))
+        return next(free for free in chain([slug], numbered) if free not in taken)
+
+    def _read(
+        self, endpoint: str, record: Mapping[str, Any], old: StoredObject | None = None
+    ) -> StoredObject:
+        """Reads and checks a record. Gives child objects an id and pages a language if missing.
+
+        :param old: the object that it is to replace; None: it is new.
+        :raises ContentError: with all its problems.
+        """
+        known = self._endpoint(endpoint)
+        reader = RecordReader(self._registry)
+        entry = reader.read_entry(endpoint, 0, self._completed(known, record))
+        if entry is not None:
+            self._check(known, entry[0], None if old is None else old.row, reader)
+        _raise_problems(reader)
+        assert entry is not None
+        row, extras = entry
+        if old is not None and row[1] in known.types and old.row[1] in known.types:
+            taken = () if row[1] == old.row[1] else known.types[row[1]].columns
+            extras |= {name: value for name, value in old.extras.items() if name not in taken}
+        return StoredObject(row, extras)
+
+    def _completed(self, endpoint: Endpoint, record: Mapping[str, Any]) -> dict[str, Any]:
+        completed = dict(record)
+        if endpoint.tree and completed.get("locale") is None:
+            completed["locale"] = next(iter(self._stored.records("locales")), None)
+        label = completed.get("type")
+        if label is None and len(endpoint.types) == 1:
+            (label,) = endpoint.types
+        given: defaultdict[ObjectType, list[str]] = defaultdict(list)
+        for name, column in endpoint.type_of(str(label)).columns.items():
+            if column.child is not None and isinstance(completed.get(name), list | tuple):
+                given[column.child].append(name)
+        for child, names in given.items():
+            lists = {name: [*map(_as_record, completed[name])] for name in names}
+            free = self._free_ids(child, chain.from_iterable(lists.values()))
+            for name, records in lists.items():
+                completed[name] = [_with_id(one, free) for one in records]
+        return completed
+
+    def _free_ids(self, child: ObjectType, records: Iterable[Any]) -> Iterator[int]:
+        """Ids that no child objects of a type have, neither stored ones nor those in records."""
+        given: Any = (record.get("id") for record in records if isinstance(record, Mapping))
+        highest = max((identity for identity in given if _is_id(identity)), default=0)
+        yield from count(max(highest + 1, self._stored.next_child_id(child)))
+
+    def _check(self, endpoint: Endpoint, row: Row, old: Row | None, reader: RecordReader) -> None:
+        """Notes what does not fit the rest of the content, as far as it is new."""
+        place, declared = _place(endpoint.name, row[0]), endpoint.type_of(row[1])
+        known = old if old is not None and old[1] == row[1] else None
+        new = {
+            name: row[index]
+            for name, index in declared.places.items()
+            if known is None or row[index] != known[index]
+        }
+        if old is None and self._has(endpoint.name, row[0]):
+            reader.note(place, "id", "another record has this id already")
+        collection = new.get("collection") if endpoint.collections else None
+        if collection is not None and collection not in self._collections():
+            reader.note(place, "collection", f"there is no collection {collection}")
+        if endpoint.tree:
+            self._check_page(place, new, row, reader)
+        for name, column in declared.columns.items():
+            if column.child is not None and new.get(name):
+                ids = [child[0] for child in new[name]]
+                for identity, owner in self._stored.owners(column.child, ids):
+                    if owner != (endpoint.name, row[0]):
+                        message = f"the id {identity} stands in another object already"
+                        reader.note(place, name, message)
+
+    def _check_page(
+        self, place: Place, new: Mapping[str, Any], row: Row, reader: RecordReader
+    ) -> None:
+        """Notes what does not fit the other pages.
+
+        :param new: its columns that are new.
+        """
+        locale = new.get("locale")
+        locales = [] if locale is None else self._stored.records("locales")
+        if locales and locale not in locales:
+            reader.note(place, "locale", f"{locale!r} is none of {', '.join(locales)}")
+        if new.get("parent") is not None and not self._has("pages", new["parent"]):
+            reader.note(place, "parent", f"there is no page {new['parent']}")
+        elif "parent" in new or "slug" in new:
+            at = self._endpoint("pages").base.places
+            slug = row[at["slug"]]
+            if self._stored.page_at(row[at["parent"]], slug) not in (None, row[0]):
+                reader.note(place, "slug", f"a sibling has the slug {slug!r} already")
+
+    def _require_sibling(self, row: Row, sibling: Any) -> None:
+        """Refuses a page to go in front of that is no sibling."""
+        parent = self._endpoint("pages").base.places["parent"]
+        found = self._stored.find("pages", sibling) if _is_id(sibling) else None
+        if found is None or sibling == row[0] or found.row[parent] != row[parent]:
+            message = f"there is no sibling {sibling} to go in front of"
+            _refuse(_place("pages", row[0]), "", message)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and value in INT64
+
+
+def _as_record(child: Any) -> Any:
+    return child.to_record() if isinstance(child, Content) else child
+
+
+def _with_id(child: Any, free: Iterator[int]) -> Any:
+    """The record of a child object, with an id if it has none."""
+    if isinstance(child, Mapping) and child.get("id") is None:
+        return {**child, "id": next(free)}
+    return child
+
+
+def _place(section: str, identity: Any) -> Place:
+    return Place(section, 0, f"{section} {identity}")
+
+
+def _refuse(place: Place, key: str, message: str) -> NoReturn:
+    raise ContentError([place.problem(key, message)])
+
+
+def _raise_problems(reader: RecordReader) -> None:
+    if reader.problems:
+        raise ContentError(reader.problems)
