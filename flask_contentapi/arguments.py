@@ -408,7 +408,7 @@ class _Filter(fields.Field[Any]):
         wanted = _parse(self._column.kind.parse, value)
         if isinstance(wanted, kinds.Gap):
             return _neighbour_filter(self._column.name, self._operator, wanted)
-        if isinstance(self._column.kind, kinds.Tags):
+        if self._column.kind.many:
             return Filter(self._column.name, "all", wanted)
         return Filter(self._column.name, self._operator, wanted)
 
@@ -419,7 +419,7 @@ def _neighbour_filter(name: str, operator: str, gap: kinds.Gap) -> Filter:
         return Filter(name, "le", gap.below)
     if operator in ("gt", "ge") and gap.above is not None:
         return Filter(name, "ge", gap.above)
-    return Filter(name, "in", ())
+    return Filter("id", "in", ())
 
 
 def _parse(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:

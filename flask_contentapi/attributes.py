@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from marshmallow import fields
 
 from flask_contentapi.content import ChildObject, Content, Document, Image, Page
 from flask_contentapi.errors import DeclarationError
-from flask_contentapi.fields import inner_fields
+from flask_contentapi.fields import Blocks, Children, Related, inner_fields, relation_in
 from flask_contentapi.hints import suggest
 from flask_contentapi.types import ObjectType
 
-__all__ = ["LISTINGS", "OPTIONS", "PARAMETERS", "check_attributes", "check_nested", "mistake"]
+__all__ = ["LISTINGS", "OPTIONS", "PARAMETERS", "check_attributes", "check_field", "mistake"]
 
 #: The attributes that list keys to show.
 LISTINGS = (
@@ -71,29 +71,43 @@ def check_attributes(content_class: type[Content]) -> None:
                 raise DeclarationError(f"{content_class.__name__}.{name} {wrong}")
 
 
-def check_nested(declared: ObjectType, attribute: str, field: fields.Field[Any]) -> None:
-    """Refuses a field with a nested schema that cannot be made."""
-    for inner in (field, *inner_fields(field)):
-        if not isinstance(inner, fields.Nested) or _is_late(inner.nested):
-            continue
-        try:
-            known = inner.schema.fields
-        except (NameError, TypeError, ValueError) as error:
-            what = f"nests a schema that cannot be made: {error}"
-            raise mistake(declared, attribute, what.rstrip(".")) from error
-        if isinstance(inner, fields.Pluck) and inner.field_name not in known:
-            what = f"plucks {inner.field_name!r}, which is no field of the schema"
-            raise mistake(declared, attribute, what, suggest(inner.field_name, known))
+#: The fields that have to stand by themselves, each with what is to be written instead.
+_ALONE: Mapping[type[fields.Field[Any]], str] = {
+    Related: "a relation is a field of its own, Related(...), or fields.List(Related(...)) for "
+    "one to many, in the class or in one of its child objects, or it represents a type of blocks",
+    Children: "Children are a field of their own",
+    Blocks: "Blocks are a field of their own, with the representations of all inner blocks",
+}
 
 
-def _is_late(nested: Any) -> bool:
-    """Whether a nested schema is made by a function that cannot make it yet."""
+def check_field(
+    declared: ObjectType, attribute: str, field: fields.Field[Any], *, stored: bool = False
+) -> None:
+    """Refuses a field with another inside that would not be followed, as a hidden object's id
+    would be shown, and a field with a nested schema that cannot be made.
+
+    :param stored: whether it is a stored field, which may be a relation, child objects or blocks
+        itself; otherwise it writes a value, or represents a type of blocks.
+    """
+    if stored and isinstance(field, Blocks):
+        return
+    outer = relation_in(field) or field if stored else field
     try:
-        if callable(nested) and not isinstance(nested, type):
-            nested()
-    except Exception:
-        return True
-    return False
+        inner = [*inner_fields(outer)]
+    except Exception as error:
+        what = f"nests a schema that cannot be made: {error}"
+        raise mistake(declared, attribute, what.rstrip(".")) from error
+    for found in inner if stored else (field, *inner):
+        for alone, remedy in _ALONE.items():
+            # Blocks without representations are plain JSON.
+            if isinstance(found, alone) and getattr(found, "representations", True):
+                what = f"has {alone.__name__} where it would not be followed; {remedy}"
+                raise mistake(declared, attribute, what)
+    for nested in (field, *inner):
+        if isinstance(nested, fields.Pluck) and nested.field_name not in nested.schema.fields:
+            what = f"plucks {nested.field_name!r}, which is no field of the schema"
+            hint = suggest(nested.field_name, nested.schema.fields)
+            raise mistake(declared, attribute, what, hint)
 
 
 def _wrong_attribute(name: str, value: Any) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
-__all__ = ["blocks_in", "convert_blocks", "ids_in", "is_block", "is_id", "texts_in"]
+__all__ = ["blocks_in", "convert_blocks", "id_converter", "ids_in", "is_block", "texts_in"]
 
 #: Functions by the type of the blocks whose values they convert.
 Converters = Mapping[str, Callable[[Any], Any]]
@@ -16,7 +16,7 @@ def is_block(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and "value" in value and isinstance(value.get("type"), str)
 
 
-def is_id(value: Any) -> TypeGuard[int]:
+def _is_id(value: Any) -> TypeGuard[int]:
     """Whether the value of a block can be the id of an object."""
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -34,8 +34,17 @@ def blocks_in(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def ids_in(value: Any, block: str) -> Iterator[int]:
-    """The ids that are the values of blocks of a type in a JSON value."""
-    return (inner for name, inner in blocks_in(value) if name == block and is_id(inner))
+    """The ids that are the values of blocks of a type, at any depth of a JSON value."""
+    return (inner for name, inner in blocks_in(value) if name == block and _is_id(inner))
+
+
+def id_converter(found: Container[int], build: Callable[[int], Any]) -> Callable[[Any], Any]:
+    """The converter for blocks whose value is the id of an object.
+
+    :param found: the ids of the objects that may be seen; of others nothing is left.
+    :param build: gives what takes the place of an id.
+    """
+    return lambda value: build(value) if _is_id(value) and value in found else None
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -7,10 +7,9 @@ from typing import Literal, cast
 
 from flask_contentapi.content import Entry
 from flask_contentapi.errors import BadRequest, DeclarationError
-from flask_contentapi.fields import Blocks
 from flask_contentapi.hints import remarks, suggest
 from flask_contentapi.registry import Registry
-from flask_contentapi.selection import DEFAULT, Selection, parse_fields
+from flask_contentapi.selection import DEFAULT, Selection
 from flask_contentapi.types import Export, ObjectType
 
 __all__ = ["Chosen", "View", "choose", "is_volatile", "refuse_circles"]
@@ -52,47 +51,44 @@ def refuse_circles(registry: Registry) -> None:
     for endpoint in registry.endpoints.values():
         for declared in {endpoint.base, *endpoint.types.values()}:
             for export in declared.exports.values():
-                _refuse_circles_from(registry, declared, export, DEFAULT, ())
+                _refuse_circles_from(declared, export, DEFAULT, ())
 
 
 def _refuse_circles_from(
-    registry: Registry,
     declared: ObjectType,
     export: Export,
     inner: Selection,
     above: tuple[tuple[ObjectType, Selection], ...],
 ) -> None:
-    for target, selection in _embedded_types(registry, export, inner):
+    for target, selection in _embedded_types(export, inner):
         if (target, selection) in above:
             raise DeclarationError(
                 f"{declared.content_class.__name__}.{export.name} always brings itself again, "
                 "without an end; take it out of nested_default_fields or of what is shown."
             )
         for further in choose(target, "nested", selection):
-            _refuse_circles_from(registry, target, *further, (*above, (target, selection)))
+            _refuse_circles_from(target, *further, (*above, (target, selection)))
 
 
-def _embedded_types(
-    registry: Registry, export: Export, inner: Selection
-) -> Iterator[tuple[ObjectType, Selection]]:
+def _embedded_types(export: Export, inner: Selection) -> Iterator[tuple[ObjectType, Selection]]:
     """The types of the objects in a key, each with its selection."""
     column = export.column
     if column is None or export.source is not None:
         return
     if column.target or column.child:
         yield cast(ObjectType, column.target or column.child), export.shown or inner
-    elif isinstance(column.field, Blocks):
-        for relation in column.field.relations.values():
-            yield registry.target(relation), parse_fields(relation.shown or "")
+    for block in column.related_blocks.values():
+        assert block.target is not None
+        yield block.target, block.shown or DEFAULT
 
 
-def is_volatile(registry: Registry, chosen: Chosen) -> bool:
+def is_volatile(chosen: Chosen) -> bool:
     """Whether one of the keys, or a key of an object in them, depends on more than the content."""
     return any(
         export.volatile
         or any(
-            is_volatile(registry, choose(target, "nested", selection))
-            for target, selection in _embedded_types(registry, export, inner)
+            is_volatile(choose(target, "nested", selection))
+            for target, selection in _embedded_types(export, inner)
         )
         for export, inner in chosen
     )

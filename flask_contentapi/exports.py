@@ -8,12 +8,11 @@ from typing import Any, cast
 
 from marshmallow import fields
 
-from flask_contentapi.attributes import LISTINGS, OPTIONS, PARAMETERS, check_nested, mistake
+from flask_contentapi.attributes import LISTINGS, OPTIONS, PARAMETERS, check_field, mistake
 from flask_contentapi.content import APIField, APIFilter, Content
 from flask_contentapi.errors import DeclarationError
-from flask_contentapi.fields import Anything, Related, answer_field
+from flask_contentapi.fields import Anything, answer_field
 from flask_contentapi.hints import suggest
-from flask_contentapi.selection import parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
 from flask_contentapi.types import Column, Export, ObjectType
 
@@ -112,7 +111,7 @@ def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
         what = f"has {given.name!r}, which {wanted!r} cannot write"
         raise mistake(declared, "api_fields", what, " Give a field, as fields.String().")
     if wanted is not None:
-        check_nested(declared, "api_fields", wanted)
+        check_field(declared, f"api_fields[{given.name!r}]", wanted)
     if given.field is None:
         if column is None and _is_own_attribute(declared, source):
             what = f"has {source!r}, which needs a field that writes it"
@@ -122,14 +121,12 @@ def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
             raise _unknown_source(declared, source)
         return _stored_export(given.name, column, in_meta)
     if column is not None and not isinstance(given.field, COMPUTED):
-        if column.child or getattr(column.field, "relations", None):
+        if column.child or column.related_blocks:
             hidden = f"also write what may be hidden in {source!r}"
             what = f"has {given.name!r}, whose field would {hidden}"
             hint = " Leave the field out, or compute the value with fields.Function."
             raise mistake(declared, "api_fields", what, hint)
-        # A relation is null if its target is hidden, which is found out as for computed keys.
-        read = Computed(attribute(source), [source]) if column.target else Stored(source)
-        return Export(given.name, answer_field(given.field), read, None, in_meta)
+        return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
     field, compute = _computation(declared, given, source)
     return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
 
@@ -166,12 +163,10 @@ def _computation(
 
 
 def _stored_export(name: str, column: Column, in_meta: bool) -> Export:
-    field, shown = column.field, None
-    if isinstance(field, Related) and field.shown is not None:
-        shown = parse_fields(field.shown)
+    field = column.field
     composed = column.target or column.child or getattr(field, "representations", None)
     source = None if composed else Stored(column.name)
-    return Export(name, answer_field(field), source, column, in_meta, shown)
+    return Export(name, answer_field(field), source, column, in_meta, column.shown)
 
 
 def _unknown_source(declared: ObjectType, name: object) -> DeclarationError:

@@ -8,7 +8,7 @@ classes: instants end in ``Z`` and decimals are strings (:func:`answer_field`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Context as DecimalContext
 from decimal import Decimal
@@ -34,15 +34,18 @@ __all__ = [
     "inner_fields",
     "itself",
     "kind_of",
+    "relation_in",
 ]
 
 
 class Related(fields.Integer):
     """A relation to one object of an endpoint; a record holds its id or null.
 
+    ``fields.List(Related("pages"))`` is a relation to many; a record holds a list of their ids.
+
     :param endpoint: the endpoint of the related object (``"pages"``, ``"images"``,
         ``"documents"`` or one of the site's own) or a class that is served there.
-    :param shown: the ``fields`` text that the embedded object is always shown with; without it
+    :param shown: the ``fields`` text that an embedded object is always shown with; without it
         clients choose the fields in brackets.
     :param within_site: show the related object only if it is a page of the requested site.
     :param kwargs: the arguments of every marshmallow field.
@@ -112,11 +115,12 @@ class Blocks(fields.Raw):
         super().__init__(**kwargs)
         self.representations = dict(representations or {})
 
-    @property
-    def relations(self) -> dict[str, Related]:
-        """The relations by block type, for blocks whose value is the id of another object."""
-        found = self.representations.items()
-        return {block: relation for block, relation in found if isinstance(relation, Related)}
+
+def relation_in(field: Any) -> Related | None:
+    """The relation that a field is, or that it is a list of; None for other fields."""
+    if isinstance(field, fields.List):
+        field = field.inner
+    return field if isinstance(field, Related) else None
 
 
 class Instant(fields.DateTime):
@@ -236,6 +240,8 @@ _KINDS: tuple[tuple[type[fields.Field[Any]], Callable[[Any], kinds.Kind]], ...] 
 
 def kind_of(field: fields.Field[Any]) -> kinds.Kind:
     """The kind of value that a declared field stores; JSON for unknown classes."""
+    if not isinstance(field, Related) and relation_in(field) is not None:
+        return kinds.Relations()
     for field_class, make in _KINDS:
         if isinstance(field, field_class):
             return make(field)
@@ -243,17 +249,31 @@ def kind_of(field: fields.Field[Any]) -> kinds.Kind:
 
 
 def inner_fields(field: fields.Field[Any]) -> Iterator[fields.Field[Any]]:
-    """The fields of the entries of a list, tuple or dictionary, at any depth."""
-    inner: list[fields.Field[Any] | None] = []
-    if isinstance(field, fields.List):
-        inner = [field.inner]
-    elif isinstance(field, fields.Tuple):
-        inner = [*field.tuple_fields]
-    elif isinstance(field, fields.Dict):
-        inner = [field.key_field, field.value_field]
-    for entry in filter(None, inner):
-        yield entry
-        yield from inner_fields(entry)
+    """The fields inside a field, at any depth: those of the entries of a list, a tuple or a
+    dictionary, those of a nested schema, and whatever fields a site's own field consists of.
+
+    :raises Exception: whatever a nested schema that cannot be made raises.
+    """
+    waiting, seen = [field], set()
+    while waiting:
+        outer = waiting.pop()
+        inner = [*_fields_in([v for name, v in vars(outer).items() if name != "parent"])]
+        if isinstance(outer, fields.Nested):
+            # A schema can be nested in itself, each time as a new object with new fields.
+            schema = outer.schema
+            known = type(schema), frozenset(schema.fields)
+            inner += [] if known in seen else schema.fields.values()
+            seen.add(known)
+        yield from inner
+        waiting += inner
+
+
+def _fields_in(values: Iterable[Any]) -> Iterator[fields.Field[Any]]:
+    for value in values:
+        if isinstance(value, fields.Field):
+            yield value
+        elif isinstance(value, list | tuple | Mapping):
+            yield from _fields_in(value.values() if isinstance(value, Mapping) else value)
 
 
 #: The fields whose values are written as instants.

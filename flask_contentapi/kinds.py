@@ -35,6 +35,7 @@ __all__ = [
     "Json",
     "Kind",
     "Relation",
+    "Relations",
     "Tags",
     "Text",
     "Time",
@@ -88,11 +89,13 @@ class Kind:
     :cvar name: its name in error messages and for backends that choose a column type by it.
     :cvar filterable: whether a query string may ask for an exact value.
     :cvar orderable: whether a list may be ordered by it.
+    :cvar many: whether a value has any number of entries, of which a query string may name some.
     """
 
     name: str
     filterable = True
     orderable = True
+    many = False
 
     def empty(self) -> Any:
         """The stored value if a record leaves the field out."""
@@ -363,11 +366,46 @@ class Relation(Integer):
             raise ValueError("must be the id of an object") from None
 
 
+class Relations(Kind):
+    """The ids of several objects of another endpoint, as a tuple in stored order."""
+
+    name = "relations"
+    orderable = False
+    many = True
+
+    def empty(self) -> tuple[int, ...]:
+        return ()
+
+    def read(self, value: Any) -> tuple[int, ...]:
+        wanted, one = "must be a list of ids of objects", Integer()
+        if not isinstance(value, list | tuple):
+            raise ValueError(wanted)
+        ids = []
+        for number, entry in enumerate(value):
+            try:
+                ids.append(one.read(entry))
+            except ValueError as error:
+                raise ValueError(f"{wanted}, but [{number}] {error}") from None
+        return tuple(ids)
+
+    def write(self, value: Any) -> Any:
+        return list(value)
+
+    def parse(self, text: str) -> Any:
+        try:
+            wanted = [Relation().parse(part) for part in text.split(",")]
+        except ValueError:
+            raise ValueError("must be ids of objects, separated by commas") from None
+        gaps = (each for each in wanted if isinstance(each, Gap))
+        return next(gaps, tuple(dict.fromkeys(wanted)))
+
+
 class Tags(Kind):
     """A set of tags, kept as a tuple in code point order."""
 
     name = "tags"
     orderable = False
+    many = True
 
     def empty(self) -> tuple[str, ...]:
         return ()

@@ -32,11 +32,14 @@ class Viewer:
 class Filter(NamedTuple):
     """One condition on a column.
 
-    A relation to an object that the viewer may not see counts as missing.
+    A relation to an object that the viewer may not see counts as missing, and so does one that is
+    declared ``within_site`` to a page that is not in the scope; in a relation to many such objects
+    are left out.
 
     :param column: the stored field, or for pages ``url_path``, which is only compared by ``eq``.
     :param operator: ``eq`` (an exact value), ``in`` (one of several, possibly none),
-        ``lt le gt ge`` (missing values never match) or ``all`` (tags: every one of them).
+        ``lt le gt ge`` (missing values never match) or ``all`` (tags and relations to many: every
+        one of them).
     :param value: a stored value as defined by :mod:`flask_contentapi.kinds`, never None, or a
         tuple of them.
     """
@@ -49,8 +52,8 @@ class Filter(NamedTuple):
 class Order(NamedTuple):
     """One key of the order.
 
-    :param column: the stored field. Texts are ordered by code point. A relation to an object
-        that the viewer may not see counts as missing.
+    :param column: the stored field. Texts are ordered by code point. Relations are as in
+        :class:`Filter`.
     :param descending: whether the largest comes first. Missing values come first in ascending
         order and last in descending order.
     """

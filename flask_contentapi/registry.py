@@ -7,16 +7,16 @@ Everything is checked once, when the registry is built. A mistake raises a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from marshmallow import fields, missing
 
 from flask_contentapi import kinds
-from flask_contentapi.attributes import check_attributes, check_nested, mistake
+from flask_contentapi.attributes import check_attributes, check_field, mistake
 from flask_contentapi.content import ChildObject, Content, Document, Entry, Image, Page
 from flask_contentapi.errors import BadRequest, DeclarationError
 from flask_contentapi.exports import COMPUTED, exports_of
-from flask_contentapi.fields import Blocks, Children, Related, kind_of
+from flask_contentapi.fields import Blocks, Children, Related, kind_of, relation_in
 from flask_contentapi.hints import suggest
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.types import Column, Endpoint, ObjectType
@@ -132,14 +132,17 @@ class Registry:
             declared.searched = tuple(self._searched(declared))
 
     def _check_inherited(self, declared: ObjectType) -> None:
-        """Refuses a field that stores something else in a type that this one derives from,
-        because the lists of that type have both."""
+        """Refuses a field that stores something else, or leads elsewhere, in a type that this one
+        derives from, because the lists of that type have both."""
         for above in declared.served_at.types.values():
             if issubclass(declared.content_class, above.content_class):
                 for name, column in above.columns.items():
                     own = declared.columns.get(name)
                     if own is None or own.storage_signature != column.storage_signature:
                         raise mistake(declared, name, f"must store what it does in {above.label}")
+                    if own.within_site is not column.within_site:
+                        what = f"must have the same within_site as in {above.label}"
+                        raise mistake(declared, name, what)
 
     # Stored fields.
 
@@ -167,12 +170,10 @@ class Registry:
             )
         if isinstance(field, COMPUTED):
             raise mistake(declared, name, "stores nothing; put it into an APIField of api_fields")
-        if isinstance(field, Related):
-            self._check_relation(declared, name, field)
-        target = self.target(field) if isinstance(field, Related) else None
+        target = self._target(declared, name, field)
         child = self._child(declared, name, field) if isinstance(field, Children) else None
         blocks = self._blocks(declared, name, field) if isinstance(field, Blocks) else {}
-        check_nested(declared, name, field)
+        check_field(declared, name, field, stored=True)
         column = Column(name, kind_of(field), field, target, child, blocks)
         try:
             if not field.required and not callable(field.load_default):
@@ -187,15 +188,27 @@ class Registry:
         columns = {}
         for block, representation in field.representations.items():
             where = f"{name}[{block!r}]"
-            if isinstance(representation, Related):
-                self._check_relation(declared, where, representation)
-            elif _is_storable(representation):
-                check_nested(declared, where, representation)
-                columns[block] = Column(block, kind_of(representation), representation)
-            elif not _can_convert(representation):
+            target = None
+            if not _can_convert(representation):
                 what = f"is {representation!r}; it must be a field, as fields.Date(), or a function"
                 raise mistake(declared, where, what)
+            if isinstance(representation, Related):
+                target = self._target(declared, where, representation)
+            elif isinstance(representation, fields.Field):
+                check_field(declared, where, representation)
+            if isinstance(representation, fields.Field) and not isinstance(
+                representation, COMPUTED
+            ):
+                columns[block] = Column(block, kind_of(representation), representation, target)
         return columns
+
+    def _target(self, declared: ObjectType, name: str, field: Any) -> ObjectType | None:
+        """The type that a declared relation to one or many points to; None for other fields."""
+        relation = relation_in(field)
+        if relation is None:
+            return None
+        self._check_relation(declared, name, relation)
+        return self.endpoints[relation.endpoint_name].base
 
     def _check_relation(self, declared: ObjectType, name: str, field: Related) -> None:
         if field.endpoint_name not in self.endpoints:
@@ -205,6 +218,9 @@ class Registry:
                 f"is a relation to {field.endpoint!r}, which is not served; there are "
                 + ", ".join(sorted(self.endpoints)),
             )
+        if field.within_site and not self.endpoints[field.endpoint_name].tree:
+            what = f"is within_site, but {field.endpoint_name} belong to no site; only pages do"
+            raise mistake(declared, name, what)
         shown: Any = field.shown
         if not isinstance(shown, str | None):
             what = f"is always shown with {shown!r}; it must be a text, as 'title,photo'"
@@ -218,14 +234,11 @@ class Registry:
 
     def _check_shown(self, declared: ObjectType, name: str, field: Related) -> None:
         """Refuses a relation that is always shown with fields that do not exist."""
-        wrong = _first_not_shown(self.target(field), parse_fields(field.shown or ""))
+        target = self.endpoints[field.endpoint_name].base
+        wrong = _first_not_shown(target, parse_fields(field.shown or ""))
         if wrong:
             what = f"is always shown with {field.shown!r}, but {wrong!r} is nothing to be shown"
             raise mistake(declared, name, what)
-
-    def target(self, field: Related) -> ObjectType:
-        """The type that a declared relation points to."""
-        return self.endpoints[field.endpoint_name].base
 
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
         child = field.child
@@ -273,12 +286,6 @@ class Registry:
                 yield column
 
 
-def _is_storable(representation: Any) -> TypeGuard[fields.Field[Any]]:
-    """Whether a block's value is read by a field that could be stored by itself."""
-    other = (*COMPUTED, Children)
-    return isinstance(representation, fields.Field) and not isinstance(representation, other)
-
-
 def _can_convert(representation: Any) -> bool:
     """Whether something can be given a block's value and return the one in answers."""
     if isinstance(representation, fields.Field):
@@ -298,7 +305,8 @@ def _built_in_fields(content_class: type[Content]) -> Mapping[str, fields.Field[
 
 def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
     """What a field stores, with the endpoint of a relation."""
-    return type(kind_of(field)), getattr(field, "endpoint_name", None)
+    relation = relation_in(field)
+    return type(kind_of(field)), None if relation is None else relation.endpoint_name
 
 
 def _first_not_shown(target: ObjectType, selection: Selection) -> str | None:

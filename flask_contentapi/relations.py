@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from flask_contentapi.blocks import ids_in
-from flask_contentapi.fields import Blocks
 from flask_contentapi.query import Row
 from flask_contentapi.types import Column, ObjectType
 
-__all__ = ["ObjectKey", "Value", "related_blocks", "targets_of", "values_of"]
+__all__ = ["ObjectKey", "Value", "targets_of", "values_of"]
 
 #: An object: its endpoint and id.
 ObjectKey = tuple[str, int]
@@ -46,16 +45,9 @@ def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
 
 def targets_of(column: Column, stored: Any) -> Iterator[ObjectKey]:
     """The objects that the value of a relation, or of blocks with relations, points to."""
-    if stored is None:
-        return
     if column.target is not None:
-        yield column.target.served_at.name, stored
-    for block, endpoint in related_blocks(column):
+        yield from ((column.target.served_at.name, identity) for identity in column.ids(stored))
+    for block, inner in column.related_blocks.items():
+        assert inner.target is not None
+        endpoint = inner.target.served_at.name
         yield from ((endpoint, identity) for identity in ids_in(stored, block))
-
-
-def related_blocks(column: Column) -> Iterator[tuple[str, str]]:
-    """The block types whose value is an id, each with the endpoint of the object."""
-    if isinstance(column.field, Blocks):
-        for block, relation in column.field.relations.items():
-            yield block, relation.endpoint_name

@@ -59,7 +59,8 @@ class Schemas:
         if column is None or export.source is not None:
             return export.field
         if column.target is not None:
-            return fields.Nested(self._embedded(column.target, export.shown))
+            embedded = fields.Nested(self._embedded(column.target, export.shown))
+            return fields.List(embedded) if column.kind.many else embedded
         if column.child is not None:
             return fields.List(fields.Nested(self.of(column.child)))
         return fields.Raw()

@@ -18,13 +18,12 @@ import orjson
 from marshmallow import fields
 
 from flask_contentapi import kinds
-from flask_contentapi.blocks import convert_blocks, ids_in, is_id
+from flask_contentapi.blocks import convert_blocks, id_converter
 from flask_contentapi.choices import Chosen, View, choose, is_volatile, refuse_circles
 from flask_contentapi.errors import BadRequest
 from flask_contentapi.fields import (
     Blocks,
     Instant,
-    Related,
     RichText,
     Tags,
     answer_field,
@@ -32,7 +31,7 @@ from flask_contentapi.fields import (
 )
 from flask_contentapi.query import Row, Viewer
 from flask_contentapi.registry import Registry
-from flask_contentapi.selection import DEFAULT, Selection, parse_fields
+from flask_contentapi.selection import DEFAULT, Selection
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import (
     Bind,
@@ -140,14 +139,13 @@ class Plan:
                     times = [n for row, n in pairs for _ in row[index]]
             else:
                 assert isinstance(step, Lookup)
-                places: Counter[Any] = Counter()
+                places: Counter[int] = Counter()
                 if times is None:
                     places.update([i for row in origin for i in step.ids(row)])
                 else:
                     for row, n in zip(origin, times, strict=True):
                         for identity in step.ids(row):
                             places[identity] += n
-                places.pop(None, None)
                 if places:
                     within = scope if step.within_site else None
                     columns = step.layout.columns
@@ -211,7 +209,7 @@ class Planner:
         """
         chosen = choose(declared, view, selection, self._i18n)
         plan = self._plan(RowLayout(declared), chosen)
-        return replace(plan, volatile=is_volatile(self._registry, chosen))
+        return replace(plan, volatile=is_volatile(chosen))
 
     # Compiling.
 
@@ -231,8 +229,7 @@ class Planner:
         column = export.column
         assert column is not None
         if column.target is not None:
-            lookup = layout.related(column.name, column.target, column.within_site)
-            return self._embedded(export, layout.index_of(column.name), lookup, selection)
+            return self._embedded(export, layout, column, selection)
         if column.child is not None:
             return self._children(export, layout, column, selection)
         value = self._blocks(layout, column)
@@ -248,15 +245,19 @@ class Planner:
             )
         return plan
 
-    def _embedded(self, export: Export, index: int, lookup: Lookup, selection: Selection) -> Key:
+    def _embedded(
+        self, export: Export, layout: RowLayout, column: Column, selection: Selection
+    ) -> Key:
+        index, lookup = layout.index_of(column.name), layout.related(column)
         plan = self._nested(lookup.layout, export, selection)
+        build = _build_many if column.kind.many else _build_related
 
         def serialized(context: Context) -> Getter:
-            return _build_related(context.related[lookup.slot], index, plan.bind(context))
+            return build(context.related[lookup.slot], index, plan.bind(context))
 
         def value(context: Context) -> Getter:
             found = context.related[lookup.slot]
-            return _build_related(found, index, lambda row: Item(plan, row, context))
+            return build(found, index, lambda row: Item(plan, row, context))
 
         return Key(export, value, serialized)
 
@@ -279,34 +280,36 @@ class Planner:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
         index = layout.note_text(column.name)
-        stored = column.blocks or {}
-        writers = {name: _block_writer(inner) for name, inner in stored.items()}
-        compiled = [
-            (name, self._block_converter(layout, index, name, representation))
+        writers = {
+            name: _block_writer(inner)
+            for name, inner in column.blocks.items()
+            if inner.target is None
+        }
+        functions = {
+            name: _serializer(representation)
             for name, representation in column.field.representations.items()
-            if name not in stored
-        ]
+            if name not in column.blocks
+        }
+        related = []
+        for name, inner in column.related_blocks.items():
+            lookup = layout.related_block(column, name)
+            chosen = choose(lookup.layout.type, "nested", inner.shown or DEFAULT)
+            related.append((name, lookup.slot, self._plan(lookup.layout, chosen)))
 
         def bind(context: Context) -> Getter:
-            converters = {name: get(context) for name, get in compiled}
-            return lambda row: convert_blocks(row[index], writers, converters)
+            converters, hiding = {**functions}, {}
+            for name, slot, plan in related:
+                found = context.related[slot]
+                converters[name] = _object_converter(found, plan.bind(context))
+                if writers:
+                    # A field may write a value without what marks the blocks inside.
+                    hiding[name] = id_converter(found, int)
 
-        return bind
+            def blocks(row: Row) -> Any:
+                stored = convert_blocks(row[index], {}, hiding) if hiding else row[index]
+                return convert_blocks(stored, writers, converters)
 
-    def _block_converter(
-        self, layout: RowLayout, index: int, block: str, representation: Any
-    ) -> Callable[[Context], Callable[[Any], Any]]:
-        if not isinstance(representation, Related):
-            return lambda context: _serializer(representation)
-        target = self._registry.target(representation)
-        within = representation.within_site
-        lookup = layout.lookup(target, lambda row: ids_in(row[index], block), within)
-        shown = parse_fields(representation.shown or "")
-        plan = self._plan(lookup.layout, choose(target, "nested", shown))
-
-        def bind(context: Context) -> Callable[[Any], Any]:
-            found, build = context.related[lookup.slot], plan.bind(context)
-            return lambda value: build(found[value]) if is_id(value) and value in found else None
+            return blocks
 
         return bind
 
@@ -362,8 +365,19 @@ def _build_related(found: Mapping[int, Row], index: int, build: Callable[[Row], 
     return lambda row: build(found[row[index]]) if row[index] in found else None
 
 
+def _build_many(found: Mapping[int, Row], index: int, build: Callable[[Row], Any]) -> Getter:
+    return lambda row: [build(found[identity]) for identity in row[index] if identity in found]
+
+
 def _build_each(index: int, build: Callable[[Row], Any]) -> Getter:
     return lambda row: [build(entry) for entry in row[index]]
+
+
+def _object_converter(
+    found: Mapping[int, Row], build: Callable[[Row], Any]
+) -> Callable[[Any], Any]:
+    """The converter for blocks whose value is the id of an object to embed."""
+    return id_converter(found, lambda identity: build(found[identity]))
 
 
 # Writing values.

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses
+from flask_contentapi.blocks import convert_blocks, id_converter, ids_in
 from flask_contentapi.query import Row
 
 if TYPE_CHECKING:
-    from flask_contentapi.types import ObjectType
+    from flask_contentapi.types import Column, ObjectType
 
 __all__ = [
     "HTMLURL",
@@ -85,7 +86,7 @@ class Lookup(Step):
     endpoint: str
     within_site: bool
     slot: int
-    ids: Callable[[Row], Iterable[int | None]]
+    ids: Callable[[Row], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +129,23 @@ class RowLayout:
             self.texts.add(index)
         return index
 
-    def related(
-        self, column: str, target: ObjectType, within_site: bool = False, *, embedded: bool = True
-    ) -> Lookup:
-        """Adds a lookup of the objects that a relation points to."""
-        index = self.index_of(column)
-        return self.lookup(target, lambda row: (row[index],), within_site, embedded=embedded)
+    def related(self, column: Column, *, embedded: bool = True) -> Lookup:
+        """Adds a lookup of the objects that a relation to one or many points to."""
+        index, ids = self.index_of(column.name), column.ids
+        return self._lookup(column, lambda row: ids(row[index]), embedded)
 
-    def lookup(
-        self,
-        target: ObjectType,
-        ids: Callable[[Row], Iterable[int | None]],
-        within_site: bool = False,
-        *,
-        embedded: bool = True,
+    def related_block(self, column: Column, block: str, *, embedded: bool = True) -> Lookup:
+        """Adds a lookup of the objects that the blocks of a type in a column point to."""
+        index = self.index_of(column.name)
+        return self._lookup(column.blocks[block], lambda row: ids_in(row[index], block), embedded)
+
+    def _lookup(
+        self, relation: Column, ids: Callable[[Row], Iterable[int]], embedded: bool
     ) -> Lookup:
-        """Adds a lookup of objects that the rows of this layout point to."""
-        slot = len(self.steps)
+        target, slot = relation.target, len(self.steps)
+        assert target is not None
         found = RowLayout(target, [], self.steps, slot + 1)
-        endpoint = target.served_at.name
+        endpoint, within_site = target.served_at.name, relation.within_site
         lookup = Lookup(self.level, found, embedded, endpoint, within_site, slot, ids)
         self.steps.append(lookup)
         return lookup
@@ -171,20 +170,22 @@ class Source(ABC):
 
 
 class Stored(Source):
-    """A stored field, as it is."""
+    """A stored field, as it is, except that ids of hidden objects are left out."""
 
     def __init__(self, column: str) -> None:
         self.column = column
 
     def compile(self, layout: RowLayout) -> Bind:
         column = layout.type.columns[self.column]
+        if column.target is not None or column.related_blocks:
+            return _attribute(layout, self.column)
         index = layout.index_of(self.column)
         get = itemgetter(index) if column.is_plain else lambda row: column.to_python(row[index])
         return lambda context: get
 
     def kind(self, layout: RowLayout) -> kinds.Kind | None:
         column = layout.type.columns[self.column]
-        return column.kind if column.is_plain else None
+        return column.kind if column.is_plain and not column.related_blocks else None
 
 
 class Type(Source):
@@ -319,8 +320,11 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
     column = layout.type.columns[name]
     index = layout.index_of(name)
     if column.target is not None:
-        slot = layout.related(name, column.target, column.within_site, embedded=False).slot
-        return lambda context: _id_if_visible(context.related[slot], index)
+        slot = layout.related(column, embedded=False).slot
+        visible = _visible_ids if column.kind.many else _id_if_visible
+        return lambda context: visible(context.related[slot], index)
+    if column.related_blocks:
+        return _blocks_with_visible_ids(layout, column)
     if column.child is not None:
         build = _builder(layout.children(name, column.child, embedded=False))
         return lambda context: _build_each(build(context), index)
@@ -332,6 +336,26 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
 
 def _id_if_visible(found: Mapping[int, Row], index: int) -> Getter:
     return lambda row: row[index] if row[index] in found else None
+
+
+def _visible_ids(found: Mapping[int, Row], index: int) -> Getter:
+    return lambda row: [identity for identity in row[index] if identity in found]
+
+
+def _blocks_with_visible_ids(layout: RowLayout, column: Column) -> Bind:
+    index = layout.index_of(column.name)
+    slots = {
+        name: layout.related_block(column, name, embedded=False).slot
+        for name in column.related_blocks
+    }
+
+    def bind(context: Context) -> Getter:
+        converters = {
+            name: id_converter(context.related[slot], int) for name, slot in slots.items()
+        }
+        return lambda row: column.to_python(convert_blocks(row[index], {}, converters))
+
+    return bind
 
 
 def _build_each(build: Getter, index: int) -> Getter:

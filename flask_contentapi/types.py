@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,9 +14,9 @@ from flask_contentapi import kinds
 from flask_contentapi.blocks import blocks_in
 from flask_contentapi.content import APIFilter, Content
 from flask_contentapi.errors import BadRequest
-from flask_contentapi.fields import Blocks, Related
+from flask_contentapi.fields import Blocks, Related, relation_in
 from flask_contentapi.hints import suggest
-from flask_contentapi.selection import Selection
+from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.sources import Source
 
 __all__ = ["Column", "Endpoint", "Export", "ObjectType"]
@@ -28,10 +29,10 @@ class Column:
     :param name: its name in the class and in records.
     :param kind: what it stores.
     :param field: the declared field.
-    :param target: for a relation, the type it points to.
+    :param target: for a relation to one or many, the type it points to.
     :param child: for child objects, their type.
-    :param blocks: for blocks, the columns that their values are read as, by block type; None if
-        there are none.
+    :param blocks: for blocks, the columns that their values are read as, by block type; those of
+        relations have a target, and their values are not checked.
     """
 
     name: str
@@ -39,20 +40,40 @@ class Column:
     field: fields.Field[Any]
     target: ObjectType | None = None
     child: ObjectType | None = None
-    blocks: Mapping[str, Column] | None = None
+    blocks: Mapping[str, Column] = dataclasses.field(default_factory=dict)
+
+    @cached_property
+    def relation(self) -> Related | None:
+        """The declared relation, to one or many; None if it is no relation."""
+        return relation_in(self.field)
 
     @cached_property
     def names_others(self) -> bool:
         """Whether its values, or those of child objects, can name other objects."""
-        if isinstance(self.field, Blocks):
-            return bool(self.field.relations)
         inner = self.child.columns.values() if self.child is not None else ()
-        return self.target is not None or any(column.names_others for column in inner)
+        own = self.target is not None or bool(self.related_blocks)
+        return own or any(column.names_others for column in inner)
 
     @property
     def within_site(self) -> bool:
         """Whether the target of a relation is shown only if it is in the requested site."""
-        return isinstance(self.field, Related) and self.field.within_site
+        return self.relation is not None and self.relation.within_site
+
+    @cached_property
+    def shown(self) -> Selection | None:
+        """For a relation that is always shown with the same fields, these fields."""
+        text = self.relation.shown if self.relation is not None else None
+        return None if text is None else parse_fields(text)
+
+    @property
+    def ids(self) -> Callable[[Any], Sequence[int]]:
+        """The function from the stored value of a relation to the ids in it."""
+        return tuple if self.kind.many else _one_id
+
+    @cached_property
+    def related_blocks(self) -> Mapping[str, Column]:
+        """For blocks, the relations in them, by block type."""
+        return {name: inner for name, inner in self.blocks.items() if inner.target is not None}
 
     @property
     def storage_signature(self) -> object:
@@ -78,9 +99,11 @@ class Column:
         default = self.field.load_default
         if default is missing or self.child is not None:
             return self.kind.empty
+        # Without a value, what has any number of entries has none.
+        no_value = self.kind.empty if self.kind.many else lambda: None
         if callable(default):
-            return lambda: None if (value := default()) is None else self.kind.read(value)
-        return lambda: None if default is None else self.kind.read(default)
+            return lambda: no_value() if (value := default()) is None else self.kind.read(value)
+        return no_value if default is None else lambda: self.kind.read(default)
 
     def read(self, value: Any) -> Any:
         """The stored value for a value in a record.
@@ -119,9 +142,9 @@ class Column:
             self._check_block(block, inner)
 
     def _check_block(self, block: str, value: Any) -> None:
-        column = (self.blocks or {}).get(block)
+        column = self.blocks.get(block)
         try:
-            if column is not None and value is not None:
+            if column is not None and column.target is None and value is not None:
                 column.read(value)
         except ValueError as error:
             raise ValueError(f"has a block {block!r} whose value {error}") from None
@@ -147,12 +170,16 @@ class Column:
     @cached_property
     def is_plain(self) -> bool:
         """Whether the stored value is the field's Python value, so the field only validates."""
-        if isinstance(self.kind, kinds.Canonical):
+        if isinstance(self.kind, kinds.Canonical | kinds.Relations):
             return False
         if isinstance(self.kind, kinds.Text | kinds.Json):
             standard = type(self.field).__module__ in (fields.__name__, Blocks.__module__)
             return standard and isinstance(self.field, fields.String | fields.Raw)
         return True
+
+
+def _one_id(stored: int | None) -> Sequence[int]:
+    return () if stored is None else (stored,)
 
 
 def _message_text(messages: Any) -> str:
@@ -309,7 +336,7 @@ class ObjectType:
         return tuple(
             name
             for name, column in self.columns.items()
-            if not (isinstance(column.field, Related) and column.field.shown)
+            if not (column.relation and column.relation.shown)
         )
 
     @cached_property

@@ -37,7 +37,8 @@ class Link(ChildObject):
     title = fields.String()
     page = Related("pages")
     paper = Related("documents")
-    api_fields = ["title", "page", "paper"]
+    pictures = fields.List(Related("images"))
+    api_fields = ["title", "page", "paper", "pictures"]
 
 
 class Article(Page):
@@ -45,11 +46,12 @@ class Article(Page):
     body = RichText()
     picture = Related("images")
     near = Related("pages", within_site=True)
+    others = fields.List(Related("pages"))
     blocks = Blocks({"image": Related("images"), "page": Related("pages")})
     links = Children(Link)
     tags = Tags()
     search_fields = ["body"]
-    api_fields = ["body", "picture", "near", "blocks", "links", "tags"]
+    api_fields = ["body", "picture", "near", "others", "blocks", "links", "tags"]
 
 
 class Note(Page):
@@ -113,6 +115,7 @@ CONTENT: Content = {
             body="<p>storm</p>",
             picture=1,
             near=4,
+            others=[13, 6, 4],
             blocks=[block("image", 1), block("list", [block("image", 3), block("page", 6)])],
             links=[{"id": 1, "page": 4, "paper": 1}, {"id": 2, "title": "b", "page": 6}],
             tags=["a", "b"],
@@ -124,13 +127,13 @@ CONTENT: Content = {
             near=41,
             blocks=[block("image", 9)],
             translation_key="four",
-            links=[{"id": 3, "paper": 2}],
+            links=[{"id": 3, "paper": 2, "pictures": [3, 2]}],
         ),
         article(5, 1, alias_of=4, picture=2, near=13),
         note(6, 1, live=False),
         article(7, 6, picture=3, near=6, alias_of=9),
         note(8, 1, restriction=private()),
-        article(9, 8),
+        article(9, 8, others=[6, 4, 50]),
         note(15, 9, restriction=private("nobody")),
         note(10, 1, go_live_at="2026-06-01T01:00:00Z"),
         note(11, 1, expires_at="2026-06-01T02:00:00Z"),
@@ -222,6 +225,8 @@ EDITS: Mapping[str, Edit] = {
     "page: tags": put("pages", 3, tags=["b"]),
     "page: relation": put("pages", 3, picture=2),
     "page: relation gone": put("pages", 3, picture=None),
+    "page: relation to many": put("pages", 3, others=[4, 13]),
+    "page: relation to many gone": put("pages", 3, others=[]),
     "page: alias": put("pages", 5, alias_of=3),
     "page: alias no more": put("pages", 5, alias_of=None),
     "page: block": put("pages", 3, blocks=[block("image", 2)]),
@@ -329,6 +334,7 @@ _EVERY: dict[str, list[Any]] = {
 _OWN: dict[str, list[Any]] = {
     "picture": _IMAGES,
     "near": _PAGES,
+    "others": [[], [2, 6], [50, 41, 3]],
     "blocks": [[block("image", id) for id in ids] for ids in ([], [1, 3], [9])],
 }
 _LINKS = [[{"id": 100, "page": id, "paper": 2}] for id in _PAGES]

@@ -21,7 +21,7 @@ from flask_contentapi import (
     RichText,
     Tags,
 )
-from tests.model import OTHERS, RELATIONS, TYPES, Condition, Request, kinds_of, normal
+from tests.model import MANY, OTHERS, RELATIONS, TYPES, Condition, Request, kinds_of, normal
 
 # The types; tests/model.py knows their fields.
 
@@ -30,8 +30,9 @@ class Part(ChildObject):
     app_label = "w"
     name = fields.String()
     picture = Related("images")
+    pictures = fields.List(Related("images"))
     search_fields = ["name"]
-    api_fields = ["name", "picture"]
+    api_fields = ["name", "picture", "pictures"]
 
 
 class Note(Page):
@@ -51,6 +52,8 @@ class Note(Page):
     paper = Related("documents")
     other = Related("pages")
     owner = Related("people")
+    others = fields.List(Related("pages"))
+    pictures = fields.List(Related("images"))
     parts = Children(Part)
     body = Blocks()
     data = fields.Raw()
@@ -58,7 +61,8 @@ class Note(Page):
     search_fields = ["text", "rich", "tags", "parts", "body"]
     api_fields = [
         *("text", "rich", "number", "ratio", "amount", "exact", "flag", "day", "clock", "moment"),
-        *("tags", "picture", "paper", "other", "owner", "parts", "body", "data"),
+        *("tags", "picture", "paper", "other", "owner", "others", "pictures"),
+        *("parts", "body", "data"),
     ]
 
 
@@ -165,6 +169,8 @@ def values(kind: str) -> st.SearchStrategy[Any]:
         return texts
     if kind == "tags":
         return st.lists(st.sampled_from(TAGS), max_size=3)
+    if kind.startswith(MANY):
+        return st.lists(values(kind.removeprefix(MANY)), max_size=3)
     if kind in RELATIONS:
         return st.sampled_from([*IDS, 99])
     return st.sampled_from(POOLS[kind])
@@ -226,7 +232,11 @@ def parts(draw: st.DrawFn, label: str, page: int) -> dict[str, Any]:
     """The child objects of a page."""
     if label not in ("w.Note", "w.LongNote"):
         return {}
-    part = {"name": texts, "picture": st.none() | values("images")}
+    part = {
+        "name": texts,
+        "picture": st.none() | values("images"),
+        "pictures": values("many images"),
+    }
     entries = draw(st.lists(st.fixed_dictionaries({}, optional=part), max_size=2))
     return {"parts": [{"id": 10 * page + n, **entry} for n, entry in enumerate(entries)]}
 
@@ -338,6 +348,9 @@ def conditions(draw: st.DrawFn, kinds: dict[str, str], records: list[Any]) -> Co
     if kind == "tags":
         value = value or [draw(st.sampled_from(TAGS))]
         return Condition(name, ",".join(value), kind, lambda tags: tags >= {*value})
+    if kind.startswith(MANY):
+        ids = {*value} or {99}
+        return Condition(name, ", ".join(map(str, ids)), kind, lambda found: {*found} >= ids)
     written = draw(st.sampled_from(spellings(kind, value)))
     wanted = value if kind in RELATIONS else normal(kind, value)
     return Condition(name, written, kind, lambda found: found is not None and found == wanted)
@@ -395,7 +408,8 @@ def filters(kinds: dict[str, str], records: list[Any]) -> st.SearchStrategy[list
 
 def orders(kinds: dict[str, str]) -> st.SearchStrategy[list[tuple[str, bool]]]:
     """Sort keys, each field once."""
-    orderable = st.sampled_from([name for name, kind in kinds.items() if kind != "tags"])
+    single = [name for name, kind in kinds.items() if not kind.startswith(("tags", MANY))]
+    orderable = st.sampled_from(single)
     keys = st.tuples(orderable, st.booleans())
     return st.lists(keys, max_size=2, unique_by=lambda key: key[0])
 

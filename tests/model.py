@@ -48,6 +48,8 @@ NOTE = {
     "paper": "documents",
     "other": "pages",
     "owner": "people",
+    "others": "many pages",
+    "pictures": "many images",
 }
 #: The fields that lists of each type can be filtered by, in addition to those of all pages.
 TYPES: dict[str, dict[str, str]] = {
@@ -72,6 +74,8 @@ OTHERS: dict[str, dict[str, str]] = {
     "people": {"id": "integer", "name": "text", "boss": "people", "page": "pages"},
 }
 RELATIONS = ("pages", "images", "documents", "people")
+#: What the kind of a relation to many starts with, before the section.
+MANY = "many "
 STOP_WORDS = set(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
     "there these they this to was will with".split()
@@ -305,6 +309,9 @@ class Model:
         if name == "locale":
             return self.locale(record)
         value = record.get(name)
+        if kind.startswith(MANY):
+            section = kind.removeprefix(MANY)
+            return [other for other in value or () if self.sees(request, section, other)]
         if kind in RELATIONS:
             return value if self.sees(request, kind, value) else None
         return normal(kind, value)

@@ -99,7 +99,7 @@ def tags_at(api: API, path: str, header: str = "Cache-Tag", **options: Any) -> l
 
 def test_an_object_names_itself_and_what_it_shows(api: API) -> None:
     api.load(CONTENT)
-    shown = {"pages-3", "pages-2", "pages-4", "images-1", "documents-1"}
+    shown = {"pages-3", "pages-2", "pages-4", "pages-13", "images-1", "documents-1"}
     assert {*tags_at(api, "pages/3/")} == {"content", *shown}
     assert {*tags_at(api, "pages/3/?fields=_,title")} == {"content", "pages-3"}
     assert tags_at(api, "images/2/") == ["content", "images-2"]

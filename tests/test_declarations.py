@@ -202,6 +202,9 @@ def test_built_in_fields_store_the_same_in_every_type(name: str, field: fields.F
         (fields.Decimal(places=2), fields.Decimal(places=0)),
         (fields.UUID(), fields.IP()),
         (Related("pages"), Related("images")),
+        (Related("pages"), fields.List(Related("pages"))),
+        (fields.List(Related("pages")), fields.List(Related("images"))),
+        (fields.List(Related("pages")), fields.List(fields.Integer())),
         (fields.Date(), fields.DateTime()),
     ],
 )
@@ -260,11 +263,94 @@ def test_nested_schemas_can_be_made(field: fields.Field[Any]) -> None:
     assert mistake(page_with(body=body)).startswith("News.body['extra'] nests a schema")
 
 
-def test_a_nested_schema_may_be_made_later() -> None:
+def test_nested_schemas_are_made_at_the_start() -> None:
     def later() -> Schema:
         raise RuntimeError("not yet")
 
-    ContentAPI(Flask("site"), types=[page_with(extra=fields.Nested(later), api_fields=["extra"])])
+    message = mistake(page_with(extra=fields.Nested(later), api_fields=["extra"]))
+    assert message == "News.extra nests a schema that cannot be made: not yet."
+
+
+class Linked(Schema):
+    page = Related("pages")
+
+
+class Chain(Schema):
+    page = Related("pages")
+    more = fields.List(fields.Nested(lambda: Chain(exclude=["page"])))
+
+
+class Either(fields.Field[Any]):
+    def __init__(self, *others: fields.Field[Any]) -> None:
+        super().__init__()
+        self.others = others
+
+
+class PageOf(Related):
+    pass
+
+
+#: Fields with a relation inside that nobody follows.
+UNFOLLOWED = {
+    "tuple": fields.Tuple((fields.Integer(), Related("pages"))),
+    "values of a dictionary": fields.Dict(values=Related("pages")),
+    "keys of a dictionary": fields.Dict(keys=Related("pages")),
+    "list of lists": fields.List(fields.List(Related("pages"))),
+    "relation of the site's own in a tuple": fields.Tuple((PageOf("pages"),)),
+    "schema": fields.Nested(Linked),
+    "schema by name": fields.Nested("Linked"),
+    "schema by a function": fields.Nested(lambda: Linked()),
+    "schema of a dictionary": fields.Nested({"page": Related("pages")}),
+    "schemas": fields.Nested(Linked, many=True),
+    "list of schemas": fields.List(fields.Nested(Linked)),
+    "schema in a schema": fields.Nested({"inner": fields.Nested(Linked)}),
+    "schema in itself": fields.Nested({"chain": fields.Nested(Chain)}),
+    "part of a schema": fields.Pluck(Linked, "page"),
+    "field of the site's own": Either(fields.String(), Related("pages")),
+    "child objects in a list": fields.List(Children(child_with())),
+    "blocks in a list": fields.List(Blocks({"page": Related("pages")})),
+}
+
+
+@pytest.mark.parametrize("field", UNFOLLOWED.values(), ids=UNFOLLOWED.keys())
+def test_relations_that_nobody_follows_are_refused(field: fields.Field[Any]) -> None:
+    followed = "where it would not be followed; "
+    assert followed in mistake(page_with(extra=field))
+    assert followed in mistake(page_with(parts=Children(child_with(extra=field))))
+    assert followed in mistake(page_with(body=Blocks({"extra": field})))
+    key = APIField("more", field, source="title")
+    assert followed in mistake(page_with(api_fields=[key]))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *(Related("pages"), fields.List(Related("pages")), Children(child_with())),
+        Blocks({"day": fields.Date()}),
+    ],
+    ids=["relation", "relation to many", "child objects", "blocks"],
+)
+def test_no_key_is_written_by_a_relation(field: fields.Field[Any]) -> None:
+    message = mistake(page_with(api_fields=[APIField("more", field, source="title")]))
+    assert message.startswith("News.api_fields['more'] has ")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [fields.List(Related("images")), Blocks({"image": Related("images")})],
+    ids=["relation to many", "blocks"],
+)
+def test_a_block_has_one_relation_at_most(field: fields.Field[Any]) -> None:
+    message = mistake(page_with(body=Blocks({"gallery": field})))
+    assert message.startswith("News.body['gallery'] has ")
+
+
+def test_what_is_refused_names_what_to_write() -> None:
+    assert mistake(page_with(extra=UNFOLLOWED["tuple"])) == (
+        "News.extra has Related where it would not be followed; a relation is a field of its own, "
+        "Related(...), or fields.List(Related(...)) for one to many, in the class or in one of its "
+        "child objects, or it represents a type of blocks."
+    )
 
 
 @pytest.mark.parametrize(
@@ -330,6 +416,7 @@ def test_relations_point_to_what_is_served(target: Any) -> None:
     if isinstance(target, Page):
         return
     assert mistake(page_with(other=wrong)).startswith("News.other is a relation to")
+    assert mistake(page_with(others=fields.List(wrong))).startswith("News.others is a relation to")
     assert mistake(page_with(parts=Children(child_with(other=wrong)))).startswith("Part.other ")
     assert mistake(page_with(body=Blocks({"other": wrong}))).startswith("News.body['other'] ")
 

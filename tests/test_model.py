@@ -22,7 +22,7 @@ from tests.generated import (
     headers,
     requests,
 )
-from tests.model import RELATIONS, TYPES, Found, Model, Request, kinds_of
+from tests.model import MANY, RELATIONS, TYPES, Found, Model, Request, kinds_of
 from tests.sites import make_site
 from tests.stores import BACKENDS
 
@@ -117,9 +117,14 @@ def check_relations(item: dict[str, Any], model: Model, wanted: Request, id: int
         if kind in RELATIONS:
             shown = item["meta"]["alias_of"] if name == "alias_of" else item[name]
             assert (shown and shown["id"]) == model.value(wanted, kind, record, name)
+        if kind.startswith(MANY):
+            ids = [other["id"] for other in item[name]]
+            assert ids == model.value(wanted, kind, record, name)
     for entry, part in zip(item.get("parts", ()), record.get("parts") or (), strict=True):
         picture = model.value(wanted, "images", part, "picture")
         assert (entry["picture"] and entry["picture"]["id"]) == picture
+        pictures = model.value(wanted, "many images", part, "pictures")
+        assert [other["id"] for other in entry["pictures"]] == pictures
     if wanted.section == "pages":
         parent = record.get("parent")
         shown = parent if parent is not None and model.detail(wanted, parent) == 200 else None

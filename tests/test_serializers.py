@@ -214,4 +214,6 @@ def test_whole_objects_are_what_the_schema_dumps(site: Flask, view: View, text: 
             keys = {name: plain(export) for name, export in available.items() if name in names}
             compiled, dumped = both(state, declared, view, Chosen(text, keys))
             assert compiled == dumped
-            assert compiled != b"[]" or declared.label.startswith(("wagtailcore", "flask_"))
+            # The recorded content has no objects of these.
+            empty = ("wagtailcore", "flask_", "guide")
+            assert compiled != b"[]" or declared.label.startswith(empty)

@@ -49,8 +49,10 @@ def note(number: int, count: int) -> Record:
     """A page with all kinds of relations, most of them to the next page."""
     other = follower(number, count)
     near = {"picture": other, "paper": other, "other": other, "owner": other, "alias_of": other}
-    parts = [{"id": 10 * number + n, "name": f"part {n}", "picture": other} for n in range(3)]
-    own = {"parts": parts, "tags": ["a", "b", f"t{number}"], "number": number % 7}
+    many = {"others": [other, number, 999, 2], "pictures": [number, other]}
+    part = {"picture": other, "pictures": [other, number]}
+    parts = [{"id": 10 * number + n, "name": f"part {n}", **part} for n in range(3)]
+    own = {**many, "parts": parts, "tags": ["a", "b", f"t{number}"], "number": number % 7}
     return page(number, 3, type="w.Note", text="storm night", **near, **own)
 
 
@@ -61,8 +63,9 @@ def sites(make_api: MakeAPI) -> list[API]:
     return [make_api(content(count), types=DECLARED, config=config) for count in (FEW, MANY)]
 
 
-#: Statements for a note: alias_of, tags, picture, paper, other, owner, parts, pictures of parts.
-NOTE = 8
+#: Statements for a note: alias_of, picture, paper, other, owner, others, pictures, and the picture
+#: and the pictures of parts.
+NOTE = 9
 DEEP = "boss(boss(boss(boss(boss(boss(boss(name)))))))"
 LISTS = [
     ("pages/?limit=1", 0),
@@ -74,6 +77,9 @@ LISTS = [
     ("pages/?type=w.Note&fields=*&limit=500", NOTE),
     ("pages/?type=w.Note&fields=picture(*),paper(tags),other(*),owner(*)&limit=500", 4 + 5),
     ("pages/?type=w.Note&fields=parts(picture(tags))&limit=500", 3),
+    ("pages/?type=w.Note&fields=others&limit=500", 1),
+    ("pages/?type=w.Note&fields=others(alias_of),parts(_,pictures)&limit=500", 3),
+    ("pages/?type=w.Note&others=11,10&pictures=10&order=-title&limit=500", 0),
     ("pages/?type=w.Note&tags=a,b&number=3&order=-number,title&limit=500", 0),
     ("pages/?type=w.Note&picture=11&order=picture,-alias_of&limit=500", 0),
     ("pages/?search=storm night page&limit=500", 0),
@@ -91,6 +97,7 @@ LISTS = [
 DETAILS = [
     ("pages/10/", NOTE + 1),
     ("pages/10/?fields=*,-parts", NOTE - 1),
+    ("pages/10/?fields=_,others,pictures", 2),
     ("pages/10/?fields=_,id", 0),
     ("pages/10/?fields=_,title", 0),
     ("pages/10/?fields=_,parts(picture(tags))", 3),

@@ -130,7 +130,7 @@ class QueryRunner:
             return
         labels = self._labels(column)
         if comparison in _COMPARE:
-            read, compare = self._visible.value(column, labels), _COMPARE[comparison]
+            read, compare = self._visible.value(column, labels, self._scope), _COMPARE[comparison]
             rows = self._shelf.rows
             yield Condition(
                 None,
@@ -139,7 +139,7 @@ class QueryRunner:
                 ),
             )
             return
-        index = self._visible.index(column, labels)
+        index = self._visible.index(column, labels, self._scope)
         if comparison == "in":
             lists = [index[value] for value in set(wanted) if value in index]
             yield _among(sorted(chain.from_iterable(lists)))
@@ -150,7 +150,7 @@ class QueryRunner:
     def _equal(
         self, column: str, labels: Labels, wanted: Any, positions: Sequence[int]
     ) -> Condition:
-        read, rows = self._visible.value(column, labels), self._shelf.rows
+        read, rows = self._visible.value(column, labels, self._scope), self._shelf.rows
 
         def test(position: int) -> bool:
             value = read(rows[position])
@@ -207,7 +207,7 @@ class QueryRunner:
         order = self._query.order
         if len(order) > 1:
             labels = next(filter(None, (self._labels(key.column) for key in order)), None)
-            return Matches(self._visible.sort(matches, order, labels))
+            return Matches(self._visible.sort(matches, order, labels, self._scope))
         positions, ranks = self._ranking()
         if len(matches) == len(positions):
             return Matches(positions, is_shared=True)
@@ -215,7 +215,7 @@ class QueryRunner:
 
     def _ranking(self) -> Ranking:
         (order,) = self._query.order
-        return self._visible.ranking(order, self._labels(order.column))
+        return self._visible.ranking(order, self._labels(order.column), self._scope)
 
     def _is_walk_faster(self, matches: Matches) -> bool:
         """Whether few of many matches are requested, so that walking the ranking of all objects

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from flask_contentapi.bounded_cache import BoundedCache
 from flask_contentapi.query import Order, Row, Viewer
+from flask_contentapi.types import Column
 from flask_contentapi_memory.matches import Matches
 from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
 
@@ -24,6 +25,9 @@ __all__ = ["Ranking", "VisibleContent", "VisibleObjects"]
 
 #: The size of each cache of matches, counted in positions.
 MATCH_CACHE_SIZE = 500_000
+
+
+Ranges = tuple[Range, ...] | None
 
 
 class Ranking(NamedTuple):
@@ -40,7 +44,8 @@ class Ranking(NamedTuple):
 class VisibleObjects:
     """The visible objects of one endpoint, with their indexes.
 
-    Indexes are for a column and the types that have it; None if all have it.
+    Indexes are for a column, the types that have it (None if all have it), and the ranges that
+    pages are looked for in, which matter for relations within a site alone.
 
     :param shelf: the objects.
     :param flags: for each position whether it may be seen.
@@ -53,8 +58,8 @@ class VisibleObjects:
         self.positions = [position for position, seen in enumerate(flags) if seen]
         # Callers hold it. A strong reference would be a cycle that keeps both alive.
         self._content = weakref.ref(content)
-        self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
-        self._rankings: dict[tuple[Order, Labels], Ranking] = {}
+        self._indexes: dict[tuple[str, Labels, Ranges], Mapping[Any, Sequence[int]]] = {}
+        self._rankings: dict[tuple[Order, Labels, Ranges], Ranking] = {}
 
     def row(self, identity: int, ranges: Sequence[Range] | None) -> Row | None:
         """An object, if it exists, may be seen, and is within the ranges."""
@@ -84,31 +89,42 @@ class VisibleObjects:
         lists = [self.by_type[label] for label in labels if label in self.by_type]
         return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
 
-    def index(self, column: str, labels: Labels) -> Mapping[Any, Sequence[int]]:
-        """The positions of the objects by value of a column; for tags by each tag."""
-        key = (column, labels)
+    def index(
+        self, column: str, labels: Labels, scope: Sequence[Range] | None = None
+    ) -> Mapping[Any, Sequence[int]]:
+        """The positions of the objects by value of a column; for tags and relations to many by
+        each entry."""
+        key = (column, labels, self._ranges(column, labels, scope))
         if key not in self._indexes:
-            read, rows = self.value(column, labels), self.shelf.rows
+            read, rows = self.value(column, labels, scope), self.shelf.rows
             found: defaultdict[Any, list[int]] = defaultdict(list)
             for position in self.of_types(labels):
                 value = read(rows[position])
-                for entry in value if isinstance(value, tuple) else (value,):
+                for entry in {*value} if isinstance(value, tuple) else (value,):
                     found[entry].append(position)
             self._indexes[key] = dict(found)
         return self._indexes[key]
 
-    def ranking(self, order: Order, labels: Labels) -> Ranking:
+    def ranking(
+        self, order: Order, labels: Labels, scope: Sequence[Range] | None = None
+    ) -> Ranking:
         """The objects in the order of one column."""
-        key = (order, labels)
+        key = (order, labels, self._ranges(order.column, labels, scope))
         if key not in self._rankings:
-            ordered = self.sort(self.of_types(labels), (order,), labels)
+            ordered = self.sort(self.of_types(labels), (order,), labels, scope)
             ranks = array("q", bytes(8 * len(self.shelf.rows)))
             for rank, position in enumerate(ordered):
                 ranks[position] = rank
             self._rankings[key] = Ranking(ordered, ranks)
         return self._rankings[key]
 
-    def sort(self, positions: Iterable[int], order: Sequence[Order], labels: Labels) -> list[int]:
+    def sort(
+        self,
+        positions: Iterable[int],
+        order: Sequence[Order],
+        labels: Labels,
+        scope: Sequence[Range] | None = None,
+    ) -> list[int]:
         """Sorts positions by some keys, then by id.
 
         :param labels: the types for columns that not all types have.
@@ -117,7 +133,7 @@ class VisibleObjects:
         common = self.shelf.endpoint.base.columns
         ordered = sorted(positions, key=lambda position: identity(rows[position]))
         for key in reversed(order):
-            read = self.value(key.column, None if key.column in common else labels)
+            read = self.value(key.column, None if key.column in common else labels, scope)
             keys = {
                 position: ((value := read(rows[position])) is not None, value)
                 for position in ordered
@@ -125,16 +141,34 @@ class VisibleObjects:
             ordered.sort(key=keys.__getitem__, reverse=key.descending)
         return ordered
 
-    def value(self, column: str, labels: Labels) -> Callable[[Row], Any]:
-        """The function that reads a column; relations to hidden objects read as None."""
-        read = self.shelf.getter(column, labels)
+    def _column(self, column: str, labels: Labels) -> Column | None:
+        """The declared field of a column; those that are derived have none."""
         label = self.shelf.endpoint.base.label if labels is None else next(iter(labels))
-        stored = self.shelf.endpoint.type_of(label).columns.get(column)
+        return self.shelf.endpoint.type_of(label).columns.get(column)
+
+    def _ranges(self, column: str, labels: Labels, scope: Sequence[Range] | None) -> Ranges:
+        """The ranges that the targets of a column have to be in; None if they may be anywhere."""
+        stored = self._column(column, labels)
+        return tuple(scope) if scope is not None and stored and stored.within_site else None
+
+    def value(
+        self, column: str, labels: Labels, scope: Sequence[Range] | None = None
+    ) -> Callable[[Row], Any]:
+        """The function that reads a column, of relations only what leads to visible objects."""
+        read, stored = self.shelf.getter(column, labels), self._column(column, labels)
         if stored is None or stored.target is None:
             return read
-        content = self._content()
+        content, ranges = self._content(), self._ranges(column, labels, scope)
         assert content is not None
-        sees = content.of(stored.target.served_at.name).sees
+        targets = content.of(stored.target.served_at.name)
+
+        def sees(identity: int) -> bool:
+            return targets.row(identity, ranges) is not None
+
+        if ranges is None:
+            sees = targets.sees
+        if stored.kind.many:
+            return lambda row: tuple(filter(sees, read(row)))
         return lambda row: value if (value := read(row)) is not None and sees(value) else None
 
 

@@ -72,8 +72,8 @@ class TreePosition(NamedTuple):
 class Term(NamedTuple):
     """Something that objects are found by: a tag, or an id.
 
-    :param field: the field with the tag or the id of a target; :func:`target_term` for all that an
-        object points to, :func:`children_term` for its child objects.
+    :param field: the field with the tag, or the relation to many with the id; :func:`target_term`
+        for all that an object points to, :func:`children_term` for its child objects.
     :param text: the tag.
     :param number: the id.
     """
@@ -178,7 +178,7 @@ class Documents:
                 table: tuple([f.db_value(values[name]) for name, f in table.fields.items()])
                 for table in self._tables.lineage(row[1])
             },
-            frozenset(_terms(declared, values)),
+            frozenset((*_entries(declared, values), *_terms(declared, values))),
         )
 
     def words(self, row: Row) -> Words:
@@ -288,6 +288,7 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "time": time.fromisoformat,
     "decimal": Decimal,
+    "relations": tuple,
     "tags": tuple,
 }
 
@@ -354,14 +355,19 @@ def _visibility(page: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _entries(declared: ObjectType, values: Mapping[str, Any]) -> Iterator[Term]:
+    """The terms that lists are filtered by: the tags, and the ids of relations to many."""
+    for name, column in declared.columns.items():
+        for entry in values[name] if column.kind.many else ():
+            yield Term(name, number=entry) if column.target else Term(name, entry)
+
+
 def _terms(declared: ObjectType, values: Mapping[str, Any]) -> Iterator[Term]:
-    """The terms of an object, or those that it has because of its child objects."""
+    """The terms for what an object, or one of its child objects, points to."""
     for name, column in declared.columns.items():
         if not has_terms(column):
             continue
         stored = values[name]
-        if isinstance(column.kind, kinds.Tags):
-            yield from (Term(name, tag) for tag in stored)
         if column.child is not None:
             for child in stored:
                 yield Term(children_term(column.child.label), number=child[0])

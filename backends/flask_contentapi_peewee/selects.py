@@ -21,8 +21,8 @@ from flask_contentapi_peewee.words import token, tokens
 __all__ = ["Select"]
 
 
-#: How many tags of a request get a subquery each.
-FEW_TAGS = 8
+#: How many tags and targets of a request get a subquery each.
+FEW_ENTRIES = 8
 #: The relations to a page of pages below it.
 _BELOW = frozenset(("child_of", "descendant_of"))
 
@@ -132,7 +132,8 @@ class Select:
 
     def _column(self, column: str) -> Column | None:
         """The declared field of a column; derived ones have none."""
-        return self._table(column).columns.get(column)
+        label = next(iter(self._shape.types or ("",)))
+        return self._end.endpoint.type_of(label).columns.get(column)
 
     def query(self, *columns: Clause, joined: Sequence[StoredTable] = ()) -> Any:
         """A query for columns of all objects that match.
@@ -272,7 +273,7 @@ class Select:
 
     def _on_column(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
         if operator == "all":
-            yield from self._on_tags(number, column, arity)
+            yield from self._on_entries(number, column, arity)
             return
         if column == "url_path":
             # The index has a digest, as addresses can be long.
@@ -285,7 +286,7 @@ class Select:
             yield self._engine.equals(field, self._wanted(number, field))
         else:
             yield peewee.Expression(field, _COMPARE[operator], self._wanted(number, field))
-        yield from self._target_visible(column)
+        yield from self._target_visible(column, field)
 
     def _wanted(self, number: int, field: StoredField, index: int | None = None) -> SQL:
         """A requested value, as stored in a column."""
@@ -304,35 +305,41 @@ class Select:
         values = [self._wanted(number, field, index) for index in indexes]
         return self._engine.one_of(field, values)
 
-    def _on_tags(self, number: int, column: str, arity: int) -> Iterator[Clause]:
-        """The conditions that an object has every requested tag.
+    def _on_entries(self, number: int, column: str, arity: int) -> Iterator[Clause]:
+        """The conditions that an object has every requested tag or visible target.
 
-        The first tags get a subquery each, so that the database can start with the rarest. The
+        The first ones get a subquery each, so that the database can start with the rarest. The
         others share one.
         """
-        terms = self._end.terms
-        identity, tag = terms.fields["id"], terms.fields["text"]
-        named = terms.fields["field"] == SQL(f"'{column}'")
+        terms, declared = self._end.terms.fields, self._column(column)
+        identity = terms["id"]
+        entry = terms["number" if declared is not None and declared.target else "text"]
+        named = [terms["field"] == SQL(f"'{column}'"), *self._target_visible(column, entry)]
         before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
-        few = min(arity, max(FEW_TAGS - before, 0))
+        few = min(arity, max(FEW_ENTRIES - before, 0))
         singly, together = range(few), range(few, arity)
         for indexes in [*([index] for index in singly), *filter(None, [together])]:
-            wanted = named & self._one_of(number, tag, indexes)
-            found = terms.model.select(identity).where(wanted)
+            wanted = [*named, self._one_of(number, entry, indexes)]
+            found = self._end.terms.model.select(identity).where(all_of(wanted))
             if len(indexes) > 1:
-                all_there = fn.COUNT(tag.distinct()) == literal(len(indexes))
+                all_there = fn.COUNT(entry.distinct()) == literal(len(indexes))
                 found = found.group_by(identity).having(all_there)
             yield self.identity.in_(found)
 
-    def _target_visible(self, column: str) -> Iterator[Clause]:
-        """For a relation, the condition that the viewer may see its target."""
+    def _target_visible(self, column: str, field: StoredField) -> Iterator[Clause]:
+        """For a relation, the condition that the viewer may see its target, if it is within a
+        site in the scope.
+
+        :param field: the stored id of the target.
+        """
         declared = self._column(column)
         if declared is None or declared.target is None:
             return
         end = self._all_tables.endpoints[declared.target.served_at.name]
         objects = _BaseTable(end, aliased=True)
-        field = self._table(column).fields[column]
         conditions = [objects.field("id") == field, *objects.visibility(self._shape, self._engine)]
+        if declared.within_site:
+            conditions += objects.in_scope(self._shape, self._engine)
         yield fn.EXISTS(objects.model.select(SQL("1")).where(all_of(conditions)))
 
     # Order.
@@ -354,7 +361,7 @@ class Select:
 
     def _sort_keys(self, order: Order) -> Sequence[Clause]:
         field = self._table(order.column).fields[order.column]
-        visibility = list(self._target_visible(order.column))
+        visibility = list(self._target_visible(order.column, field))
         shown = peewee.Case(None, [(visibility[0], field)], None) if visibility else field
         return self._engine.sort_keys(shown, order.descending is not self._shape.backward)
 

@@ -27,7 +27,6 @@ from flask_contentapi.content import Content
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
 from flask_contentapi.registry import Registry
-from flask_contentapi.relations import related_blocks
 from flask_contentapi.types import Column, Endpoint, ObjectType
 from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
 from flask_contentapi_peewee.engines import Engine
@@ -172,7 +171,7 @@ def _fixed_columns(endpoint: Endpoint) -> dict[str, Column]:
     own = next(c for c in endpoint.base.content_class.__mro__ if c.__module__ == Content.__module__)
     names = own.declared_fields()  # type: ignore[attr-defined]
     columns = endpoint.base.columns
-    return {n: columns[n] for n in names if not isinstance(columns[n].kind, kinds.Tags)}
+    return {n: columns[n] for n in names if not columns[n].kind.many}
 
 
 def _indexed(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
@@ -192,12 +191,7 @@ def _indexed(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
 
 def has_terms(column: Column) -> bool:
     """Whether objects have terms because of a field."""
-    return bool(
-        isinstance(column.kind, kinds.Tags)
-        or column.target
-        or column.child
-        or [*related_blocks(column)]
-    )
+    return bool(column.kind.many or column.target or column.child or column.related_blocks)
 
 
 #: What is stored of a field, in a form that is the same in every process. That of child objects has
@@ -219,7 +213,8 @@ def signature_of(column: Column) -> Signature:
     if column.child is not None:
         inner = {name: signature_of(c) for name, c in column.child.columns.items()}
         return {"": f"{text} {column.child.label}", **inner}
-    return " ".join([text, *(f"{block}:{endpoint}" for block, endpoint in related_blocks(column))])
+    blocks = {b: c.target.served_at.name for b, c in column.related_blocks.items() if c.target}
+    return " ".join([text, *(f"{block}:{endpoint}" for block, endpoint in blocks.items())])
 
 
 class Tables:

@@ -130,13 +130,16 @@ class ListReader(Reader):
         started = start is None or start <= moment
         return bool(page["live"] and started and (end is None or moment < end))
 
-    def value(self, thing: Thing, column: str, viewer: Viewer) -> Any:
-        """A stored value; None for a relation to what the viewer may not see."""
+    def value(self, thing: Thing, column: str, query: Query) -> Any:
+        """A stored value; of relations only what leads to objects that the viewer may see."""
         value, declared = thing.values[column], thing.type.columns.get(column)
-        if value is None or declared is None or declared.target is None:
+        if declared is None or declared.target is None:
             return value
         target = declared.target.served_at.name
-        seen = (other.values["id"] for other in self.visible(target, viewer, None))
+        scope = query.scope if declared.within_site else None
+        seen = {other.values["id"] for other in self.visible(target, query.viewer, scope)}
+        if declared.kind.many:
+            return seen.intersection(value)
         return value if value in seen else None
 
     # Objects by id.
@@ -177,14 +180,14 @@ class ListReader(Reader):
         """Whether an object meets all conditions."""
         return (
             (query.types is None or thing.values["type"] in query.types)
-            and all(self.passes(thing, condition, query.viewer) for condition in query.filters)
+            and all(self.passes(thing, condition, query) for condition in query.filters)
             and all(self.is_related(thing, tree) for tree in query.tree)
             and (query.search is None or self.has_words(thing, query.search))
         )
 
-    def passes(self, thing: Thing, condition: Filter, viewer: Viewer) -> bool:
+    def passes(self, thing: Thing, condition: Filter, query: Query) -> bool:
         """Whether an object meets a filter."""
-        value = self.value(thing, condition.column, viewer)
+        value = self.value(thing, condition.column, query)
         if condition.operator == "in":
             return value in condition.value
         if condition.operator == "all":
@@ -222,7 +225,7 @@ class ListReader(Reader):
             for column, descending in reversed(query.order):
                 # Sorting keeps ties as they are, so the first key is the last to be sorted by.
                 found.sort(
-                    key=lambda thing: self.key(self.value(thing, column, query.viewer)),
+                    key=lambda thing: self.key(self.value(thing, column, query)),
                     reverse=descending,
                 )
         elif query.search is not None:

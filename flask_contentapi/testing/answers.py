@@ -39,6 +39,9 @@ LISTS: list[tuple[str, list[int], int]] = [
     (f"{_EXHIBITS}&cleaned_at=2026-01-15T09:00:00%2B01:00", [24, 25], 2),
     (f"{_EXHIBITS}&photo=5", [], 0),
     (f"{_EXHIBITS}&twin=24", [23], 1),
+    (f"{_EXHIBITS}&neighbours=24,22", [23], 1),
+    (f"{_EXHIBITS}&neighbours=26", [], 0),
+    (f"{_EXHIBITS}&neighbours=24,9223372036854775808", [], 0),
     (f"{_EXHIBITS}&tags=banded,quartz", [23, 25], 2),
     (f"{_EXHIBITS}&found_since=2024-02-29", [23, 24, 25], 3),
     (f"{_EXHIBITS}&order=photo,-price", [11, 13, 22, 21, 23, 25, 24], 7),
@@ -78,6 +81,7 @@ STAFF: list[tuple[str, list[int], int]] = [
     ("pages/?child_of=36", [37], 1),
     ("pages/?search=agate&order=-id&limit=2", [37, 25], 8),
     (f"{_EXHIBITS}&twin=36", [25, 37], 2),
+    (f"{_EXHIBITS}&neighbours=36", [23], 1),
     ("images/", [1, 2, 3, 4, 5, 7, 8], 7),
     ("documents/", [1, 2, 3], 3),
 ]
@@ -137,17 +141,27 @@ LARGEST: dict[str, Any] = {
     "leaflet": {"id": 1},
     "twin": {"id": 24},
     "keeper": {"id": 1},
+    "beside": {"id": 60},
+    "neighbours": [{"id": 24}, {"id": 22}, {"id": 24}],
+    "views": [{"id": 2}, {"id": 1}],
     "tags": ["Quartz", "banded", "quartz"],
     "captions": [
-        {"id": 2, "text": "Cut and polished", "photo": {"id": 1}, "room": {"id": 20}},
-        {"id": 1, "text": "From the vault", "photo": None, "room": None},
+        {
+            "id": 2,
+            "text": "Cut and polished",
+            "photo": {"id": 1},
+            "room": {"id": 20},
+            "sketches": [{"id": 2}, {"id": 1}],
+        },
+        {"id": 1, "text": "From the vault", "photo": None, "room": None, "sketches": []},
     ],
     "data": {"z": {"y": [[], ""], "x": 2**53 + 1}, "a": 1e-7, "É😀": -(2**63)},
     "year": "9999",
 }
 _ASKED = (
-    "photo(_,id),leaflet(_,id),twin(_,id),keeper(_,id),"
-    "captions(_,id,text,photo(_,id),room(_,id)),"
+    "photo(_,id),leaflet(_,id),twin(_,id),keeper(_,id),beside(_,id),"
+    "neighbours(_,id),views(_,id),"
+    "captions(_,id,text,photo(_,id),room(_,id),sketches(_,id)),"
     "story,panel,number,weight,price,ratio,on_loan,found_on,opens_at,cleaned_at,tags,data,year"
 )
 
@@ -167,6 +181,9 @@ MISSING: dict[str, Any] = {
     "leaflet": None,
     "twin": None,
     "keeper": None,
+    "beside": None,
+    "neighbours": [],
+    "views": [],
     "tags": [],
     "captions": [],
     "body": [],
@@ -280,12 +297,20 @@ class AnswerTests(Kit):
         answer = _get(visitor, "pages/22/").get_json()
         relations = ("photo", "leaflet", "twin", "keeper")
         assert {name: answer[name] for name in relations} == dict.fromkeys(relations)
+        assert (answer["neighbours"], answer["views"]) == ([], [])
 
     def test_child_objects_with_hidden_targets_keep_the_rest(self, visitor: FlaskClient) -> None:
         answer = _get(visitor, "pages/22/?fields=_,captions").get_json()
         meta = {"type": "museum.Caption"}
         assert answer["captions"] == [
-            {"id": 3, "meta": meta, "text": "Found in 1802", "photo": None, "room": None}
+            {
+                "id": 3,
+                "meta": meta,
+                "text": "Found in 1802",
+                "photo": None,
+                "room": None,
+                "sketches": [],
+            }
         ]
 
     def test_blocks_embed_what_may_be_seen(self, visitor: FlaskClient) -> None:

@@ -151,6 +151,7 @@ class FactTests(Kit):
             ("pages 16", "type"),
             ("images 8", "type"),
             ("pages 22", "keeper"),
+            ("pages 22", "neighbours"),
             ("pages 13", "photo"),
             ("people 2", "mentor"),
         }

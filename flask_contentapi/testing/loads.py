@@ -86,6 +86,7 @@ CHANGES: list[tuple[str, Change]] = [
     ("a draft", _put("pages", 2, live=False)),
     ("a time", _put("pages", 2, expires_at="2030-01-01")),
     ("a restriction", _put("pages", 2, restriction={"type": "login"})),
+    ("a relation to many", _put("pages", 1, neighbours=[2, 1])),
     ("a stored field that is not shown", _put("pages", 1, remark="hush")),
     ("a child object", _put("pages", 1, captions=[{"id": 1, "text": "Polished"}])),
     ("the order of keys in JSON", _put("pages", 1, data={"b": 2, "a": 1})),
@@ -116,6 +117,11 @@ FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
     ("a second slug", _put("pages", 2, slug="agate"), {("pages 2", "slug")}),
     ("a value that does not fit", _put("images", 0, width="wide"), {("images 1", "width")}),
     ("a number that does not fit", _put("pages", 1, number=2**63), {("pages 3", "number")}),
+    (
+        "a relation to many with null",
+        _put("pages", 1, neighbours=[1, None]),
+        {("pages 3", "neighbours")},
+    ),
     ("a field that there is not", _put("people", 0, nmae="x"), {("people 1", "nmae")}),
     (
         "a site without a page",

@@ -48,6 +48,21 @@ ORDERS = [
         viewer=STAFF,
     ),
     case(
+        "beside: a target out of scope is missing",
+        [21, 22, 23, 25, 24],
+        order="beside",
+        types=EXHIBITS,
+        scope=(20,),
+    ),
+    case(
+        "-beside: a target out of scope is missing",
+        [24, 21, 22, 23, 25],
+        order="-beside",
+        types=EXHIBITS,
+        scope=(20,),
+    ),
+    *_orders("beside", [11, 13, 21, 22, 25, 24, 23], [23, 24, 11, 13, 21, 22, 25]),
+    case(
         "several keys: each in its own direction",
         [21, 22, 13, 24, 25, 11, 23],
         order="number,-id",

@@ -22,7 +22,10 @@ _BLOCKS = [
     {"type": "list", "value": [{"type": "photo", "value": 1}], "id": "b3"},
 ]
 _JSON = {"z": {"y": [[], ""], "x": 2**53 + 1}, "a": 1e-7, "É😀": -(2**63)}
-_CAPTIONS = ((2, "Cut and polished", 1, 20, ""), (1, "From the vault", 5, 36, "hush"))
+_CAPTIONS = (
+    (2, "Cut and polished", 1, 20, "", (2, 5, 1)),
+    (1, "From the vault", 5, 36, "hush", ()),
+)
 _LAST = datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)
 _NINES = "9" * 30
 
@@ -56,8 +59,11 @@ VALUES: list[tuple[str, Any, Any, Any]] = [
     ("leaflet", 1, 3, None),
     ("twin", 24, 26, None),
     ("keeper", 1, 404, None),
+    ("beside", 60, None, None),
+    ("neighbours", (24, 22, 24, 26, 36), (26, 404), ()),
+    ("views", (2, 1), (5,), ()),
     ("tags", ("Quartz", "banded", "quartz"), ("quartz",), ()),
-    ("captions", _CAPTIONS, ((3, "Found in 1802", 6, None, ""),), ()),
+    ("captions", _CAPTIONS, ((3, "Found in 1802", 6, None, "", ()),), ()),
     ("body", _BLOCKS, [{"type": "paragraph", "value": "<p>Igneous</p>", "id": "granite"}], []),
     ("data", _JSON, {}, None),
     ("remark", "hush", "", ""),

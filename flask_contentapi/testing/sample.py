@@ -101,6 +101,9 @@ _LARGEST = {
     "leaflet": 1,
     "twin": 24,
     "keeper": 1,
+    "beside": 60,
+    "neighbours": [24, 22, 24, 26, 36],
+    "views": [2, 1],
     "tags": ["quartz", "Quartz", "banded"],
     "body": [
         {"value": {"z": 1, "a": [1.5, None, True, "onyx"], "": {}}, "type": "table", "id": "b2"},
@@ -111,7 +114,7 @@ _LARGEST = {
     "remark": "hush",
 }
 _CAPTIONS = [
-    {"id": 2, "text": "Cut and polished", "photo": 1, "room": 20},
+    {"id": 2, "text": "Cut and polished", "photo": 1, "room": 20, "sketches": [2, 5, 1]},
     {"id": 1, "text": "From the vault", "photo": 5, "room": 36, "remark": "hush"},
 ]
 _SMALLEST = {
@@ -128,6 +131,8 @@ _SMALLEST = {
     "leaflet": 3,
     "twin": 26,
     "keeper": 404,
+    "neighbours": [26, 404],
+    "views": [5],
     "tags": ["quartz"],
     "captions": [{"id": 3, "text": "Found in 1802", "photo": 6}],
     "body": [{"type": "paragraph", "value": "<p>Igneous</p>", "id": "granite"}],
@@ -146,6 +151,8 @@ _MIDDLE = {
     "leaflet": 2,
     "twin": 22,
     "keeper": 1,
+    "beside": 21,
+    "neighbours": [22, 25],
     "tags": ["Quartz"],
 }
 _LENT = {
@@ -161,6 +168,7 @@ _LENT = {
     "photo": 1,
     "twin": 36,
     "keeper": 2,
+    "neighbours": [24, 23],
     "tags": ["banded", "quartz"],
 }
 _ODD = {

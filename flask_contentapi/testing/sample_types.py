@@ -28,8 +28,9 @@ class Caption(ChildObject):
     photo = Related("images")
     room = Related("pages")
     remark = fields.String()
+    sketches = fields.List(Related("images"))
     search_fields = ["text"]
-    api_fields = ["text", "photo", "room"]
+    api_fields = ["text", "photo", "room", "sketches"]
 
 
 class Room(Page):
@@ -56,6 +57,9 @@ class Exhibit(Page):
     leaflet = Related("documents")
     twin = Related("pages")
     keeper = Related("people")
+    beside = Related("pages", within_site=True)
+    neighbours = fields.List(Related("pages"))
+    views = fields.List(Related("images"))
     tags = Tags()
     captions = Children(Caption)
     body = Blocks({"photo": Related("images")})
@@ -78,6 +82,9 @@ class Exhibit(Page):
         "leaflet",
         "twin",
         "keeper",
+        "beside",
+        "neighbours",
+        "views",
         "tags",
         "captions",
         "body",

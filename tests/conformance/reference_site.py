@@ -140,6 +140,15 @@ class SecretPage(Page):
     note = fields.String()
 
 
+class TrailPage(Page):
+    app_label = "guide"
+    grade = fields.Integer()
+    stops = fields.List(Related("pages"))
+    photos = fields.List(Related("images"))
+    lead = Related("pages")
+    api_fields = ["grade", "stops", "photos", "lead"]
+
+
 class Picture(Image):
     app_label = "media"
     credit = fields.String()
@@ -163,6 +172,7 @@ TYPES = (
     EventPage,
     StandardPage,
     SecretPage,
+    TrailPage,
     Picture,
     Paper,
 )
