@@ -766,6 +766,24 @@ def test_values_that_a_new_validator_refuses_are_named_by_check(backend: str) ->
     assert str(problem) == "pages 2, n: Must be less than or equal to 40."
 
 
+def test_what_records_leave_out_is_not_checked(backend: str) -> None:
+    address = fresh_address(backend)
+    kid = type("Kid", (ChildObject,), {"app_label": "x", "url": fields.Url()})
+    own = {"url": fields.Url(), "kids": Children(kid)}
+    pages = [page(1, type="x.A", kids=[{"id": 1}])]
+    stored_at(address, [typed(Page, "A", **own)], {"pages": pages})
+    api = site_at(address, [typed(Page, "A", **own, n=fields.Integer())])
+    assert [*api.backend.migrate()] == ["x.A.n is new."]
+
+
+def test_types_that_stay_are_not_checked(backend: str) -> None:
+    address = fresh_address(backend)
+    few = fields.Integer(validate=validate.Range(max=40))
+    stored_at(address, [typed(Page, "A", n=fields.Integer())], {"pages": FEW_AND_MANY})
+    api = site_at(address, [typed(Page, "A", n=few), OTHER])
+    assert [*api.backend.migrate()] == ["x.Other is new."]
+
+
 def test_a_field_of_child_objects_can_store_something_else_and_go_back(backend: str) -> None:
     address = fresh_address(backend)
     first, second = (

@@ -13,6 +13,7 @@ import peewee
 from flask_contentapi.errors import ConfigurationError, ContentError
 from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import Registry
+from flask_contentapi.types import Column
 from flask_contentapi_peewee.connections import connected
 from flask_contentapi_peewee.documents import BATCH, Documents, Inserter
 from flask_contentapi_peewee.names import PREFIX
@@ -314,15 +315,16 @@ class _Refilling:
 
     def _read(self, found: Sequence[Any]) -> tuple[Any, dict[str, Any]] | None:
         """An object: the columns of its type, and the further values of its document."""
-        name, label = self._end.endpoint.name, self._documents.label(found)
+        endpoint, label = self._end.endpoint, self._documents.label(found)
+        declared = endpoint.type_of(label)
         own, extras = self._documents.split(found)
-        if label in self._labels:
-            own = _cleared(own, self._before.get(label, {}), self._now[label])
+        if label not in self._labels:
+            # Nothing changes, so nothing is checked: validators may be newer than what is stored.
+            return self._documents.row(found, declared.column_names), extras
+        own = _cleared(own, self._before.get(label, {}), self._now[label], declared.columns)
         record = {**self._documents.fixed_values(found), "type": label, **own}
-        if label not in self._end.endpoint.types:
-            record |= extras
-        entry = self._reader.read_entry(name, -1, record)
-        return None if entry is None else (entry[0], {**extras, **entry[1]})
+        entry = self._reader.read_entry(endpoint.name, -1, record)
+        return None if entry is None else (entry[0], extras)
 
 
 def _walk(
@@ -352,17 +354,32 @@ def _types(declared: str) -> Declared:
 
 
 def _cleared(
-    record: Mapping[str, Any], before: Mapping[str, Signature], now: Mapping[str, Signature]
+    record: Mapping[str, Any],
+    before: Mapping[str, Signature],
+    now: Mapping[str, Signature],
+    columns: Mapping[str, Column],
 ) -> dict[str, Any]:
-    """A record without the empty values of fields that store something else now."""
+    """A record without the values that records leave out, and without the empty values of fields
+    that store something else now.
+
+    :param columns: the fields of its type.
+    """
     cleared = {}
     for name, value in record.items():
-        old, new = before.get(name), now.get(name)
-        if isinstance(old, dict) and isinstance(new, dict) and value:
-            cleared[name] = [_cleared(entry, old, new) for entry in value]
-        elif old in (None, new) or not _is_empty(value):
+        old, new, column = before.get(name), now.get(name), columns[name]
+        if isinstance(old, dict) and isinstance(new, dict) and column.child and value:
+            cleared[name] = [_cleared(entry, old, new, column.child.columns) for entry in value]
+        elif not (_is_left_out(column, value) if old in (None, new) else _is_empty(value)):
             cleared[name] = value
     return cleared
+
+
+def _is_left_out(column: Column, value: Any) -> bool:
+    """Whether a record leaves a value out, which is not checked then."""
+    if column.field.required:
+        return False
+    default = column.default()
+    return bool(value == (None if default is None else column.kind.write(default)))
 
 
 def _is_empty(value: Any) -> bool:
