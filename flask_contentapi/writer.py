@@ -259,12 +259,10 @@ class Writer:
         self._update(endpoint, self._find(endpoint, id), changes)
 
     def _update(self, endpoint: str, old: StoredObject, changes: Mapping[str, Any]) -> None:
-        record = self._record(endpoint, old)
+        record, place = self._record(endpoint, old), _place(endpoint, old.row[0])
         for name in ("id", "parent"):
             if name in changes and changes[name] != record.get(name):
-                _refuse(
-                    _place(endpoint, old.row[0]), name, "is not changed by an update; pages move"
-                )
+                _refuse(place, name, "is not changed by an update; pages move")
         self._replace(endpoint, old, self._read(endpoint, {**record, **changes}, old))
 
     @_change
@@ -540,7 +538,10 @@ class Writer:
     def _read_new(self, endpoint: str, record: Mapping[str, Any] | Content) -> StoredObject:
         """Reads and checks the record of a new object, with all that may be left out."""
         known = self._endpoint(endpoint)
-        given = record.to_record() if isinstance(record, Content) else dict(record)
+        given = _as_record(record)
+        if not isinstance(given, Mapping):
+            _refuse(Place(endpoint, -1, endpoint), "", "must be an object")
+        given = dict(given)
         if given.get("id") is None:
             given["id"] = self._stored.next_id(endpoint)
         if known.tree and not given.get("slug"):
@@ -674,8 +675,8 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, int) and value in INT64
 
 
-def _as_record(child: Any) -> Any:
-    return child.to_record() if isinstance(child, Content) else child
+def _as_record(given: Any) -> Any:
+    return given.to_record() if isinstance(given, Content) else given
 
 
 def _with_id(child: Any, free: Iterator[int]) -> Any:

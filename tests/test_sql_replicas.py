@@ -116,6 +116,13 @@ def test_reads_go_to_the_replica_and_writes_to_the_primary(pair: Pair) -> None:
         assert (read_from(api), written_to(api)) == (pair.replica.port, pair.primary.port)
 
 
+def test_requests_within_a_block_see_its_changes(pair: Pair) -> None:
+    api = pair.api()
+    with writing(api) as writer:
+        writer.update("pages", 2, title="Within")
+        assert api.json("pages/2/")["title"] == "Within"
+
+
 on_postgresql = pytest.mark.parametrize(
     "servers", [name for name in NAMES if name == "postgresql"], indirect=True, scope="module"
 )

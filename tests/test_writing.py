@@ -458,6 +458,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("no such type", lambda w: w.add("images", {"title": "x", "type": "blog.BlogPage"}), "type"),
     ("no such field", lambda w: w.add("pages", page(9, 1, colour="red")), "colour"),
     ("no title", lambda w: w.add("images", {"file": "x.png"}), "title"),
+    ("what is no object", lambda w: w.add("images", "x.png"), "must be an object"),
     ("a value of another kind", lambda w: w.update("pages", 2, title=7), "title"),
     ("no such page", lambda w: w.update("pages", 99, title="x"), "pages 99"),
     ("another id", lambda w: w.update("pages", 2, id=9), "id"),

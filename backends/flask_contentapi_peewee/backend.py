@@ -180,8 +180,9 @@ class PeeweeBackend(Backend):
         :raises ContentError: if stored content does not fit the types; then nothing is changed.
         :raises ConfigurationError: if there are no tables, or those of another version.
         :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if :meth:`dump` is running in this thread.
+        :raises RuntimeError: if this thread runs :meth:`dump`, or changes content.
         """
+        self.require_no_writing("migrated")
         database = self.engine.database
         self._require_database()
         with self._reporting_outages(), connected(database):
@@ -208,7 +209,7 @@ class PeeweeBackend(Backend):
 
     @contextmanager
     def reader(self) -> Iterator[DatabaseReader]:
-        database = self.engine.reading
+        database = self.engine.database if self.is_writing else self.engine.reading
         self._require_ready()
         try:
             with BorrowedConnection(database):
