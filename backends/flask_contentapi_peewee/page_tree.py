@@ -9,10 +9,10 @@ from typing import Any
 from peewee import Value, fn
 
 from flask_contentapi.addresses import quote_slug
-from flask_contentapi.kinds import INT64
+from flask_contentapi.kinds import INT64, LONGEST_PATH
 from flask_contentapi.records import Place
 from flask_contentapi.search import words
-from flask_contentapi.tables import DEEPEST, too_deep_message
+from flask_contentapi.tables import DEEPEST, too_deep_message, too_long_message
 from flask_contentapi_peewee.clauses import any_of
 from flask_contentapi_peewee.columns import OPEN, md5
 from flask_contentapi_peewee.objects import refuse
@@ -140,6 +140,8 @@ class PageTree:
         """The slugs down to a page. Refuses those of a sibling."""
         fields = self._table.fields
         path = f"{above.url_path}{quote_slug(values['slug'])}/"
+        if len(path) > LONGEST_PATH:
+            refuse(where, "slug", too_long_message())
         same = (fields["url_hash_"] == md5(path)) & (fields["id"] != values["id"])
         if self._reader.all(self._table.model.select(fields["id"]).where(same)):
             refuse(where, "slug", f"a sibling has the slug {values['slug']!r} already")
@@ -216,6 +218,10 @@ class PageTree:
     def _replace_url_path(self, path: str, old: str, new: str) -> None:
         """Replaces the start of the addresses in a branch."""
         address, digest = self._table.fields["url_path"], self._table.fields["url_hash_"]
+        is_long = fn.LENGTH(address) > LONGEST_PATH - (len(new) - len(old))
+        first = self._table.model.select(self._table.fields["id"]).order_by(address).limit(1)
+        for (identity,) in self._reader.all(first.where(self._inside(path), is_long)):
+            refuse(Place("pages", 0, f"pages {identity}"), "slug", too_long_message())
         self._update(path, {address: Value(new).concat(fn.SUBSTR(address, len(old) + 1))})
         self._update(path, {digest: fn.MD5(address)})
 
