@@ -232,8 +232,13 @@ class PutLocale(Change):
         return writer.put_locale(self.code)
 
     def on(self, content: Content, made: Any, known: Known) -> None:
-        if self.code not in content.setdefault("locales", []):
-            content["locales"].append(self.code)
+        declared = content.setdefault("locales", [])
+        used = (
+            () if declared else {page.get("locale") for page in content.get("pages", ())} - {None}
+        )
+        for code in (self.code, *sorted(used)):
+            if code not in declared:
+                declared.append(code)
 
 
 @dataclass(frozen=True)
