@@ -74,7 +74,7 @@ LONGEST_NAME: Final = 255
 LONGEST_KEY: Final = 1_000
 #: The maximum length of the path of slugs down to a page, percent-encoded, with which ``find/`` has
 #: room for it and for its other parameters.
-LONGEST_PATH: Final = 12_000
+LONGEST_PATH: Final = 13_000
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
