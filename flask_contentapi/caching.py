@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +36,6 @@ __all__ = ["Freshness", "tag_header"]
 MOST_TAGS = 100
 #: As :attr:`Query.scope`.
 Scope = tuple[int, ...] | None
-#: How many ETags are cached.
-DIGEST_CACHE_SIZE = 512
 #: The request headers that decide what a viewer may see, if the site has a hook for that.
 _VARY = "Cookie, Authorization"
 #: One of our ETags in ``If-None-Match``. Software that compresses responses appends the name of
@@ -58,7 +55,6 @@ def tag_header(header: str, tags: Iterable[str]) -> str:
     return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
 
 
-@lru_cache(DIGEST_CACHE_SIZE)
 def _digest(*parts: Any) -> str:
     """A short digest of everything that shapes a response."""
     words = (sorted(part) if isinstance(part, frozenset) else part for part in parts)

@@ -22,6 +22,7 @@ __all__ = [
     "INT64",
     "LONGEST_KEY",
     "LONGEST_NAME",
+    "LONGEST_PATH",
     "Blocks",
     "Boolean",
     "Canonical",
@@ -72,6 +73,9 @@ LONGEST_NAME: Final = 255
 #: The maximum length of a tag or a slug, in characters. In any script they then fit into a query
 #: string, percent-encoded.
 LONGEST_KEY: Final = 1_000
+#: The maximum length of the path of slugs down to a page, percent-encoded, with which ``find/`` has
+#: room for it and for its other parameters.
+LONGEST_PATH: Final = 13_000
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.types import Endpoint
@@ -18,6 +19,7 @@ __all__ = [
     "place_of",
     "rows_of",
     "too_deep_message",
+    "too_long_message",
 ]
 
 #: The number of levels that a tree of pages or collections has at most (contract, Content records).
@@ -78,3 +80,11 @@ def too_deep_message(level: int) -> str:
     :param level: the level, which is 1 at the top.
     """
     return f"is on level {level} of the tree, which has at most {DEEPEST}; put it further up"
+
+
+def too_long_message() -> str:
+    """The message about a page whose path is longer than :data:`LONGEST_PATH`."""
+    return (
+        f"makes a path of more than {LONGEST_PATH:,} characters, percent-encoded; shorten it, or "
+        "those above it"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from flask_contentapi.addresses import quote_slug
+from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
 from flask_contentapi.tables import (
@@ -14,6 +15,7 @@ from flask_contentapi.tables import (
     place_of,
     rows_of,
     too_deep_message,
+    too_long_message,
 )
 
 __all__ = ["build_tree"]
@@ -36,8 +38,10 @@ def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
             access = row[0]
         if level == DEEPEST + 1:
             reader.note(place_of(table, row), "parent", too_deep_message(level))
-        if level <= DEEPEST:
+        if level <= DEEPEST and len(path) <= LONGEST_PATH:
             path = f"{path}{quote_slug(row[slug])}/"
+            if len(path) > LONGEST_PATH:
+                reader.note(place_of(table, row), "slug", too_long_message())
         index = len(table.rows)
         below = reversed(children.pop(row[0], []))
         waiting += [(child, path, access, index, level + 1) for child in below]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from datetime import UTC
 from decimal import Decimal
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlencode
@@ -49,6 +50,8 @@ __all__ = [
 
 #: The error message for addresses where nothing is served.
 NOTHING = "There is nothing at this address."
+#: How many sets of restrictions that viewers may pass are kept.
+KNOWN_SETS = 64
 #: How often a request is tried if the content changes meanwhile.
 ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
@@ -244,7 +247,13 @@ def _opened_restrictions(
             above = restrictions[above].within
         if above is None:
             opened.add(identity)
-    return frozenset(opened)
+    return _known_set(frozenset(opened))
+
+
+@lru_cache(KNOWN_SETS)
+def _known_set(ids: frozenset[int]) -> frozenset[int]:
+    """The first set with these ids, so that backends that keep it with answers keep it once."""
+    return ids
 
 
 class EndpointView:

@@ -15,11 +15,12 @@ from itertools import chain, count
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import uuid4
 
+from flask_contentapi.addresses import quote_slug
 from flask_contentapi.changes import MOST_NAMED, tags_of
 from flask_contentapi.content import Content
 from flask_contentapi.errors import ContentError
 from flask_contentapi.hosts import Host
-from flask_contentapi.kinds import INT64
+from flask_contentapi.kinds import INT64, LONGEST_PATH
 from flask_contentapi.library import read_code
 from flask_contentapi.media_collections import check_collections
 from flask_contentapi.query import Row
@@ -28,7 +29,7 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.relations import ObjectKey
 from flask_contentapi.search import words
 from flask_contentapi.signals import EVERYTHING
-from flask_contentapi.tables import DEEPEST, too_deep_message
+from flask_contentapi.tables import DEEPEST, too_deep_message, too_long_message
 from flask_contentapi.types import Endpoint, ObjectType
 
 __all__ = ["StoredObject", "Transaction", "Writer"]
@@ -97,12 +98,13 @@ class Transaction(ABC):
         """The slugs under a parent that are ``start``, or it and a hyphen and more, at least."""
 
     @abstractmethod
-    def level(self, page: int) -> int:
-        """The level of a page in the tree, which is 1 for root pages."""
+    def url_path(self, page: int) -> str:
+        """The slugs from the top of the tree down to a page, as
+        :func:`flask_contentapi.addresses.quote_slug` writes them, with slashes around each."""
 
     @abstractmethod
-    def below(self, page: int) -> Mapping[int, int]:
-        """The pages below a page in tree order, each with how many levels it is below."""
+    def below(self, page: int) -> Mapping[int, str]:
+        """The pages below a page in tree order, each with its slugs as in :meth:`url_path`."""
 
     @abstractmethod
     def translation(self, key: str, locale: str) -> int | None:
@@ -263,7 +265,10 @@ class Writer:
         for name in ("id", "parent"):
             if name in changes and changes[name] != record.get(name):
                 _refuse(place, name, "is not changed by an update; pages move")
-        self._replace(endpoint, old, self._read(endpoint, {**record, **changes}, old))
+        new = self._read(endpoint, {**record, **changes}, old)
+        if self._endpoint(endpoint).tree and "slug" in changes:
+            self._refuse_unfit(new.row, self._stored.below(new.row[0]))
+        self._replace(endpoint, old, new)
 
     @_change
     def delete(self, endpoint: str, id: int, *, descendants: bool = False) -> None:
@@ -300,15 +305,15 @@ class Writer:
         :raises ContentError: if it cannot be there.
         """
         old = self._find("pages", page)
-        moved = {page: 0, **self._stored.below(page)}
+        below = self._stored.below(page)
         new = self._read("pages", {**self._record("pages", old), "parent": parent}, old)
-        if parent in moved:
+        if parent == page or parent in below:
             _refuse(_place("pages", page), "parent", "a page cannot go below itself")
-        self._refuse_too_deep(parent, moved)
+        self._refuse_unfit(new.row, below)
         if before is not None:
             self._require_sibling(new.row, before)
         self._stored.move(old, parent, before)
-        self._visibility_changed.update(("pages", identity) for identity in moved)
+        self._visibility_changed.update(("pages", identity) for identity in (page, *below))
 
     @_change
     def publish(self, page: int) -> None:
@@ -549,21 +554,28 @@ class Writer:
             given["slug"] = self._free_slug(parent if self._has("pages", parent) else None, title)
         new = self._read(endpoint, given)
         if known.tree:
-            parent = new.row[known.base.places["parent"]]
-            self._refuse_too_deep(parent, {new.row[0]: 0})
+            self._refuse_unfit(new.row, {})
         return new
 
-    def _refuse_too_deep(self, parent: int | None, branch: Mapping[int, int]) -> None:
-        """Refuses to put pages below another one if the tree would get too deep.
+    def _refuse_unfit(self, page: Row, below: Mapping[int, str]) -> None:
+        """Refuses a place in the tree, or a slug, if the tree would get too deep or a path too
+        long.
 
-        :param branch: the pages, each with how many levels it is below the first.
+        :param page: the page as it is to be.
+        :param below: the pages below it, each with its slugs as they are.
         """
-        top = 1 if parent is None else self._stored.level(parent) + 1
-        problems = [
-            _place("pages", page).problem("parent", too_deep_message(top + level))
-            for page, level in branch.items()
-            if top + level == DEEPEST + 1
-        ]
+        places = self._endpoint("pages").base.places
+        parent, slug = page[places["parent"]], quote_slug(page[places["slug"]])
+        path = f"{'/' if parent is None else self._stored.url_path(parent)}{slug}/"
+        old = len(self._stored.url_path(page[0])) if below else 0
+        problems = []
+        for identity, whole in ((page[0], path), *((i, path + p[old:]) for i, p in below.items())):
+            level, place = whole.count("/") - 1, _place("pages", identity)
+            above = whole[: whole.rindex("/", 0, -1) + 1]
+            if level == DEEPEST + 1:
+                problems.append(place.problem("parent", too_deep_message(level)))
+            elif level <= DEEPEST and len(above) <= LONGEST_PATH < len(whole):
+                problems.append(place.problem("slug", too_long_message()))
         if problems:
             raise ContentError(problems)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from marshmallow import fields
+from werkzeug.test import create_environ, run_wsgi_app
 
 from flask_contentapi import ChildObject, Children, Entry, Related, Tags
 from flask_contentapi.sources import RowLayout
-from tests.api import API
+from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases
+from tests.samples import page, private
 
 
 class Leaf(ChildObject):
@@ -134,3 +138,38 @@ def test_what_is_kept_of_requests_is_bounded(
             assert api.status(f"{path}?fields=*,-r{n}") == 200
             assert api.status(f"{path}?fields=*,-r{n}&_={'x' * 1000}") == 200
     assert kept() - before <= 2 * 300
+
+
+def memory_kept_of(requests: int, ask: Callable[[int], object]) -> int:
+    """How much memory stays taken after some requests, in bytes."""
+    ask(0)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(1, requests + 1):
+            ask(number)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+def test_long_queries_are_not_kept(api: API) -> None:
+    # Not by the client of the tests, which keeps addresses itself.
+    environ = create_environ(f"{PREFIX}/nodes/", "http://localhost/")
+    filler = "&".join(["_=" + "x" * 4000] * 4)
+
+    def ask(number: int) -> None:
+        query = f"limit=0&{filler}&_={number}"
+        _, status, _ = run_wsgi_app(api.app, {**environ, "QUERY_STRING": query}, buffered=True)
+        assert status == "200 OK"
+
+    assert memory_kept_of(100, ask) < 100 * 4000
+
+
+def test_what_viewers_may_see_is_kept_once(make_api: MakeAPI) -> None:
+    pages = [page(1), *(page(id, 1, restriction=private()) for id in range(2, 2002))]
+    api = make_api({"pages": pages}, can_view=lambda rule: True, config={"CMSAPI_CACHE_SIZE": 0})
+    ask = lambda number: api.json(f"pages/?limit=1&id={number}")  # noqa: E731
+    # A set of the ids takes 130,000 bytes.
+    assert memory_kept_of(50, ask) < 50 * 50_000

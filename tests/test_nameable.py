@@ -107,6 +107,48 @@ def test_slugs_can_be_asked_for(make_api: MakeAPI) -> None:
         assert address == f"http://localhost/{quote(slug, safe='')}/"
 
 
+#: The length of the last slug with which the path below has 13,000 characters.
+LAST = 13_000 - 1 - 13 * (80 * 12 + 1) - 1
+SAID = (
+    "slug: makes a path of more than 13,000 characters, percent-encoded; shorten it, or those above"
+    " it"
+)
+
+
+def nested(last: int) -> list[Record]:
+    """Pages below each other with slugs of 80 characters, each 12 when it is encoded, and below
+    them one with a slug of some length."""
+    slugs = [*(f"{'🚢' * 79}{n:012}" for n in range(13)), "x" * last]
+    return [page(n, n - 1 if n else None, slug=slug) for n, slug in enumerate(slugs)]
+
+
+def test_the_longest_paths_can_be_asked_for(make_api: MakeAPI) -> None:
+    slugs = [record["slug"] for record in nested(LAST)]
+    config = {"CMS_I18N_ENABLED": True}
+    api = make_api({"locales": ["🚢" * 255], "pages": nested(LAST)}, config=config)
+    asked = {"html_path": "/".join(slugs[1:]), "locale": "🚢" * 255}
+    assert api.get("pages/find/", query_string=asked).location.startswith(
+        "http://localhost/api/v2/pages/13/?"
+    )
+    with pytest.raises(ContentError, match=f"^pages 13, {SAID}$"):
+        api.load({"pages": [*nested(LAST + 1), page(99, 13)]})
+
+
+@on_databases
+def test_no_path_gets_too_long(make_api: MakeAPI) -> None:
+    api = make_api({"pages": [*nested(LAST), page(50, slug="a" * 1000), page(51, 50)]})
+    with writing(api) as writer, pytest.raises(ContentError, match=f"^pages 99, {SAID}$"):
+        writer.add("pages", page(99, 13))
+    with writing(api) as writer, pytest.raises(ContentError, match=f"^pages 13, {SAID}$"):
+        writer.update("pages", 0, slug="y" * 1000)
+    with writing(api) as writer, pytest.raises(ContentError, match=f"^pages 13, {SAID}$"):
+        writer.move(1, 51)
+    with writing(api) as writer:
+        writer.move(0, None)
+        writer.update("pages", 0, slug="z")
+        writer.move(13, 51)
+
+
 def test_languages_can_be_asked_for(make_api: MakeAPI) -> None:
     codes = [*TEXTS, *LISTED, "a/b", "x" * 255, "🚢" * 255]
     pages = [page(id, locale=code) for id, code in enumerate(codes)]

@@ -783,7 +783,7 @@ class OverlooksSlugs(Draft):
 
 @writing("test_refused_change_leaves_everything[there are pages below it")
 class OverlooksPagesBelow(Draft):
-    def below(self, page: int) -> dict[int, int]:
+    def below(self, page: int) -> dict[int, str]:
         return {}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
+from flask_contentapi.addresses import quote_slug
 from flask_contentapi.library import STRUCTURAL, Library, assemble_library
 from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
@@ -156,16 +157,25 @@ class Draft(Transaction):
     def slugs(self, parent: int | None, start: str) -> Set[str]:
         return self._slugs[parent].keys()
 
-    def level(self, page: int) -> int:
-        return len(self._position(page))
+    def url_path(self, page: int) -> str:
+        slug, slugs = self._page_column("slug"), list[str]()
+        here: int | None = page
+        while here is not None:
+            row = self._objects["pages"][here].row
+            slugs.append(quote_slug(row[slug]))
+            here = row[self._parent]
+        return "/".join(["", *reversed(slugs), ""])
 
-    def below(self, page: int) -> dict[int, int]:
-        found: dict[int, int] = {}
-        waiting = [(child, 1) for child in reversed(self._children.get(page, ()))]
+    def below(self, page: int) -> dict[int, str]:
+        found: dict[int, str] = {}
+        slug, waiting = self._page_column("slug"), [(page, self.url_path(page))]
         while waiting:
-            child, level = waiting.pop()
-            found[child] = level
-            waiting += [(c, level + 1) for c in reversed(self._children.get(child, ()))]
+            above, path = waiting.pop()
+            found[above] = path
+            for child in reversed(self._children.get(above, ())):
+                own = quote_slug(self._objects["pages"][child].row[slug])
+                waiting.append((child, f"{path}{own}/"))
+        del found[page]
         return found
 
     def translation(self, key: str, locale: str) -> int | None:

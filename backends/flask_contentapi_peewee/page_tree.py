@@ -12,7 +12,7 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi.records import Place
 from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.documents import TreePosition
-from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, level, step
+from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
 
@@ -54,12 +54,12 @@ class PageTree:
         """Forgets the position that was looked up last, as it may not be true any longer."""
         self._last = None
 
-    def below(self, page: int) -> dict[int, int]:
-        """The pages below a page in tree order, each with how many levels it is below."""
+    def below(self, page: int) -> dict[int, str]:
+        """The pages below a page in tree order, each with its slugs."""
         path, fields = self.position_of(page).path, self._table.fields
-        query = self._table.model.select(fields["id"], fields["path_"]).order_by(fields["path_"])
+        query = self._table.model.select(fields["id"], fields["url_path"]).order_by(fields["path_"])
         inside = query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
-        return {i: level(below) - level(path) for i, below in self._reader.all(inside)}
+        return dict(self._reader.all(inside))
 
     def _inside(self, path: str) -> Any:
         """The condition for a page and all pages below it."""

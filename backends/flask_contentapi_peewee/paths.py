@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["AFTER", "GAP", "LARGEST", "end", "last_number", "level", "step"]
+__all__ = ["AFTER", "GAP", "LARGEST", "end", "last_number", "step"]
 
 #: The initial difference between the numbers of siblings, to leave room for pages in between.
 GAP = 10
@@ -48,15 +48,6 @@ def last_number(path: str) -> int:
     """
     ends = [0, *_ends(path)]
     return int(path[ends[-2] + 1 :])
-
-
-def level(path: str) -> int:
-    """The level of a page in the tree, which is 1 for root pages; 0 for the place above them.
-
-    >>> level("210220")
-    2
-    """
-    return sum(1 for _ in _ends(path))
 
 
 def _ends(path: str) -> Iterator[int]:

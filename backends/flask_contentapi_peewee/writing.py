@@ -18,7 +18,6 @@ from flask_contentapi_peewee.columns import Clause
 from flask_contentapi_peewee.documents import Inserter, batches, children_term, target_term
 from flask_contentapi_peewee.loading import insert_records, read_records
 from flask_contentapi_peewee.page_tree import PageTree
-from flask_contentapi_peewee.paths import level
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.tables import USED_ID_PREFIX, StoredTable
@@ -103,10 +102,10 @@ class DatabaseTransaction(Transaction):
     def _under(parent: int | None, field: Clause) -> Clause:
         return peewee.Expression(field, "IS", None) if parent is None else field == parent
 
-    def level(self, page: int) -> int:
-        return level(self._page_tree.position_of(page).path)
+    def url_path(self, page: int) -> str:
+        return self._page_tree.position_of(page).url_path
 
-    def below(self, page: int) -> dict[int, int]:
+    def below(self, page: int) -> dict[int, str]:
         return self._page_tree.below(page)
 
     def translation(self, key: str, locale: str) -> int | None:
