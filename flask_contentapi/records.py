@@ -280,8 +280,16 @@ def write_record(
 
 def _written(columns: Iterable[Column], values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     for column, value in zip(columns, values, strict=True):
-        if column.field.required or value != column.default():
+        if not _is_left_out(column, value):
             yield column.name, _record_value(column, value)
+
+
+def _is_left_out(column: Column, value: Any) -> bool:
+    if column.field.required:
+        return False
+    default = column.default()
+    # Some numbers equal booleans, also within JSON.
+    return bool(value == default and repr(value) == repr(default))
 
 
 def _record_value(column: Column, value: Any) -> Any:

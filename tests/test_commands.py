@@ -15,7 +15,7 @@ from flask import Flask
 from flask.cli import FlaskGroup
 from marshmallow import fields
 
-from flask_contentapi import ConfigurationError, ContentAPI, Page
+from flask_contentapi import ConfigurationError, ContentAPI, Entry, Page
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 from tests.api import API
@@ -439,6 +439,29 @@ def test_what_is_no_longer_declared_is_no_problem(later: Flask) -> None:
 def test_what_is_no_longer_declared_is_forgotten(later: Flask) -> None:
     assert run(later, "migrate", "--forget") == "w.Old.text is forgotten.\n"
     assert run(later, "migrate", "--forget") == "There is nothing to change.\n"
+    assert run(later, "check") == "Everything is in order.\n"
+
+
+class Person(Entry):
+    app_label, endpoint = "w", "people"
+
+
+def test_objects_of_former_endpoints_are_forgotten() -> None:
+    address = fresh_address("sqlite")
+    app = configured(CMSAPI_BACKEND=address)
+    ContentAPI(app, types=[Person])
+    run(app, "init-db")
+    later = site_at(address)
+    run(later, "migrate")
+    tables = ("contentapi_people", "contentapi_people_documents")
+    noted = [
+        f"Note: The table {name} belongs to no declared endpoint; "
+        "flask contentapi migrate --forget drops it."
+        for name in tables
+    ]
+    assert run(later, "check").splitlines() == [*noted, "Everything is in order."]
+    dropped = [f"The table {name} is dropped." for name in tables]
+    assert run(later, "migrate", "--forget").splitlines() == dropped
     assert run(later, "check") == "Everything is in order.\n"
 
 

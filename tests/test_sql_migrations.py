@@ -312,6 +312,21 @@ def test_a_removed_field_comes_back_with_what_it_had(backend: str) -> None:
     assert answers(api) == known
 
 
+def test_what_a_type_once_had_is_told_when_it_is_back(backend: str) -> None:
+    address, less = fresh_address(backend), typed(Page, "A", kids=Children(LESS_KID))
+    stored_at(address, [A], content())
+    for types in ([OTHER], [less]):
+        api = site_at(address, types)
+        api.backend.migrate()
+    (note,) = api.backend.notes()
+    assert note.startswith("x.A once had kids.rank, n, rel, tags, txt, which is still stored;")
+    assert "x.A.kids.rank is forgotten." in api.backend.migrate(forget=True)
+    assert [*api.backend.notes()] == []
+    site_at(address, [A]).backend.migrate()
+    page = site_at(address, [A]).json("pages/1/")
+    assert (page["n"], page["tags"], page["kids"][0]["rank"]) == (None, [], None)
+
+
 def test_a_type_can_come_back_without_the_fields_it_had(backend: str) -> None:
     address, plain = fresh_address(backend), typed(Page, "A")
     record = page(1, type="x.A", txt="five", tags=["a"])

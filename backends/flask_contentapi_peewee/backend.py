@@ -175,7 +175,8 @@ class PeeweeBackend(Backend):
     def migrate(self, *, forget: bool = False) -> list[str]:
         """Makes what is derived from the content anew, if the declared types have changed.
 
-        :param forget: whether to delete what is stored of fields that types once had.
+        :param forget: whether to delete what is stored of fields that types once had, and objects
+            of endpoints that are not declared any longer.
         :returns: what has changed, each in a sentence.
         :raises ContentError: if stored content does not fit the types; then nothing is changed.
         :raises ConfigurationError: if there are no tables, or those of another version.
@@ -203,6 +204,8 @@ class PeeweeBackend(Backend):
                 ]
                 with self._transaction():
                     self.setup.forget()
+                steps += [f"The table {name} is dropped." for name in self.setup.others(database)]
+                self.setup.drop_others()
         return steps
 
     # Reading.
@@ -408,6 +411,11 @@ class PeeweeBackend(Backend):
                 yield (
                     f"{label} once had {', '.join(names)}, which is still stored; "
                     "flask contentapi migrate --forget deletes it."
+                )
+            for name in self.setup.others(self.engine.reading):
+                yield (
+                    f"The table {name} belongs to no declared endpoint; "
+                    "flask contentapi migrate --forget drops it."
                 )
         yield from self._why_read_only()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -184,18 +184,23 @@ class Setup:
                     else:
                         table.model.create_table()
             yield missing
-            self._drop_others(is_derived)
-            if replacing:
-                # SQLite has further tables for each table of words.
-                kept = tuple(self._tables.words)
-                self._drop_others(lambda name: not name.startswith(kept))
-
-    def _drop_others(self, condition: Callable[[str], bool]) -> None:
-        """Drops tables that no type needs any longer, if their names meet a condition."""
-        known = {*self._tables.names}
-        for name in self._engine.database.get_tables():
-            if name.startswith(PREFIX) and name not in known and condition(name):
+            for name in filter(is_derived, self.others(database)):
                 self._engine.drop_table(name)
+            if replacing:
+                self.drop_others()
+
+    def others(self, database: peewee.Database) -> list[str]:
+        """The names of tables that no declared type needs."""
+        known = {*self._tables.names}
+        # SQLite has further tables for each table of words.
+        words = tuple(f"{name}_" for name in self._tables.words)
+        found = (name for name in database.get_tables() if name.startswith(PREFIX))
+        return [name for name in found if name not in known and not name.startswith(words)]
+
+    def drop_others(self) -> None:
+        """Drops the tables that no declared type needs."""
+        for name in self.others(self._engine.database):
+            self._engine.drop_table(name)
 
     # Migrating.
 
@@ -219,13 +224,10 @@ class Setup:
         if reader.problems:
             raise ContentError(reader.problems)
         former = json.loads(state["former"])
-        for label, fields in before.items():
-            gone = {*former.get(label, ()), *fields} - now.get(label, {}).keys()
-            former[label] = sorted(gone if label in now else ())
-        self._tables.write_state(
-            declared=self._tables.declared,
-            former=json.dumps({label: names for label, names in former.items() if names}),
-        )
+        for label in {*before, *former}:
+            known = {*former.get(label, ()), *_names(before.get(label, {}))}
+            former[label] = sorted(known - {*_names(now.get(label, {}))})
+        self._tables.write_state(declared=self._tables.declared, former=json.dumps(former))
 
     def _affected(self, changed: set[str]) -> set[str]:
         """Some types, and those with child objects of the same types, whose ids must differ."""
@@ -240,13 +242,22 @@ class Setup:
     # Former fields.
 
     def former(self, database: peewee.Database) -> dict[str, list[str]]:
-        """The fields that types once had and that are still stored, by type."""
+        """The fields that declared types once had and that are still stored, by type.
+
+        Those of child objects follow the field of these, after a dot.
+        """
         found: dict[str, list[str]] = json.loads(self._tables.read_state(database)["former"])
-        return found
+        declared = _types(self._tables.declared)
+        return {
+            label: [name for name in names if name.rpartition(".")[0] not in names]
+            for label, names in found.items()
+            if names and label in declared
+        }
 
     def forget(self) -> None:
         """Deletes the values of fields that types do not have any longer."""
         former = self.former(self._engine.database)
+        kept = json.loads(self._tables.read_state(self._engine.database)["former"])
         for name, end in self._tables.endpoints.items():
             documents = self._statements.documents[name]
             labels = [label for label in former if label in end.endpoint.types]
@@ -256,7 +267,9 @@ class Setup:
                 if (stored.doc, stored.large) != tuple(found[-3:-1]):
                     update = [stored.doc, stored.large, stored.id]
                     self._engine.database.execute_sql(end.documents.update_text, update)
-        self._tables.write_state(former="{}")
+        for label in former:
+            del kept[label]
+        self._tables.write_state(former=json.dumps(kept))
 
 
 class _Refilling:
@@ -379,7 +392,8 @@ def _is_left_out(column: Column, value: Any) -> bool:
     if column.field.required:
         return False
     default = column.default()
-    return bool(value == (None if default is None else column.kind.write(default)))
+    written = None if default is None else column.kind.write(default)
+    return bool(value == written and repr(value) == repr(written))
 
 
 def _is_empty(value: Any) -> bool:
@@ -398,6 +412,14 @@ def _changes(
             yield name, "new"
         elif old[name] != new[name]:
             yield name, f"{_kind(new[name])} instead of {_kind(old[name])}"
+
+
+def _names(fields: Mapping[str, Signature]) -> Iterator[str]:
+    """The names of fields, and of those of child objects."""
+    for name, signature in fields.items():
+        yield name
+        if isinstance(signature, dict):
+            yield from (f"{name}.{inner}" for inner in signature if inner)
 
 
 def _kind(signature: Signature) -> str:
