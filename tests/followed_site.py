@@ -26,6 +26,7 @@ __all__ = [
     "POSTS",
     "SECTIONS",
     "TYPES",
+    "WRONG_RANK",
     "HomePage",
     "Photo",
     "Picture",
@@ -41,6 +42,9 @@ __all__ = [
     "open_database",
     "serve",
 ]
+
+
+WRONG_RANK = 13
 
 
 class Section(peewee.Model):
@@ -60,6 +64,15 @@ class Tag(peewee.Model):
     name = peewee.CharField()
 
 
+class Rank(peewee.IntegerField):
+    """A column with a value that cannot be read."""
+
+    def python_value(self, value: Any) -> Any:
+        if value == WRONG_RANK:
+            raise ValueError("is no rank")
+        return value
+
+
 class Post(signals.Model):  # type: ignore[misc]
     headline = peewee.CharField(null=True)
     slug = peewee.CharField(index=True)
@@ -68,7 +81,7 @@ class Post(signals.Model):  # type: ignore[misc]
     status = peewee.CharField(default="published")
     first_published_at = peewee.DateTimeField(null=True)
     photo = peewee.ForeignKeyField(Photo, null=True)
-    rank = peewee.IntegerField(null=True)
+    rank = Rank(null=True)
     changed = peewee.IntegerField(default=0, index=True)
 
 

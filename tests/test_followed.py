@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -28,6 +29,7 @@ from tests.followed_site import (
     POSTS,
     SECTIONS,
     TYPES,
+    WRONG_RANK,
     Photo,
     Post,
     PostPage,
@@ -474,6 +476,13 @@ def test_an_error_in_a_function_leaves_out_one_row(database: peewee.Database) ->
     ]
 
 
+def test_rows_that_cannot_be_read_are_left_out(api: API, database: peewee.Database) -> None:
+    change(database, 1, rank=WRONG_RANK)
+    assert titles(api) == ["Sea", "Calm"]
+    why = "cannot be read: ValueError('is no rank'); the row is left out"
+    assert problems(api) == [f"Post 1 (pages {POSTS + 1}): {why}"]
+
+
 def test_rows_in_a_circle_are_left_out(api: API, database: peewee.Database) -> None:
     with database:
         for number, up in ((2, 3), (3, 4), (4, 2)):
@@ -696,6 +705,16 @@ def test_two_sites_copy_a_change_once(api: API, database: peewee.Database, backe
     with heard(api) as first, heard(other) as second:
         assert titles(api) == titles(other) == ["Sea", "Rain", "Calm"]
     assert len(first + second) == 1
+
+
+def test_threads_copy_a_change_once(api: API, database: peewee.Database) -> None:
+    others = [API(api.app) for _ in range(4)]
+    titles(api)
+    change(database, 1, headline="Rain")
+    with heard(api) as tags, ThreadPoolExecutor(len(others)) as pool:
+        found = [*pool.map(titles, others)]
+    assert found == [["Sea", "Rain", "Calm"]] * len(others)
+    assert len(tags) == 1
 
 
 READ_ONLY = {
