@@ -33,12 +33,12 @@ from flask_contentapi.signals import EVERYTHING
 from flask_contentapi.tables import DEEPEST, too_deep_message, too_long_message
 from flask_contentapi.types import Endpoint, ObjectType
 
-__all__ = ["VISIBILITY_FIELDS", "StoredObject", "Transaction", "Writer"]
+__all__ = ["StoredObject", "Transaction", "Writer"]
 
 #: The maximum length of a slug made from a title.
 LONGEST_SLUG = 100
 #: The fields that determine who sees an object.
-VISIBILITY_FIELDS = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
+_VISIBILITY_FIELDS = frozenset(("live", "go_live_at", "expires_at", "restriction", "collection"))
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -321,16 +321,12 @@ class Writer:
         self._stored.move(old, parent, before)
         self._visibility_changed.update(("pages", identity) for identity in (page, *below))
 
-    def note(self, endpoint: str, ids: Iterable[int], *, visibility: bool) -> None:
-        """Notes objects that were changed in another way.
-
-        :param visibility: whether they are new, deleted, or may be seen by other viewers.
-        """
-        noted = self._visibility_changed if visibility else self._changed
-        if len(noted) > MOST_NAMED:
+    def note(self, endpoint: str, ids: Iterable[int]) -> None:
+        """Notes objects that were added or deleted in another way."""
+        if len(self._visibility_changed) > MOST_NAMED:
             self._is_everything_changed = True
         else:
-            noted.update((endpoint, identity) for identity in ids)
+            self._visibility_changed.update((endpoint, identity) for identity in ids)
 
     @_change
     def publish(self, page: int) -> None:
@@ -526,7 +522,7 @@ class Writer:
         known = self._endpoint(endpoint)
         self._stored.replace(endpoint, old, new)
         changed = {n for n, index in known.base.places.items() if new.row[index] != old.row[index]}
-        noted = self._visibility_changed if changed & VISIBILITY_FIELDS else self._changed
+        noted = self._visibility_changed if changed & _VISIBILITY_FIELDS else self._changed
         noted.add((endpoint, new.row[0]))
         if known.tree and changed & {"slug", "restriction"}:
             noted.update(("pages", page) for page in self._stored.below(new.row[0]))

@@ -308,7 +308,8 @@ class PeeweeBackend(Backend):
             if tables.all(declared, database) != [(tables.declared,)]:
                 self._is_ready = False
                 self.setup.require_ready(database)
-            transaction = DatabaseTransaction(self.registry, self.statements, reader)
+            copies = getattr(self._thread, "following", False)
+            transaction = DatabaseTransaction(self.registry, self.statements, reader, copies)
             self._thread.transaction = transaction
             try:
                 yield transaction
@@ -380,7 +381,7 @@ class PeeweeBackend(Backend):
     def _copy_all(self, reader: DatabaseReader) -> None:
         """Copies all rows of followed models within a transaction whose changes are not noted."""
         if self._following is not None:
-            transaction = DatabaseTransaction(self.registry, self.statements, reader)
+            transaction = DatabaseTransaction(self.registry, self.statements, reader, copies=True)
             self._following.copy(transaction, Writer(transaction), whole=True)
 
     def _refresh(self) -> None:

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
@@ -15,8 +15,7 @@ from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
-from flask_contentapi.tables import DEEPEST, too_deep_message
-from flask_contentapi.writer import VISIBILITY_FIELDS, StoredObject, Writer
+from flask_contentapi.writer import StoredObject, Writer
 from flask_contentapi_peewee.documents import batches
 from flask_contentapi_peewee.followed import Source
 from flask_contentapi_peewee.writing import DatabaseTransaction
@@ -28,8 +27,17 @@ MOST_LOGGED = 20
 #: Why a row is in the table of followed rows: it was saved; it may fit when something else has
 #: changed; it fits only when it has itself changed.
 NOTED, WAITING, LEFT_OUT = range(3)
-#: The fields that determine the place of a page, or who may see what is below it.
-POSITION_FIELDS = frozenset(("parent", "slug", "restriction"))
+
+
+class Fitting(NamedTuple):
+    """An object that a row stands for.
+
+    :param row: its columns.
+    :param record: its record.
+    """
+
+    row: Row
+    record: dict[str, Any]
 
 
 class Copying:
@@ -169,23 +177,27 @@ class Copying:
             self._before.keys() | {identity - source.ids_from for identity in stored}
         )
         self._remove(source, [i for i in stored if i not in fitting], stored, ids)
-        for identity, row in [*fitting.items()]:
+        for identity, one in [*fitting.items()]:
             try:
                 if identity in stored:
-                    self._replace(source, stored[identity], row)
+                    self._replace(source, stored[identity], one)
             except ContentError as error:
                 self._remove(source, [identity], stored, ids)
                 del fitting[identity]
                 self._refuse(source, identity, *error.problems)
-        self._insert(source, [row for identity, row in fitting.items() if identity not in stored])
+        new = {identity: one.row for identity, one in fitting.items() if identity not in stored}
+        for identity, name, message in [*self._misfits(source, new)]:
+            if new.pop(identity, None):
+                self._refuse(source, identity, source.problem(identity, name, message))
+        self._insert(source, [*new.values()])
         if self._left_out:
             self._engine.insert(self._table.insert_text, self._left_out)
             self._left_out.clear()
 
-    def _read(self, source: Source, rows: Mapping[int, Any]) -> dict[int, Row]:
-        """The columns of the objects that rows stand for, by id; other rows are left out."""
+    def _read(self, source: Source, rows: Mapping[int, Any]) -> dict[int, Fitting]:
+        """The objects that rows stand for, by id; rows that stand for none are left out."""
         reader = RecordReader(self._transaction.registry, logs=False)
-        read: dict[int, Row] = {}
+        read: dict[int, Fitting] = {}
         for key, row in rows.items():
             identity, known = key + source.ids_from, len(reader.problems)
             try:
@@ -199,15 +211,12 @@ class Copying:
                 continue
             entry = reader.read_entry(source.endpoint.name, -1, record)
             if entry is not None:
-                read[identity] = self._with_locale(source, entry[0])
+                read[identity] = Fitting(self._with_locale(source, entry[0]), record)
                 continue
             problems = reader.problems[known:]
             # The id of a child object may be free when another row has changed.
             standing = WAITING if any(problem.field == "id" for problem in problems) else LEFT_OUT
             self._refuse(source, identity, *problems, standing=standing)
-        for identity, name, message in [*self._misfits(source, read)]:
-            if read.pop(identity, None):
-                self._refuse(source, identity, source.problem(identity, name, message))
         return read
 
     def _with_locale(self, source: Source, row: Row) -> Row:
@@ -218,12 +227,12 @@ class Copying:
             return row
         return (*row[:place], locales[0], *row[place + 1 :])
 
-    def _misfits(self, source: Source, read: Mapping[int, Row]) -> Iterator[tuple[int, str, str]]:
+    def _misfits(self, source: Source, new: Mapping[int, Row]) -> Iterator[tuple[int, str, str]]:
         """What does not fit the stored content: the id of an object, the field, and a message."""
         places, endpoint = source.declared.places, source.endpoint
         locales = self._transaction.records("locales")
         collections = {known["id"] for known in self._transaction.records("collections")}
-        for identity, row in read.items():
+        for identity, row in new.items():
             locale = row[places["locale"]] if endpoint.tree else None
             if locales and locale is not None and locale not in locales:
                 yield identity, "locale", f"{locale!r} is none of {', '.join(locales)}"
@@ -232,56 +241,27 @@ class Copying:
                 yield identity, "collection", f"there is no collection {collection}"
         for name, column in source.declared.columns.items():
             if column.child is not None:
-                owners = {child[0]: i for i, row in read.items() for child in row[places[name]]}
-                for child, owner in self._transaction.owners(column.child, [*owners]):
-                    if owner[0] != endpoint.name or owner[1] not in read:
-                        message = f"the id {child} stands in another object already"
-                        yield owners[child], name, message
+                owners = {child[0]: i for i, row in new.items() for child in row[places[name]]}
+                for child, _ in self._transaction.owners(column.child, [*owners]):
+                    message = f"the id {child} stands in another object already"
+                    yield owners[child], name, message
 
-    def _replace(self, source: Source, old: StoredObject, row: Row) -> None:
+    def _replace(self, source: Source, old: StoredObject, fitting: Fitting) -> None:
         """Changes an object.
 
-        :raises ContentError: if it cannot be so; then it stays as it is.
+        :raises ContentError: if it cannot be so; then it may have been moved.
         """
-        transaction, endpoint = self._transaction, source.endpoint
-        documents, new = transaction.documents[endpoint.name], StoredObject(row, {})
-        if old.row == row and documents.stored(*old) == documents.stored(*new):
+        name, documents = source.endpoint.name, self._transaction.documents[source.endpoint.name]
+        identity, row = fitting.row[0], fitting.row
+        if old.row == row and documents.stored(*old) == documents.stored(row, {}):
             return
-        places = source.declared.places
-        changed = {name for name, place in places.items() if old.row[place] != row[place]}
-        moved = bool(endpoint.tree and changed & POSITION_FIELDS)
-        if moved:
-            page = transaction.values(row)
-            self._check_place(source, page)
-            if "parent" in changed:
-                transaction.move(new, page["parent"], None)
-        transaction.replace(endpoint.name, old, new)
-        visibility = bool(changed & (VISIBILITY_FIELDS | {"parent"}))
-        self._note(source, [row[0]], visibility)
-        if moved:
-            self._note(source, self._page_tree.below(row[0]), visibility)
-
-    def _check_place(self, source: Source, page: Mapping[str, Any]) -> None:
-        """Refuses a place in the tree where a page cannot be.
-
-        :param page: its new columns.
-        :raises ContentError: if it cannot be there.
-        """
-        parent, transaction, below = page["parent"], self._transaction, {}
-        name, why = "parent", None
-        if parent is not None and transaction.find("pages", parent) is None:
-            why = f"there is no page {parent}"
-        else:
-            below = {page["id"]: 0, **self._page_tree.below(page["id"])}
-            top = 1 if parent is None else transaction.level(parent) + 1
-            if parent in below:
-                why = "a page cannot go below itself"
-            elif top + max(below.values()) > DEEPEST:
-                why = too_deep_message(top + max(below.values()))
-            elif transaction.page_at(parent, page["slug"]) not in (None, page["id"]):
-                name, why = "slug", f"a sibling has the slug {page['slug']!r} already"
-        if why is not None:
-            raise ContentError([source.problem(page["id"], name, why)])
+        if source.endpoint.tree:
+            parent = source.declared.places["parent"]
+            if old.row[parent] != row[parent]:
+                self._writer.move(identity, row[parent])
+        # Fields that the record leaves out have their defaults again.
+        self._writer.update(name, identity, **{**source.nothing, **fitting.record})
+        self.written += 1
 
     def _insert(self, source: Source, rows: list[Row]) -> None:
         """Adds new objects, pages after those above them."""
@@ -300,7 +280,7 @@ class Copying:
                     refuse(row[0], "parent", "the pages above it form a circle")
                 return
             added = self._transaction.insert_all(source.endpoint.name, ready, refuse)
-            self._note(source, added, True)
+            self._note(source, added)
 
     def _remove(
         self,
@@ -326,7 +306,7 @@ class Copying:
                 self._refuse(source, identity, source.problem(identity, "", why))
                 continue
             doomed = [identity, *(page for page, _ in below)]
-            self._note(source, doomed, True)
+            self._note(source, doomed)
             self._transaction.clear(source.endpoint.name, doomed)
             for page, label in below:
                 if page not in batch:
@@ -334,10 +314,10 @@ class Copying:
             for page in doomed:
                 stored.pop(page, None)
 
-    def _note(self, source: Source, ids: Collection[int], visibility: bool) -> None:
-        """Notes objects that have changed."""
+    def _note(self, source: Source, ids: Collection[int]) -> None:
+        """Notes new and deleted objects."""
         self.written += len(ids)
-        self._writer.note(source.endpoint.name, ids, visibility=visibility)
+        self._writer.note(source.endpoint.name, ids)
 
     # What is left out.
 

@@ -101,6 +101,8 @@ class Source:
         #: The endpoint's own table, and the condition on the objects of the type.
         self.base = tables.endpoints[self.endpoint.name].base
         self.is_own = self.base.fields["type"] == self.label
+        #: A record without values.
+        self.nothing = dict.fromkeys(declared.columns)
         self.key: Any = self.model._meta.primary_key
         self.has_signals = issubclass(self.model, signals.Model)
         #: The key of its mark in the state table.

@@ -9,8 +9,9 @@ from peewee import Value, fn
 
 from flask_contentapi.addresses import quote_slug
 from flask_contentapi.errors import ContentError
+from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.records import Place
-from flask_contentapi.tables import DEEPEST, too_deep_message
+from flask_contentapi.tables import DEEPEST, too_deep_message, too_long_message
 from flask_contentapi_peewee.columns import OPEN, md5
 from flask_contentapi_peewee.documents import TreePosition
 from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
@@ -113,8 +114,10 @@ class PageTree:
             identity, parent = page["id"], page["parent"]
             if parent not in above:
                 refuse(identity, "parent", f"there is no page {parent}")
-            elif level(above[parent].path) >= DEEPEST:
+            elif paths[identity].count("/") - 1 > DEEPEST:
                 refuse(identity, "parent", too_deep_message(DEEPEST + 1))
+            elif len(paths[identity]) > LONGEST_PATH:
+                refuse(identity, "slug", too_long_message())
             elif paths[identity] in taken:
                 refuse(identity, "slug", f"a sibling has the slug {page['slug']!r} already")
             else:

@@ -37,11 +37,19 @@ class DatabaseTransaction(Transaction):
     :param registry: the declared types.
     :param statements: the statements of the backend.
     :param reader: reads the content, including the changes of the transaction.
+    :param copies: whether it is for copying rows of the site's own models.
     """
 
-    def __init__(self, registry: Registry, statements: Statements, reader: DatabaseReader) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        statements: Statements,
+        reader: DatabaseReader,
+        copies: bool = False,
+    ) -> None:
         super().__init__(registry)
-        self.elsewhere = statements.tables.followed_types
+        if not copies:
+            self.elsewhere = statements.tables.followed_types
         self.tables = statements.tables
         self.documents = statements.documents
         self.engine = statements.tables.engine
