@@ -275,8 +275,8 @@ def migrate(state: State, forget: bool) -> None:
 def reload(state: State) -> None:
     """Take in changes that were made behind the backend's back.
 
-    All processes of the site take them in. JSON files are read again; for mapped models the search
-    index is rebuilt. For other databases it does nothing.
+    All processes of the site take them in. JSON files are read again, and so are all rows of
+    followed models. For other content in databases it does nothing.
     """
     state.backend.reload()
 

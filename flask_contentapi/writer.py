@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import chain, count
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import uuid4
 
@@ -62,6 +63,9 @@ class Transaction(ABC):
 
     :param registry: the declared types.
     """
+
+    #: The types whose objects are changed in another way only, each with what that is.
+    elsewhere: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -290,6 +294,8 @@ class Writer:
             homes = {site["root_page"]: site["hostname"] for site in self._stored.records("sites")}
             for page in homes.keys() & {*doomed}:
                 _refuse(place, "", f"page {page} is the home of {homes[page]}")
+        for identity in doomed if self._stored.elsewhere else ():
+            self._refuse_elsewhere(endpoint, self._find(endpoint, identity).row)
         self._stored.remove(endpoint, doomed)
         self._visibility_changed.update((endpoint, identity) for identity in doomed)
 
@@ -314,6 +320,13 @@ class Writer:
             self._require_sibling(new.row, before)
         self._stored.move(old, parent, before)
         self._visibility_changed.update(("pages", identity) for identity in (page, *below))
+
+    def note(self, endpoint: str, ids: Iterable[int]) -> None:
+        """Notes objects that were added or deleted in another way."""
+        if len(self._visibility_changed) > MOST_NAMED:
+            self._is_everything_changed = True
+        else:
+            self._visibility_changed.update((endpoint, identity) for identity in ids)
 
     @_change
     def publish(self, page: int) -> None:
@@ -598,6 +611,8 @@ class Writer:
         reader = RecordReader(self._registry)
         entry = reader.read_entry(endpoint, 0, self._completed(known, record))
         if entry is not None:
+            for row in (entry[0], *([] if old is None else [old.row])):
+                self._refuse_elsewhere(endpoint, row)
             self._check(known, entry[0], None if old is None else old.row, reader)
         _raise_problems(reader)
         assert entry is not None
@@ -666,13 +681,23 @@ class Writer:
         locales = [] if locale is None else self._stored.records("locales")
         if locales and locale not in locales:
             reader.note(place, "locale", f"{locale!r} is none of {', '.join(locales)}")
-        if new.get("parent") is not None and not self._has("pages", new["parent"]):
-            reader.note(place, "parent", f"there is no page {new['parent']}")
+        above: Any = new.get("parent")
+        found = None if above is None else self._stored.find("pages", above)
+        if above is not None and found is None:
+            reader.note(place, "parent", f"there is no page {above}")
+        elif found is not None and found.row[1] in self._stored.elsewhere:
+            why = self._stored.elsewhere[found.row[1]]
+            reader.note(place, "parent", f"no other pages can be below page {above}: {why}")
         elif "parent" in new or "slug" in new:
             at = self._endpoint("pages").base.places
             slug = row[at["slug"]]
             if self._stored.page_at(row[at["parent"]], slug) not in (None, row[0]):
                 reader.note(place, "slug", f"a sibling has the slug {slug!r} already")
+
+    def _refuse_elsewhere(self, endpoint: str, row: Row) -> None:
+        """Refuses to change an object of a type that is changed in another way."""
+        if row[1] in self._stored.elsewhere:
+            _refuse(_place(endpoint, row[0]), "type", self._stored.elsewhere[row[1]])
 
     def _require_sibling(self, row: Row, sibling: Any) -> None:
         """Refuses a page to go in front of that is no sibling."""

@@ -6,8 +6,10 @@ from flask_contentapi_peewee.backend import (
     PostgreSQLBackend,
     SQLiteBackend,
 )
+from flask_contentapi_peewee.followed import Followed
 
 __all__ = [
+    "Followed",
     "MariaDBBackend",
     "PeeweeBackend",
     "PostgreSQLBackend",

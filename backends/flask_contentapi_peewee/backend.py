@@ -17,6 +17,7 @@ from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Prob
 from flask_contentapi.logs import log
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
+from flask_contentapi.writer import Writer
 from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
     BorrowedConnection,
@@ -28,6 +29,8 @@ from flask_contentapi_peewee.connections import (
     refuses_writing,
 )
 from flask_contentapi_peewee.engines import Engine
+from flask_contentapi_peewee.followed import Followed
+from flask_contentapi_peewee.following import Following
 from flask_contentapi_peewee.loading import check, dump, load
 from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
@@ -42,18 +45,28 @@ from flask_contentapi_peewee.writing import DatabaseTransaction
 __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
 
 Part = TypeVar("Part")
+#: After how many copied rows the statistics of the database are updated.
+MANY = 5000
+
+
+class _AlreadyCopied(Exception):
+    """Another process has copied what has changed."""
 
 
 class PeeweeBackend(Backend):
     """Serves content from the tables of a database.
 
     :param engine: the database.
+    :param followed: the site's own models whose rows are served too.
     """
 
     engine_class: ClassVar[type[Engine]]
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, followed: Sequence[Followed] = ()) -> None:
         self.engine = engine
+        self._followed = tuple(followed)
+        self._following: Following | None = None
+        self._is_read_only = False
         self._registry: Registry | None = None
         self._statements: Statements | None = None
         self._setup: Setup | None = None
@@ -69,17 +82,18 @@ class PeeweeBackend(Backend):
         return backend
 
     @staticmethod
-    def on(database: peewee.Database) -> PeeweeBackend:
+    def on(database: peewee.Database, followed: Sequence[Followed] = ()) -> PeeweeBackend:
         """The backend for a database that the site opens itself.
 
         An open connection is used, and left open.
 
         :param database: the database.
+        :param followed: the site's own models in it whose rows are served too.
         :raises ConfigurationError: if the kind of database is not supported.
         """
         for kind, backend in _KINDS:
             if isinstance(database, kind):
-                return backend(backend.engine_class(database))
+                return backend(backend.engine_class(database), followed)
         raise ConfigurationError(
             f"{type(database).__name__} is none of SqliteDatabase, PostgresqlDatabase and "
             "MySQLDatabase."
@@ -89,6 +103,8 @@ class PeeweeBackend(Backend):
         self._registry = registry
         self._statements = Statements(Tables(registry, self.engine))
         self._setup = Setup(self._statements, registry)
+        if self._followed:
+            self._following = Following(self._followed, self.tables, registry, self.follow, logs)
         if logs:
             try:
                 self._require_ready()
@@ -96,6 +112,8 @@ class PeeweeBackend(Backend):
                 log.error("%s", error)
 
     def close(self) -> None:
+        if self._following is not None:
+            self._following.close()
         self.engine.close()
 
     @property
@@ -193,8 +211,9 @@ class PeeweeBackend(Backend):
                     # Another process may have done it meanwhile.
                     steps = self.setup.changes(database)
                     if steps:
-                        with self._transaction():
+                        with self._transaction() as reader:
                             self.setup.refill(missing)
+                            self._copy_all(reader)
                 self.engine.analyze(self.tables.names, self.tables.words)
             if forget:
                 steps += [
@@ -216,6 +235,7 @@ class PeeweeBackend(Backend):
         self._require_ready()
         try:
             with BorrowedConnection(database):
+                self._follow()
                 reader = self._current_reader(database)
                 try:
                     yield reader
@@ -284,12 +304,96 @@ class PeeweeBackend(Backend):
             self._require_database()
             if not self._is_ready:
                 self._check_ready(database)
+            with connected(database):
+                self._follow()
         with self._transaction() as reader:
             declared = peewee.Select(columns=[tables.state_of("declared")]).bind(database)
             if tables.all(declared, database) != [(tables.declared,)]:
                 self._is_ready = False
                 self.setup.require_ready(database)
-            yield DatabaseTransaction(self.registry, self.statements, reader)
+            copies = getattr(self._thread, "following", False)
+            transaction = DatabaseTransaction(self.registry, self.statements, reader, copies)
+            self._thread.transaction = transaction
+            try:
+                yield transaction
+            finally:
+                del self._thread.transaction
+            if self._following is not None:
+                self._following.note_waiting(reader)
+        self.follow()
+
+    # Following.
+
+    def follow(self) -> None:
+        """Copies rows of followed models that have changed, rather than before the next answer.
+
+        A failure is only logged, as the next answer tries again.
+        """
+        if self._following is None:
+            return
+        try:
+            with self._reporting_outages(), connected(self.engine.database):
+                self._follow()
+        except BackendUnavailable as error:
+            log.warning("Changed rows are not copied yet: %s", error)
+
+    def reload(self) -> None:
+        """Copies all rows of followed models, even if no change is known.
+
+        :raises BackendUnavailable: if they cannot be copied.
+        """
+        if self._following is not None:
+            self._require_ready()
+            with self._reporting_outages(), connected(self.engine.database):
+                self._follow(whole=True)
+
+    def _follow(self, *, whole: bool = False) -> None:
+        """Copies rows of followed models that have changed.
+
+        :param whole: whether to read all rows.
+        :raises BackendUnavailable: if they cannot be copied.
+        """
+        following, thread = self._following, self._thread
+        if following is None or any(vars(thread).values()):
+            return
+        if not (whole or following.is_outdated()):
+            return
+        thread.following = True
+        try:
+            with self.write() as writer:
+                number = following.copy(thread.transaction, writer, whole=whole)
+                if number is None:
+                    raise _AlreadyCopied
+        except _AlreadyCopied:
+            return
+        except ConfigurationError as error:
+            raise BackendUnavailable(str(error)) from error
+        except BackendUnavailable as error:
+            if not refuses_writing(error.__cause__ or error):
+                raise
+            if not self._is_read_only:
+                log.warning("Changed rows are not copied: %s", error)
+            self._is_read_only = True
+            return
+        finally:
+            thread.following = False
+        self._is_read_only = False
+        if number > MANY:
+            self._refresh()
+
+    def _copy_all(self, reader: DatabaseReader) -> None:
+        """Copies all rows of followed models within a transaction whose changes are not noted."""
+        if self._following is not None:
+            transaction = DatabaseTransaction(self.registry, self.statements, reader, copies=True)
+            self._following.copy(transaction, Writer(transaction), whole=True)
+
+    def _refresh(self) -> None:
+        """Completes what depends on much new content."""
+        self._analyze()
+        if self.engine.words_come_late:
+            with self._transaction():
+                # A new version, as searches that missed late words may have been cached.
+                pass
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         """Replaces the whole content in one transaction; other writers wait for its end.
@@ -307,16 +411,13 @@ class PeeweeBackend(Backend):
             self._require_database()
             with connected(database):
                 self.setup.require_tables(database)
-                with self.setup.remaking(replacing=True), self._transaction():
+                with self.setup.remaking(replacing=True), self._transaction() as reader:
                     load(content, self.registry, self.statements)
                     self.tables.write_state(declared=self.tables.declared, former="{}")
+                    self._copy_all(reader)
         self._is_ready = False
         try:
-            self._analyze()
-            if self.engine.words_come_late:
-                with self._transaction():
-                    # A new version, as searches that missed late words may have been cached.
-                    pass
+            self._refresh()
         except BackendUnavailable as error:
             # The content has been replaced all the same.
             log.warning("The content is loaded, but not all is ready for it: %s", error)
@@ -368,6 +469,8 @@ class PeeweeBackend(Backend):
         if database.in_transaction():
             raise RuntimeError("Content is not dumped while it is changed; end the change first.")
         self._require_ready()
+        with self._reporting_outages(), connected(database):
+            self._follow()
         try:
             with self._reporting_outages(), connected(database), self.engine.snapshot():
                 self._thread.reading = True
@@ -389,11 +492,15 @@ class PeeweeBackend(Backend):
         try:
             self._is_ready = False
             self._require_ready()
+            with self._reporting_outages(), connected(self.engine.reading):
+                self._follow()
         except BackendUnavailable as error:
             yield Problem("database", "", str(error))
             return
         with self._snapshot() as reader:
             yield from check(reader, self.registry)
+            if self._following is not None:
+                yield from self._following.problems(reader)
 
     def notes(self) -> Iterator[str]:
         """Fields that types once had and that are still stored, and whether all is read-only.

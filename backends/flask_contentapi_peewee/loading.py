@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flask_contentapi.errors import Problem
+from flask_contentapi.content import Content
+from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.library import check_objects, read_library, require_mapping
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
@@ -18,7 +19,7 @@ from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
-from flask_contentapi_peewee.tables import USED_ID_PREFIX, EndpointTables, Tables
+from flask_contentapi_peewee.tables import MARK_PREFIX, USED_ID_PREFIX, EndpointTables, Tables
 
 __all__ = ["check", "dump", "insert_records", "load", "read_records"]
 
@@ -33,6 +34,8 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: S
     """
     require_mapping(content)
     rereadable = _Rereadable(content)
+    if statements.tables.followed_types:
+        _refuse_followed(rereadable, registry, statements.tables.followed_types)
     outline = read_library(rereadable, registry, outline=True)
     clear(statements.tables)
     insert_records(statements.tables, "locales", outline.locales)
@@ -42,13 +45,39 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: S
         _load_objects(rereadable.get(name, ()), table, registry, statements, outline.locales)
 
 
+def _refuse_followed(
+    content: Mapping[str, Iterable[Any]], registry: Registry, followed: Mapping[str, str]
+) -> None:
+    """Refuses records of types that have the rows of the site's own models.
+
+    :raises ContentError: if there are some, with one problem for each type.
+    """
+    problems: dict[str, Problem] = {}
+    for name, endpoint in registry.endpoints.items():
+        records = content.get(name, ())
+        if not (endpoint.types.keys() & followed and isinstance(records, Iterable)):
+            continue
+        only = next(iter(endpoint.types)) if len(endpoint.types) == 1 else None
+        for index, record in enumerate(records):
+            if isinstance(record, Content):
+                record = record.to_record()
+            label = str(isinstance(record, Mapping) and record.get("type", only))
+            if label in followed and label not in problems:
+                message = f"{followed[label]}; leave out all of its records"
+                problems[label] = Place(name, index, f"{name}[{index}]").problem("type", message)
+    if problems:
+        raise ContentError(problems.values())
+
+
 def clear(tables: Tables) -> None:
     """Empties the tables, except for the state of the tables themselves."""
     state = tables.state
     for model in tables.models:
-        if model is not state.model:
+        # Rows that are noted while the content is loaded have to be read afterwards.
+        if model not in (state.model, tables.followed.model):
             model.delete().execute()
-    state.model.delete().where(state.fields["key"].startswith(USED_ID_PREFIX)).execute()
+    for prefix in (USED_ID_PREFIX, MARK_PREFIX):
+        state.model.delete().where(state.fields["key"].startswith(prefix)).execute()
     for endpoint in tables.endpoints.values():
         tables.engine.clear_words(endpoint.words)
 

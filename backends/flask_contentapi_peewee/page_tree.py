@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from peewee import Value, fn
 
 from flask_contentapi.addresses import quote_slug
 from flask_contentapi.errors import ContentError
+from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.records import Place
-from flask_contentapi_peewee.columns import OPEN
+from flask_contentapi.tables import DEEPEST, too_deep_message, too_long_message
+from flask_contentapi_peewee.columns import OPEN, md5
 from flask_contentapi_peewee.documents import TreePosition
 from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -61,6 +63,14 @@ class PageTree:
         inside = query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
         return dict(self._reader.all(inside))
 
+    def labels_below(self, page: int) -> list[tuple[int, str]]:
+        """The pages below a page in tree order, each with its type."""
+        path, fields = self.position_of(page).path, self._table.fields
+        query = self._table.model.select(fields["id"], fields["type"]).order_by(fields["path_"])
+        return self._reader.all(
+            query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
+        )
+
     def _inside(self, path: str) -> Any:
         """The condition for a page and all pages below it."""
         field = self._table.fields["path_"]
@@ -79,6 +89,54 @@ class PageTree:
         path = above.path + step(self._free_number(page, above, before))
         access = page["id"] if page["restriction"] else above.access
         return TreePosition(path, _url_path(above, page["slug"]), access)
+
+    def append(
+        self, pages: Sequence[Mapping[str, Any]], refuse: Callable[[int, str, str], None]
+    ) -> dict[int, TreePosition]:
+        """The positions of pages that are new in the tree, each after its siblings.
+
+        :param pages: their columns.
+        :param refuse: is told why a page cannot be there: its id, the field, and a message.
+        """
+        above = self._positions({page["parent"] for page in pages})
+        paths = {
+            page["id"]: _url_path(above[page["parent"]], page["slug"])
+            for page in pages
+            if page["parent"] in above
+        }
+        fields = self._table.fields
+        query = self._table.model.select(fields["url_path"])
+        query = query.where(fields["url_hash_"].in_([*map(md5, paths.values())]))
+        taken = {path for (path,) in self._reader.all(query)}
+        last: dict[int | None, int] = {}
+        found: dict[int, TreePosition] = {}
+        for page in pages:
+            identity, parent = page["id"], page["parent"]
+            if parent not in above:
+                refuse(identity, "parent", f"there is no page {parent}")
+            elif paths[identity].count("/") - 1 > DEEPEST:
+                refuse(identity, "parent", too_deep_message(DEEPEST + 1))
+            elif len(paths[identity]) > LONGEST_PATH:
+                refuse(identity, "slug", too_long_message())
+            elif paths[identity] in taken:
+                refuse(identity, "slug", f"a sibling has the slug {page['slug']!r} already")
+            else:
+                taken.add(paths[identity])
+                if parent not in last:
+                    last[parent] = self._free_number(page, above[parent], None) - GAP
+                last[parent] += GAP
+                path = above[parent].path + step(last[parent])
+                access = identity if page["restriction"] else above[parent].access
+                found[identity] = TreePosition(path, paths[identity], access)
+        return found
+
+    def _positions(self, pages: Set[int | None]) -> dict[int | None, TreePosition]:
+        """The positions of pages that exist, by id."""
+        fields = self._table.fields
+        columns = [fields[name] for name in ("id", "path_", "url_path", "access_")]
+        query = self._table.model.select(*columns).where(fields["id"].in_([*pages - {None}]))
+        found = {row[0]: TreePosition(*row[1:]) for row in self._reader.all(query)}
+        return {None: self.position_of(None), **found}
 
     def _free_number(self, page: Mapping[str, Any], above: TreePosition, before: int | None) -> int:
         """A free number among the children of a page."""

@@ -11,6 +11,7 @@ import orjson
 import peewee
 
 from flask_contentapi.errors import ConfigurationError, ContentError
+from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Column
@@ -334,10 +335,24 @@ class _Refilling:
         if label not in self._labels:
             # Nothing changes, so nothing is checked: validators may be newer than what is stored.
             return self._documents.row(found, declared.column_names), extras
+        if label in self._statements.tables.followed_types:
+            return self._without_own_fields(found), {}
         own = _cleared(own, self._before.get(label, {}), self._now[label], declared.columns)
         record = {**self._documents.fixed_values(found), "type": label, **own}
         entry = self._reader.read_entry(endpoint.name, -1, record)
         return None if entry is None else (entry[0], extras)
+
+    def _without_own_fields(self, found: Sequence[Any]) -> Row:
+        """An object without the fields of its type, as its row is copied again anyway."""
+        declared = self._end.endpoint.type_of(self._documents.label(found))
+        known = ("type", *self._end.fixed)
+        fixed = dict(zip(known, self._documents.row(found, known), strict=True))
+        return tuple(
+            [
+                fixed[name] if name in fixed else declared.columns[name].kind.empty()
+                for name in declared.column_names
+            ]
+        )
 
 
 def _walk(

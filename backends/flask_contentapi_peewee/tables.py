@@ -33,6 +33,7 @@ from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.names import LONGEST_NAME, derived_name, index_name, table_name
 
 __all__ = [
+    "MARK_PREFIX",
     "USED_ID_PREFIX",
     "EndpointTables",
     "IndexTable",
@@ -46,6 +47,8 @@ __all__ = [
 
 #: The prefix of keys in the state table for ids that must not be used again.
 USED_ID_PREFIX = "gone "
+#: The prefix of keys in the state table for marks of followed models.
+MARK_PREFIX = "mark "
 #: How many indexes a table has at most, as some databases allow no more. Queries by further
 #: columns scan all rows.
 MOST_INDEXES = 60
@@ -253,6 +256,10 @@ class Tables:
                 "sort": make.integer(),
             },
         )
+        #: The rows of the site's own models that are to be read again, or are left out.
+        self.followed = make.followed()
+        #: The types that have the rows of the site's own models, each with a part of a sentence.
+        self.followed_types: dict[str, str] = {}
         self.endpoints = {
             name: EndpointTables(endpoint, make) for name, endpoint in registry.endpoints.items()
         }
@@ -331,7 +338,7 @@ class Tables:
     @property
     def models(self) -> Iterator[Model]:
         """All models. The tables of words have none, because the engine creates them."""
-        for table in (self.state, self.locales, self.sites, self.collections):
+        for table in (self.state, self.locales, self.sites, self.collections, self.followed):
             yield table.model
         for end in self.endpoints.values():
             for table in (end.base, end.documents, *end.indexes, end.terms):
@@ -471,6 +478,20 @@ class _Maker:
         self._index(table, [identity])
         self._index(table, [field, self._engine.indexed(fields["text"]), identity], "text")
         self._index(table, [field, fields["number"], identity], "number")
+        return table
+
+    def followed(self) -> StoredTable:
+        """The table of followed rows, which :mod:`flask_contentapi_peewee.copying` uses."""
+        fields = {
+            "id": self.integer(primary_key=True),
+            "type": self.key(),
+            "row": self.integer(),
+            "standing": self.integer(),
+            "problems": self.text(null=True),
+        }
+        table = self.table("followed", fields)
+        self._index(table, [fields["type"], fields["row"]])
+        self._index(table, [fields["standing"]])
         return table
 
     def _index_column(self, table: StoredTable, column: Column) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import peewee
@@ -15,7 +15,13 @@ from flask_contentapi.relations import ObjectKey
 from flask_contentapi.types import ObjectType
 from flask_contentapi.writer import StoredObject, Transaction
 from flask_contentapi_peewee.columns import Clause
-from flask_contentapi_peewee.documents import Inserter, batches, children_term, target_term
+from flask_contentapi_peewee.documents import (
+    Inserter,
+    TreePosition,
+    batches,
+    children_term,
+    target_term,
+)
 from flask_contentapi_peewee.loading import insert_records, read_records
 from flask_contentapi_peewee.page_tree import PageTree
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -31,40 +37,54 @@ class DatabaseTransaction(Transaction):
     :param registry: the declared types.
     :param statements: the statements of the backend.
     :param reader: reads the content, including the changes of the transaction.
+    :param copies: whether it is for copying rows of the site's own models.
     """
 
-    def __init__(self, registry: Registry, statements: Statements, reader: DatabaseReader) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        statements: Statements,
+        reader: DatabaseReader,
+        copies: bool = False,
+    ) -> None:
         super().__init__(registry)
-        self._tables = statements.tables
-        self._documents = statements.documents
-        self._engine = statements.tables.engine
-        self._reader = reader
+        if not copies:
+            self.elsewhere = statements.tables.followed_types
+        self.tables = statements.tables
+        self.documents = statements.documents
+        self.engine = statements.tables.engine
+        self.reader = reader
         self._pages = statements.tables.endpoints["pages"].base
-        self._page_tree = PageTree(statements.tables, reader)
+        self.page_tree = PageTree(statements.tables, reader)
         self._records: dict[str, Sequence[Any]] = {}
 
     # What there is.
 
     def records(self, section: str) -> Sequence[Any]:
         if section not in self._records:
-            self._records[section] = read_records(self._reader, section)
+            self._records[section] = read_records(self.reader, section)
         return self._records[section]
 
     def find(self, endpoint: str, id: int) -> StoredObject | None:
-        return next((StoredObject(*one) for one in self._reader.objects(endpoint, [id])), None)
+        return next((StoredObject(*one) for one in self.reader.objects(endpoint, [id])), None)
 
     def next_id(self, endpoint: str) -> int:
-        base = self._tables.endpoints[endpoint].base
-        known = base.model.select(fn.MAX(base.fields["id"])), self._highest_deleted(base)
-        ((highest, deleted),) = self._reader.all(peewee.Select(columns=known))
+        base = self.tables.endpoints[endpoint].base
+        highest_known = base.model.select(fn.MAX(base.fields["id"]))
+        if self.elsewhere:
+            # Their ids come from elsewhere too.
+            own = base.fields["type"].not_in([*self.elsewhere])
+            highest_known = highest_known.where(own)
+        known = highest_known, self._highest_deleted(base)
+        ((highest, deleted),) = self.reader.all(peewee.Select(columns=known))
         return max(highest or 0, int(deleted or 0)) + 1
 
     def _highest_deleted(self, table: StoredTable) -> Any:
-        return self._tables.state_of(_used_id_key(table))
+        return self.tables.state_of(_used_id_key(table))
 
     def next_child_id(self, child: ObjectType) -> int:
         found = [
-            self._reader.all(terms.model.select(fn.MAX(terms.fields["number"])).where(same))
+            self.reader.all(terms.model.select(fn.MAX(terms.fields["number"])).where(same))
             for _, terms, same in self._terms_of(child)
         ]
         return max((highest or 0 for ((highest,),) in found), default=0) + 1
@@ -74,11 +94,11 @@ class DatabaseTransaction(Transaction):
             number, owner = terms.fields["number"], terms.fields["id"]
             for some in batches(ids):
                 query = terms.model.select(number, owner).where(same, number.in_(some))
-                yield from ((i, (endpoint, found)) for i, found in self._reader.all(query))
+                yield from ((i, (endpoint, found)) for i, found in self.reader.all(query))
 
     def _terms_of(self, child: ObjectType) -> Iterator[tuple[str, StoredTable, Any]]:
         """The tables with the ids of child objects of a type, each with the condition for them."""
-        for name, tables in self._tables.endpoints.items():
+        for name, tables in self.tables.endpoints.items():
             columns = (c for t in tables.endpoint.types.values() for c in t.columns.values())
             if any(column.child and column.child.label == child.label for column in columns):
                 yield name, tables.terms, tables.terms.fields["field"] == children_term(child.label)
@@ -86,9 +106,9 @@ class DatabaseTransaction(Transaction):
     def page_at(self, parent: int | None, slug: str) -> int | None:
         fields = self._pages.fields
         # Many pages may have the parent, but few the slug.
-        same = self._under(parent, self._engine.unindexed(fields["parent"]))
-        same &= self._engine.equals(fields["slug"], slug)
-        found = self._reader.all(self._pages.model.select(fields["id"]).where(same))
+        same = self._under(parent, self.engine.unindexed(fields["parent"]))
+        same &= self.engine.equals(fields["slug"], slug)
+        found = self.reader.all(self._pages.model.select(fields["id"]).where(same))
         return next((page for (page,) in found), None)
 
     def slugs(self, parent: int | None, start: str) -> set[str]:
@@ -96,69 +116,69 @@ class DatabaseTransaction(Transaction):
         # The slug itself and numbered ones sort before the slug followed by ".", which follows "-".
         alike = self._under(parent, self._pages.fields["parent"])
         alike &= (slug >= start) & (slug < f"{start}.")
-        return {known for (known,) in self._reader.all(self._pages.model.select(slug).where(alike))}
+        return {known for (known,) in self.reader.all(self._pages.model.select(slug).where(alike))}
 
     @staticmethod
     def _under(parent: int | None, field: Clause) -> Clause:
         return peewee.Expression(field, "IS", None) if parent is None else field == parent
 
     def url_path(self, page: int) -> str:
-        return self._page_tree.position_of(page).url_path
+        return self.page_tree.position_of(page).url_path
 
     def below(self, page: int) -> dict[int, str]:
-        return self._page_tree.below(page)
+        return self.page_tree.below(page)
 
     def translation(self, key: str, locale: str) -> int | None:
         fields = self._pages.fields
-        same = self._engine.equals(fields["translation_key"], key) & (fields["locale"] == locale)
+        same = self.engine.equals(fields["translation_key"], key) & (fields["locale"] == locale)
         query = self._pages.model.select(fields["id"]).where(same).order_by(fields["path_"])
-        return next((page for (page,) in self._reader.all(query.limit(1))), None)
+        return next((page for (page,) in self.reader.all(query.limit(1))), None)
 
     def page_locales(self) -> list[str]:
         locale = self._pages.fields["locale"]
         query = self._pages.model.select(locale).where(locale.is_null(is_null=False)).distinct()
-        return [named for (named,) in self._reader.all(query)]
+        return [named for (named,) in self.reader.all(query)]
 
     def members(self, collection: int) -> int:
         total = 0
-        for tables in self._tables.endpoints.values():
+        for tables in self.tables.endpoints.values():
             if tables.endpoint.collections:
                 inside = tables.base.fields["collection"] == collection
                 query = tables.base.model.select(fn.COUNT(1)).where(inside)
-                total += sum(number for (number,) in self._reader.all(query))
+                total += sum(number for (number,) in self.reader.all(query))
         return total
 
     def referring(self, targets: Set[ObjectKey]) -> Iterator[ObjectKey]:
         wanted: defaultdict[str, list[int]] = defaultdict(list)
         for endpoint, identity in targets:
             wanted[endpoint].append(identity)
-        for name, tables in self._tables.endpoints.items():
+        for name, tables in self.tables.endpoints.items():
             fields = tables.terms.fields
             for endpoint, ids in wanted.items():
                 found = (fields["field"] == target_term(endpoint)) & fields["number"].in_(ids)
                 query = tables.terms.model.select(fields["id"]).where(found).distinct()
-                yield from ((name, owner) for (owner,) in self._reader.all(query))
+                yield from ((name, owner) for (owner,) in self.reader.all(query))
 
     # Changes.
 
     def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
-        documents, tables = self._documents[endpoint], self._tables.endpoints[endpoint]
+        documents, tables = self.documents[endpoint], self.tables.endpoints[endpoint]
         position = None
         if tables.endpoint.tree:
-            position = self._page_tree.new_position(self._values(new.row), before)
-        inserter = Inserter(self._engine, tables)
+            position = self.page_tree.new_position(self.values(new.row), before)
+        inserter = Inserter(self.engine, tables)
         inserter.add(documents.base_values(new.row, position), documents.stored(*new))
         inserter.add_words(documents.words(new.row))
         inserter.flush()
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
-        documents, tables = self._documents[endpoint], self._tables.endpoints[endpoint]
+        documents, tables = self.documents[endpoint], self.tables.endpoints[endpoint]
         before, after = documents.stored(*old), documents.stored(*new)
         position = None
         if tables.endpoint.tree:
-            page, places = self._values(new.row), tables.endpoint.base.places
+            page, places = self.values(new.row), tables.endpoint.base.places
             if any(page[name] != old.row[places[name]] for name in ("slug", "restriction")):
-                position = self._page_tree.revise(page)
+                position = self.page_tree.revise(page)
         known = documents.base_values(old.row)
         base = documents.base_values(new.row, position)
         changed = {n: value for n, value in base.items() if n not in known or value != known[n]}
@@ -167,8 +187,8 @@ class DatabaseTransaction(Transaction):
             update.where(tables.base.fields["id"] == after.id).execute()
         if (before.doc, before.large) != (after.doc, after.large):
             row = [after.doc, after.large, after.id]
-            self._engine.database.execute_sql(tables.documents.update_text, row)
-        inserter = Inserter(self._engine, tables)
+            self.engine.database.execute_sql(tables.documents.update_text, row)
+        inserter = Inserter(self.engine, tables)
         was, now = before.indexed, after.indexed
         stale: list[StoredTable] = [t for t in tables.indexes if was.get(t) != now.get(t)]
         if before.terms != after.terms:
@@ -177,33 +197,61 @@ class DatabaseTransaction(Transaction):
         inserter.add_derived(after, stale)
         words = documents.words(new.row)
         if words != documents.words(old.row):
-            self._engine.delete_words(tables.words, [after.id])
+            self.engine.delete_words(tables.words, [after.id])
             inserter.add_words(words)
         inserter.flush()
 
     def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
-        self._page_tree.move({**self._values(old.row), "parent": parent}, before)
+        self.page_tree.move({**self.values(old.row), "parent": parent}, before)
 
-    def _values(self, row: Row) -> dict[str, Any]:
+    def values(self, row: Row) -> dict[str, Any]:
         """The columns of a page by name."""
         declared = self.registry.endpoints["pages"].type_of(row[1])
         return dict(zip(declared.column_names, row, strict=True))
 
     def remove(self, endpoint: str, ids: Sequence[int]) -> None:
-        tables = self._tables.endpoints[endpoint]
-        for some in batches(ids):
-            _clear([tables.terms, *tables.indexes, tables.documents, tables.base], some)
-            self._engine.delete_words(tables.words, some)
-        self._page_tree.forget()
-        ((known,),) = self._reader.all(peewee.Select(columns=[self._highest_deleted(tables.base)]))
+        tables = self.tables.endpoints[endpoint]
+        self.clear(endpoint, ids)
+        ((known,),) = self.reader.all(peewee.Select(columns=[self._highest_deleted(tables.base)]))
         # Relations to a deleted object must not come to point to a new one.
         if max(ids) > int(known or 0):
-            self._tables.write_state(**{_used_id_key(tables.base): str(max(ids))})
+            self.tables.write_state(**{_used_id_key(tables.base): str(max(ids))})
+
+    def clear(self, endpoint: str, ids: Sequence[int]) -> None:
+        """Deletes objects whose ids may come again."""
+        tables = self.tables.endpoints[endpoint]
+        for some in batches(ids):
+            _clear([tables.terms, *tables.indexes, tables.documents, tables.base], some)
+            self.engine.delete_words(tables.words, some)
+        self.page_tree.forget()
+
+    def insert_all(
+        self, endpoint: str, rows: Sequence[Row], refuse: Callable[[int, str, str], None]
+    ) -> list[int]:
+        """Adds objects; pages become the last of their siblings.
+
+        :param rows: their columns. Pages above others have to be there already.
+        :param refuse: is told why a page cannot be there: its id, the field, and a message.
+        :returns: the ids of those that were added.
+        """
+        documents, tables = self.documents[endpoint], self.tables.endpoints[endpoint]
+        positions: Mapping[int, TreePosition | None] = dict.fromkeys(row[0] for row in rows)
+        if tables.endpoint.tree:
+            positions = self.page_tree.append([*map(self.values, rows)], refuse)
+        inserter = Inserter(self.engine, tables)
+        for row in rows:
+            if row[0] in positions:
+                inserter.add(
+                    documents.base_values(row, positions[row[0]]), documents.stored(row, {})
+                )
+                inserter.add_words(documents.words(row))
+        inserter.flush()
+        return [*positions]
 
     def put_records(self, section: str, records: Sequence[Any]) -> None:
         self._records[section] = records
-        getattr(self._tables, section).model.delete().execute()
-        insert_records(self._tables, section, records)
+        getattr(self.tables, section).model.delete().execute()
+        insert_records(self.tables, section, records)
         if section == "locales":
             locale = self._pages.fields["locale"]
             self._pages.model.update({locale: records[0]}).where(locale.is_null()).execute()
