@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -170,11 +170,16 @@ class PeeweeBackend(Backend):
         :raises ConfigurationError: if not.
         """
         self._require_database()
-        for _ in range(2):
-            with suppress(ConnectionLost):
-                self.setup.require_ready(database)
-                return
-        raise peewee.OperationalError("connections break as soon as they are used")
+        _retried(lambda: self.setup.require_ready(database))
+
+    def _require_connection(self) -> None:
+        """Makes sure that there is a connection for writing; one may have broken while idle."""
+        self._require_database()
+        _retried(self._use_connection)
+
+    def _use_connection(self) -> None:
+        with connected(self.engine.database):
+            self.engine.database.execute_sql("SELECT 1")
 
     def create(self) -> None:
         """Creates the tables if there are none, and the file if the database is one.
@@ -301,8 +306,9 @@ class PeeweeBackend(Backend):
     def transaction(self) -> Iterator[DatabaseTransaction]:
         database, tables = self.engine.database, self.tables
         with self._reporting_outages():
-            self._require_database()
-            if not self._is_ready:
+            if self._is_ready:
+                self._require_connection()
+            else:
                 self._check_ready(database)
             with connected(database):
                 self._follow()
@@ -408,7 +414,7 @@ class PeeweeBackend(Backend):
         self.require_no_writing("loaded")
         database = self.engine.database
         with self._reporting_outages():
-            self._require_database()
+            self._require_connection()
             with connected(database):
                 self.setup.require_tables(database)
                 with self.setup.remaking(replacing=True), self._transaction() as reader:
@@ -560,6 +566,9 @@ class SQLiteBackend(PeeweeBackend):
                     Path(name).unlink(missing_ok=True)
             raise
 
+    def _use_connection(self) -> None:
+        """Does nothing, as the pool itself replaces connections to a file that is gone."""
+
     def _require_database(self) -> None:
         file = file_of(self.engine.database)
         if file is not None and not file.exists():
@@ -592,6 +601,15 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
     (peewee.PostgresqlDatabase, PostgreSQLBackend),
     (peewee.MySQLDatabase, MariaDBBackend),
 )
+
+
+def _retried(check: Callable[[], None]) -> None:
+    """Checks a database, once more if a connection turns out to be broken."""
+    for _ in range(2):
+        with suppress(ConnectionLost):
+            check()
+            return
+    raise peewee.OperationalError("connections break as soon as they are used")
 
 
 def _require_open(part: Part | None) -> Part:
