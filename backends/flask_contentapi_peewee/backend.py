@@ -39,7 +39,7 @@ from flask_contentapi_peewee.setup import Setup
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
-from flask_contentapi_peewee.tables import Tables
+from flask_contentapi_peewee.tables import Tables, is_derived
 from flask_contentapi_peewee.writing import DatabaseTransaction
 
 __all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
@@ -211,7 +211,8 @@ class PeeweeBackend(Backend):
         self._require_database()
         with self._reporting_outages(), connected(database):
             steps = self.setup.changes(database)
-            if steps:
+            # A migration that was killed may have left tables that it had replaced.
+            if steps or any(map(is_derived, self.setup.others(database))):
                 with self.setup.remaking() as missing:
                     # Another process may have done it meanwhile.
                     steps = self.setup.changes(database)
