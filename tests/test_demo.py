@@ -641,7 +641,7 @@ def test_demo_is_made_fit_by_the_command_that_it_names(tmp_path: Path) -> None:
     named = re.search(r"with the command: (.+ contentapi migrate)\.", done.stderr)
     assert named is not None, done.stderr
     shown = subprocess.check_output(shlex.split(named[1]), cwd=tmp_path, text=True)
-    assert shown == "The table contentapi_demo_newpage is new.\n"
+    assert shown == "demo.NewPage is new.\n"
 
 
 # Types without a template.

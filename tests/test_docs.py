@@ -334,8 +334,14 @@ def test_links_to_files_lead_somewhere() -> None:
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
+def modules_of_the_core() -> str:
+    """The section of the page."""
+    _, _, rest = text_of("docs/development.rst").partition("Modules of the core")
+    return rest.partition("Modules of the database backend")[0]
+
+
 def test_modules_import_only_what_stands_below_them() -> None:
-    page = text_of("docs/development.rst").partition("Modules of the core")[2]
+    page = modules_of_the_core()
     rows = re.findall(r"^   (\w+(?: \w+)*)  +\S", page, re.MULTILINE)
     row_of = {module: number for number, row in enumerate(rows) for module in row.split()}
     assert sorted(row_of) == MODULES
@@ -349,7 +355,7 @@ def test_modules_import_only_what_stands_below_them() -> None:
 
 
 def test_only_type_hints_know_names_from_above() -> None:
-    page = text_of("docs/development.rst").partition("Modules of the core")[2]
+    page = modules_of_the_core()
     for module, other in re.findall(r"``(\w+)`` from ``(\w+)``", page):
         assert other not in imported_by(module, hints=False)
 
