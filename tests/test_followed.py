@@ -353,6 +353,16 @@ def test_changes_show_with_a_function_as_mark(database: peewee.Database) -> None
     assert titles(api) == ["Sea", "Rain"]
 
 
+def test_a_function_can_tell_of_deleted_rows(database: peewee.Database) -> None:
+    marks = [1]
+    api = serve(database, followed(mark=lambda: marks))
+    change(database, 1, headline="Rain")
+    delete(database, 3)
+    assert titles(api) == ["Sea", "Rain", "Calm"]
+    marks.append(2)
+    assert titles(api) == ["Sea", "Rain"]
+
+
 def test_reload_reads_all_rows(api: API, database: peewee.Database) -> None:
     with database:
         Post.update(headline="Rain").where(Post.id == 1).execute()
