@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -491,6 +492,17 @@ def test_rows_that_cannot_be_read_are_left_out(api: API, database: peewee.Databa
     assert titles(api) == ["Sea", "Calm"]
     why = "cannot be read: ValueError('is no rank'); the row is left out"
     assert problems(api) == [f"Post 1 (pages {POSTS + 1}): {why}"]
+
+
+def test_rows_that_cannot_be_read_lock_nothing(api: API, database: peewee.Database) -> None:
+    gc.disable()
+    try:
+        change(database, 1, rank=WRONG_RANK)
+        titles(api)
+        change(database, 3, headline="Rain")
+    finally:
+        gc.enable()
+    assert titles(api) == ["Sea", "Rain"]
 
 
 def test_rows_in_a_circle_are_left_out(api: API, database: peewee.Database) -> None:

@@ -202,13 +202,15 @@ class Copying:
         read: dict[int, Fitting] = {}
         for key, row in rows.items():
             identity, known = key + source.ids_from, len(reader.problems)
+            why, record = row if isinstance(row, str) else None, {}
             try:
-                if isinstance(row, Exception):
-                    raise row
-                record = {**source.record_of(row), "id": identity, "type": source.label}
+                if why is None:
+                    record = {**source.record_of(row), "id": identity, "type": source.label}
             except Exception as error:
                 # A site's own function may fail in any way.
-                problem = source.problem(identity, "", f"cannot be read: {error!r}")
+                why = repr(error)
+            if why is not None:
+                problem = source.problem(identity, "", f"cannot be read: {why}")
                 self._refuse(source, identity, problem, standing=LEFT_OUT)
                 continue
             entry = reader.read_entry(source.endpoint.name, -1, record)

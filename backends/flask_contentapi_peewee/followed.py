@@ -197,7 +197,7 @@ class Source:
             keys = [key for (key,) in query.where(self.key > keys[-1]).tuples()]
 
     def fetch(self, keys: Sequence[int]) -> dict[int, Any]:
-        """Rows by key; in place of one that cannot be read, the error."""
+        """Rows by key; in place of one that cannot be read, a text that says why."""
         query = self.rows().where(self.key.in_(keys))
         try:
             rows = peewee.prefetch(query, *self.followed.prefetch)
@@ -207,8 +207,9 @@ class Source:
             if isinstance(error, DATABASE_ERRORS) and "UTF-8" not in str(error):
                 raise
             if len(keys) == 1:
-                return {keys[0]: error}
-            return {k: row for key in keys for k, row in self.fetch([key]).items()}
+                # The error itself would keep the result open, and SQLite's file locked.
+                return {keys[0]: repr(error)}
+        return {k: row for key in keys for k, row in self.fetch([key]).items()}
 
     def name_of(self, identity: int) -> str:
         """The name of the row of an object in messages."""
