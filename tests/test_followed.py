@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -353,6 +354,16 @@ def test_changes_show_with_a_function_as_mark(database: peewee.Database) -> None
     assert titles(api) == ["Sea", "Rain"]
 
 
+def test_a_function_can_tell_of_deleted_rows(database: peewee.Database) -> None:
+    marks = [1]
+    api = serve(database, followed(mark=lambda: marks))
+    change(database, 1, headline="Rain")
+    delete(database, 3)
+    assert titles(api) == ["Sea", "Rain", "Calm"]
+    marks.append(2)
+    assert titles(api) == ["Sea", "Rain"]
+
+
 def test_reload_reads_all_rows(api: API, database: peewee.Database) -> None:
     with database:
         Post.update(headline="Rain").where(Post.id == 1).execute()
@@ -481,6 +492,17 @@ def test_rows_that_cannot_be_read_are_left_out(api: API, database: peewee.Databa
     assert titles(api) == ["Sea", "Calm"]
     why = "cannot be read: ValueError('is no rank'); the row is left out"
     assert problems(api) == [f"Post 1 (pages {POSTS + 1}): {why}"]
+
+
+def test_rows_that_cannot_be_read_lock_nothing(api: API, database: peewee.Database) -> None:
+    gc.disable()
+    try:
+        change(database, 1, rank=WRONG_RANK)
+        titles(api)
+        change(database, 3, headline="Rain")
+    finally:
+        gc.enable()
+    assert titles(api) == ["Sea", "Rain"]
 
 
 def test_rows_in_a_circle_are_left_out(api: API, database: peewee.Database) -> None:

@@ -20,7 +20,7 @@ from flask_contentapi_peewee.documents import batches
 from flask_contentapi_peewee.followed import Source
 from flask_contentapi_peewee.writing import DatabaseTransaction
 
-__all__ = ["NOTED", "Copying"]
+__all__ = ["NOTED", "WAITING", "Copying"]
 
 #: How many rows that are left out are logged at a time; the command ``check`` names all.
 MOST_LOGGED = 20
@@ -80,7 +80,7 @@ class Copying:
         """
         if stored is None:
             self._refuse_others(source)
-        greatest, before, _ = json.loads(stored) if stored else (None, 0, None)
+        greatest, before, own = json.loads(stored) if stored else (None, 0, None)
         # Before the rows are read, so that what is noted meanwhile is read the next time.
         noted = self._take_notes(source)
         self._growth = 0
@@ -89,10 +89,12 @@ class Copying:
                 self._copy(source, keys)
         for some in batches(noted):
             self._copy(source, some)
-        number = json.loads(now)[1]
-        if whole or (stored != now and (number is None or number != before + self._growth)):
-            for some in batches([*self._keys_without_row(source), *self._new_keys(source)]):
-                self._copy(source, some)
+        _, number, own_now = json.loads(now)
+        for find in (self._keys_without_row, self._new_keys):
+            others = number != before + self._growth if number is not None else own != own_now
+            if whole or (others and stored != now):
+                for some in batches(find(source)):
+                    self._copy(source, some)
         if stored != now:
             self._tables.write_state(**{source.state_key: now})
 
@@ -200,13 +202,15 @@ class Copying:
         read: dict[int, Fitting] = {}
         for key, row in rows.items():
             identity, known = key + source.ids_from, len(reader.problems)
+            why, record = row if isinstance(row, str) else None, {}
             try:
-                if isinstance(row, Exception):
-                    raise row
-                record = {**source.record_of(row), "id": identity, "type": source.label}
+                if why is None:
+                    record = {**source.record_of(row), "id": identity, "type": source.label}
             except Exception as error:
                 # A site's own function may fail in any way.
-                problem = source.problem(identity, "", f"cannot be read: {error!r}")
+                why = repr(error)
+            if why is not None:
+                problem = source.problem(identity, "", f"cannot be read: {why}")
                 self._refuse(source, identity, problem, standing=LEFT_OUT)
                 continue
             entry = reader.read_entry(source.endpoint.name, -1, record)

@@ -52,7 +52,9 @@ class Followed:
         :func:`peewee.prefetch`.
     :param changed: a column that every change of a row, or of what belongs to it, sets to a greater
         value than any in the table. It should have an index.
-    :param mark: a function whose result, any JSON, differs after every change of the table.
+    :param mark: a function whose result, any JSON, differs after every change of the table; then
+        all rows are read. With ``changed`` it has to differ only after rows have been deleted,
+        which is noticed by counting all rows otherwise.
         With neither ``changed`` nor ``mark`` the model has to derive from
         :class:`playhouse.signals.Model`, and changes show if they are made through its methods.
     """
@@ -171,12 +173,9 @@ class Source:
 
     def questions(self) -> Iterator[Any]:
         """The two queries for its mark."""
-        changed = self.followed.changed
-        if changed is None:
-            yield from (SQL("NULL"), SQL("NULL"))
-        else:
-            yield self.rows(fn.MAX(changed))
-            yield self.rows(fn.COUNT(SQL("1")))
+        changed, has_mark = self.followed.changed, self.followed.mark is not None
+        yield SQL("NULL") if changed is None else self.rows(fn.MAX(changed))
+        yield SQL("NULL") if changed is None or has_mark else self.rows(fn.COUNT(SQL("1")))
 
     def mark(self, answers: Sequence[Any]) -> str:
         """Its mark as text, from the answers to :meth:`questions`."""
@@ -198,7 +197,7 @@ class Source:
             keys = [key for (key,) in query.where(self.key > keys[-1]).tuples()]
 
     def fetch(self, keys: Sequence[int]) -> dict[int, Any]:
-        """Rows by key; in place of one that cannot be read, the error."""
+        """Rows by key; in place of one that cannot be read, a text that says why."""
         query = self.rows().where(self.key.in_(keys))
         try:
             rows = peewee.prefetch(query, *self.followed.prefetch)
@@ -208,8 +207,9 @@ class Source:
             if isinstance(error, DATABASE_ERRORS) and "UTF-8" not in str(error):
                 raise
             if len(keys) == 1:
-                return {keys[0]: error}
-            return {k: row for key in keys for k, row in self.fetch([key]).items()}
+                # The error itself would keep the result open, and SQLite's file locked.
+                return {keys[0]: repr(error)}
+        return {k: row for key in keys for k, row in self.fetch([key]).items()}
 
     def name_of(self, identity: int) -> str:
         """The name of the row of an object in messages."""
