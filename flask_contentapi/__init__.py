@@ -2,15 +2,6 @@
 
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.backend import Backend, Reader
-from flask_contentapi.content import (
-    APIField,
-    APIFilter,
-    ChildObject,
-    Document,
-    Entry,
-    Image,
-    Page,
-)
 from flask_contentapi.errors import (
     BackendUnavailable,
     ConfigurationError,
@@ -22,6 +13,15 @@ from flask_contentapi.errors import (
 from flask_contentapi.extension import ContentAPI
 from flask_contentapi.fields import Blocks, Children, Related, RichText, Tags
 from flask_contentapi.signals import content_changed
+from flask_contentapi.types import (
+    APIField,
+    APIFilter,
+    ChildObject,
+    Document,
+    Entry,
+    Image,
+    Page,
+)
 
 __all__ = [
     "APIField",

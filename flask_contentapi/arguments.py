@@ -16,16 +16,14 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
-from flask_contentapi.attributes import PARAMETERS
-from flask_contentapi.bounded_cache import BoundedCache
-from flask_contentapi.errors import BadRequest
-from flask_contentapi.hints import remarks, suggest
+from flask_contentapi.answers import Plan, Planner
+from flask_contentapi.cache import BoundedCache
+from flask_contentapi.declarations import Column, Endpoint, ObjectType
+from flask_contentapi.errors import BadRequest, remarks, suggest
 from flask_contentapi.query import Filter, Order, Relation, Search
-from flask_contentapi.registry import Registry
+from flask_contentapi.registry import PARAMETERS, Registry
 from flask_contentapi.selection import parse_fields
-from flask_contentapi.serializers import Plan, Planner
 from flask_contentapi.settings import Settings
-from flask_contentapi.types import Column, Endpoint, ObjectType
 
 __all__ = ["Arguments", "ListArguments", "check_length", "check_values", "read_query_string"]
 

@@ -17,13 +17,12 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar
 
-from flask_contentapi.errors import ConfigurationError, Problem
-from flask_contentapi.hints import suggest
+from flask_contentapi.content import Restrictions
+from flask_contentapi.errors import ConfigurationError, Problem, suggest
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
 from flask_contentapi.sites import Site, Sites
-from flask_contentapi.tables import Restrictions
 from flask_contentapi.writer import Transaction, Writer
 
 __all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends", "name_of"]
@@ -330,7 +329,7 @@ class Backend(ABC):
         """The problems of the content, whether it can be served or not.
 
         These are at least undeclared types and dangling relations, as
-        :meth:`flask_contentapi.library.Library.check` finds them. A storage that cannot be served
+        :meth:`flask_contentapi.content.Library.check` finds them. A storage that cannot be served
         from is a problem as well.
 
         :raises BackendUnavailable: if the storage stops answering meanwhile.

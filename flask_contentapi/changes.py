@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 
-from flask_contentapi.library import Library
+from flask_contentapi.content import Library, Restriction, Table
+from flask_contentapi.declarations import ObjectKey, targets_of, values_of
 from flask_contentapi.query import Row
-from flask_contentapi.relations import ObjectKey, targets_of, values_of
 from flask_contentapi.signals import EVERYTHING, tag_of
 from flask_contentapi.sites import Sites
-from flask_contentapi.tables import Restriction, Table
 
 __all__ = ["MOST_NAMED", "changed_tags", "tags_of"]
 

@@ -16,7 +16,9 @@ from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, ContentChanged, find_backend, installed_backends
-from flask_contentapi.dumps import (
+from flask_contentapi.declarations import ObjectType
+from flask_contentapi.errors import ConfigurationError, Problem
+from flask_contentapi.files import (
     ENDINGS,
     Record,
     read_json_file,
@@ -24,12 +26,10 @@ from flask_contentapi.dumps import (
     write,
     write_file,
 )
-from flask_contentapi.errors import ConfigurationError, Problem
 from flask_contentapi.progress import watching
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import doubtful_settings, no_backend
 from flask_contentapi.state import State
-from flask_contentapi.types import ObjectType
 
 __all__ = ["COMMANDS", "is_command"]
 

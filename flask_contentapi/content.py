@@ -1,313 +1,538 @@
-"""The classes that a site declares its types with.
-
-A type is a class with marshmallow fields. ``api_fields`` lists those that the API shows; without
-it only built-in fields are shown::
-
-    class BlogPage(Page):
-        published_date = fields.Date()
-        body = RichText()
-        search_fields = ["body"]
-        api_fields = ["published_date", "body"]
-
-An instance is a content object in Python, ``BlogPage(id=1, parent=None, title=..., slug=...)``.
-"""
+"""The objects of an endpoint in the form for backends, with paths, ends and restrictions."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
 
-from marshmallow import ValidationError, fields, validate
-
-from flask_contentapi.fields import Related, Tags
-from flask_contentapi.hints import suggest
-from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
-from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
+from flask_contentapi.addresses import quote_slug
+from flask_contentapi.declarations import Endpoint, targets_of, values_of
+from flask_contentapi.errors import ContentError, Problem, suggest
+from flask_contentapi.kinds import LONGEST_PATH
+from flask_contentapi.progress import watched
+from flask_contentapi.query import Row
+from flask_contentapi.records import Place, RecordReader, check_name, write_record
+from flask_contentapi.registry import SECTIONS, Registry
+from flask_contentapi.sites import Home, Site, Sites
 
 __all__ = [
-    "APIField",
-    "APIFilter",
-    "ChildObject",
-    "Content",
-    "Document",
-    "Entry",
-    "Image",
-    "Media",
-    "Page",
-    "restriction_field",
+    "DEEPEST",
+    "STRUCTURAL",
+    "Library",
+    "Restriction",
+    "Restrictions",
+    "Table",
+    "assemble_library",
+    "build_tree",
+    "check_collections",
+    "check_objects",
+    "find_sites",
+    "nearest_restrictions",
+    "not_a_list_message",
+    "place_of",
+    "read_code",
+    "read_collections",
+    "read_library",
+    "require_mapping",
+    "restrictions_of",
+    "rows_of",
+    "too_deep_message",
+    "too_long_message",
 ]
 
-#: How ``parent`` and ``alias_of`` are shown (contract, Fields).
-_SUMMARY = "_,id,type,detail_url,html_url,title"
+#: The number of levels that a tree of pages or collections has at most (contract, Content records).
+DEEPEST = 400
 
 
-def check_slug(slug: str) -> None:
-    """Refuses slugs that cannot be part of an address."""
-    if not slug or "/" in slug or slug in (".", ".."):
-        raise ValidationError("must be one part of an address, without a slash")
-    if len(slug) > LONGEST_KEY:
-        raise ValidationError(f"must be at most {LONGEST_KEY:,} characters")
+class Restriction(NamedTuple):
+    """A restriction on a page or a collection and everything below it.
 
-
-def restriction_field() -> fields.Dict:
-    """The field for a restriction."""
-    return fields.Dict(
-        validate=_check_restriction, error_messages={"invalid": 'must be as {{"type": "login"}}'}
-    )
-
-
-def _check_restriction(rule: Mapping[str, Any]) -> None:
-    """Refuses restrictions without a type."""
-    if not isinstance(rule.get("type"), str):
-        raise ValidationError('must have a type, as {"type": "login"}')
-
-
-class APIField:
-    """One key of an answer.
-
-    :param name: the key.
-    :param field: the marshmallow field that serialises it. It can be left out for a stored field.
-        A ``fields.Function`` computes the value from the object.
-    :param source: the stored field that it shows, or a property or method of the class that
-        computes it; by default the one with the key's own name. A stored field shown without
-        ``field`` is the same field under another name, so lists can be filtered and ordered by
-        it, but not by any other ``APIField``.
-    :param needs: for computed keys, the stored fields that the computation reads; by default all
-        except ``parent`` and ``alias_of`` are read from the storage.
-    :param volatile: whether the value depends on more than the content, such as the time or
-        another service. Answers that show it are never cached.
+    :param within: the nearest restricted one above it, whose restriction applies too, or None.
+    :param rule: the rule in the record, ``{"type": "login" | "password" | "groups", ...}``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        field: fields.Field[Any] | None = None,
-        *,
-        source: str | Source | None = None,
-        needs: Sequence[str] | None = None,
-        volatile: bool = False,
-    ) -> None:
-        self.name = name
-        self.field = field
-        self.source = source
-        self.needs = needs
-        self.volatile = volatile
-
-    def __repr__(self) -> str:
-        return f"APIField({self.name!r})"
+    within: int | None
+    rule: Mapping[str, Any]
 
 
-class APIFilter:
-    """An additional query parameter that compares a stored field.
+class Restrictions(NamedTuple):
+    """All restrictions, by the id of the restricted page or collection."""
 
-    :param name: the parameter.
-    :param source: the stored field; it need not be shown.
-    :param operator: ``ge`` (the parameter's value or more), ``gt``, ``le`` or ``lt``.
+    pages: Mapping[int, Restriction]
+    collections: Mapping[int, Restriction]
+
+
+@dataclass(slots=True)
+class Table:
+    """The objects of an endpoint in default order, as parallel lists.
+
+    :param endpoint: the endpoint.
+    :param rows: for each object the columns of its type, :attr:`ObjectType.column_names`.
+    :param access: for each the nearest restricted page (itself or above it) or collection.
+    :param url_paths: for each page the slugs down to it, percent-encoded, as ``/home/log/``.
+    :param ends: for each page the index after its last descendant.
+    :param extras: the extra values in records of undeclared types, by id.
     """
 
-    def __init__(self, name: str, source: str, operator: Literal["lt", "le", "gt", "ge"]) -> None:
-        self.name = name
-        self.source = source
-        self.operator = operator
+    endpoint: Endpoint
+    rows: list[Row] = field(default_factory=list)
+    access: list[int | None] = field(default_factory=list)
+    url_paths: list[str] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    extras: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
-class Content:
-    """What all declared classes have in common.
+def place_of(table: Table, row: Row, index: int = -1) -> Place:
+    return Place(table.endpoint.name, index, f"{table.endpoint.name} {row[0]}")
 
-    :cvar app_label: first half of the type's label ``<app_label>.<ModelName>``; by default the
-        name of the module, or of its package for a module named ``models``, ``types`` or
-        ``content``.
-    :cvar api_fields: names of fields to show after the built-in ones, or :class:`APIField`.
-    :cvar search_fields: names of fields to search besides the built-in ones.
-    :cvar meta_fields: built-in keys of ``meta``.
-    :cvar body_fields: built-in keys outside ``meta``.
+
+def rows_of(table: Table, reader: RecordReader) -> Iterator[Row]:
+    """The objects of an endpoint, including those with problems."""
+    yield from table.rows
+    yield from (row for row in reader.refused[table.endpoint.name].values() if row[0] is not None)
+
+
+def too_deep_message(level: int) -> str:
+    """The message about a page or a collection on a level that is too deep.
+
+    :param level: the level, which is 1 at the top.
+    """
+    return f"is on level {level} of the tree, which has at most {DEEPEST}; put it further up"
+
+
+def too_long_message() -> str:
+    """The message about a page whose path is longer than :data:`LONGEST_PATH`."""
+    return (
+        f"makes a path of more than {LONGEST_PATH:,} characters, percent-encoded; shorten it, or "
+        "those above it"
+    )
+
+
+def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
+    """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
+    columns = table.endpoint.base.places
+    slug, restriction = columns["slug"], columns["restriction"]
+    children = _siblings(table, reader)
+    total = len(table.rows)
+    table.rows = []
+    restrictions: dict[int, Restriction] = {}
+    parents: list[int] = []  # for each page the index of its parent, -1 for root pages
+    waiting = [(row, "/", None, -1, 1) for row in reversed(children.pop(None, []))]
+    while waiting:
+        row, path, access, parent, level = waiting.pop()
+        if row[restriction]:
+            restrictions[row[0]] = Restriction(access, row[restriction])
+            access = row[0]
+        if level == DEEPEST + 1:
+            reader.note(place_of(table, row), "parent", too_deep_message(level))
+        if level <= DEEPEST and len(path) <= LONGEST_PATH:
+            path = f"{path}{quote_slug(row[slug])}/"
+            if len(path) > LONGEST_PATH:
+                reader.note(place_of(table, row), "slug", too_long_message())
+        index = len(table.rows)
+        below = reversed(children.pop(row[0], []))
+        waiting += [(child, path, access, index, level + 1) for child in below]
+        table.rows.append(row)
+        table.url_paths.append(path)
+        table.access.append(access)
+        parents.append(parent)
+    table.ends = _ends(parents)
+    if len(table.rows) < total:
+        for row in (row for siblings in children.values() for row in siblings):
+            reader.note(place_of(table, row), "parent", "the pages above it form a circle")
+    return restrictions
+
+
+def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, list[Row]]:
+    """The pages by parent, in the order of their records."""
+    columns = table.endpoint.base.places
+    parent, slug = columns["parent"], columns["slug"]
+    present = {None, *(row[0] for row in table.rows)}
+    known = present | reader.refused[table.endpoint.name].keys()
+    for row in rows_of(table, reader):
+        if row[parent] not in known:
+            reader.note(place_of(table, row), "parent", f"there is no page {row[parent]}")
+    slugs = set()
+    children: defaultdict[int | None, list[Row]] = defaultdict(list)
+    for row in table.rows:
+        if (row[parent], row[slug]) in slugs:
+            reader.note(
+                place_of(table, row), "slug", f"a sibling has the slug {row[slug]!r} already"
+            )
+        slugs.add((row[parent], row[slug]))
+        children[row[parent] if row[parent] in present else None].append(row)
+    return children
+
+
+def _ends(parents: list[int]) -> list[int]:
+    """For each page the index after its last descendant, given the indexes of the parents."""
+    ends = list(range(1, len(parents) + 1))
+    for index in range(len(parents) - 1, -1, -1):
+        if parents[index] >= 0 and ends[parents[index]] < ends[index]:
+            ends[parents[index]] = ends[index]
+    return ends
+
+
+def find_sites(
+    records: Sequence[dict[str, Any] | None], pages: Table, reader: RecordReader
+) -> Sites:
+    """All sites.
+
+    :param records: their records with all keys; None for those with a mistake.
+    :param pages: the pages in tree order.
+    :param reader: collects problems.
+    """
+    homes, refused = _Homes(pages), reader.refused["pages"]
+    sites: dict[tuple[str, int], Site] = {}
+    for index, site in enumerate(records):
+        if site is None:
+            continue
+        hostname, port = site["hostname"], site["port"]
+        place = Place("sites", index, f"sites {hostname}:{port}")
+        if site["root_page"] not in homes and site["root_page"] not in refused:
+            reader.note(place, "root_page", f"there is no page {site['root_page']}")
+        if (hostname, port) in sites:
+            reader.note(place, "hostname", "another site has this host name and port already")
+        if site["is_default"] and any(other.is_default for other in sites.values()):
+            reader.note(place, "is_default", "another site is the default already")
+        trees = homes.of(site["root_page"])
+        sites[hostname, port] = Site(hostname, port, site["site_name"], site["is_default"], trees)
+    first_root = homes.of(pages.rows[0][0]) if pages.rows else ()
+    return Sites(sites.values(), first_root)
+
+
+class _Homes:
+    """Finds home pages with their translations."""
+
+    def __init__(self, pages: Table) -> None:
+        columns = pages.endpoint.base.places
+        self._locale, self._key = columns["locale"], columns["translation_key"]
+        self._pages = pages
+        self._indexes = {row[0]: index for index, row in enumerate(pages.rows)}
+
+    def __contains__(self, page: int) -> bool:
+        return page in self._indexes
+
+    def of(self, page: int) -> tuple[Home, ...]:
+        """The page itself, then its translations in tree order; empty if there is no page."""
+        if page not in self:
+            return ()
+        key = self._pages.rows[self._indexes[page]][self._key]
+        found = [self._home(self._indexes[page])]
+        for index, row in enumerate(self._pages.rows if key is not None else ()):
+            if row[self._key] == key and row[0] != page:
+                found.append(self._home(index))
+        return tuple(found)
+
+    def _home(self, index: int) -> Home:
+        row = self._pages.rows[index]
+        return Home(row[0], row[self._locale], self._pages.url_paths[index])
+
+
+def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
+    """All collections with all their keys, by id.
+
+    :param records: the records as given.
+    :param reader: collects problems.
+    """
+    collections: dict[int, dict[str, Any]] = {}
+    for index, record in enumerate(records):
+        collection = reader.read_collection(index, record)
+        if collection is None:
+            continue
+        if collection["id"] in collections:
+            place = Place("collections", index, f"collections {collection['id']}")
+            reader.note(place, "id", "another record has this id already")
+        collections[collection["id"]] = collection
+    check_collections(collections, reader)
+    return collections
+
+
+def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: RecordReader) -> None:
+    """Notes missing parents, cycles, and collections that are too deep in the tree.
+
+    :param collections: all collections, by id.
+    :param reader: collects problems.
+    """
+    known = {None, *collections, *reader.refused["collections"]}
+    levels: dict[int, int] = {}
+    for identity in collections:
+        chain: dict[int, None] = {}
+        above: int | None = identity
+        while above is not None and above in collections:
+            if above in levels or above in chain:
+                break
+            chain[above] = None
+            above = collections[above]["parent"]
+        place = Place("collections", -1, f"collections {identity}")
+        if above in chain:
+            reader.note(place, "parent", "the collections above it form a circle")
+        elif above not in known:
+            reader.note(place, "parent", f"there is no collection {above}")
+        else:
+            start = 0 if above is None else levels.get(above, 0)
+            for level, inner in enumerate(reversed(chain), start + 1):
+                levels[inner] = level
+                if level == DEEPEST + 1:
+                    deep = place._replace(name=f"collections {inner}")
+                    reader.note(deep, "parent", too_deep_message(level))
+
+
+def restrictions_of(collections: dict[int, dict[str, Any]]) -> dict[int, Restriction]:
+    """The restriction of each collection that has one.
+
+    :param collections: all of them, by id.
+    """
+    return {
+        identity: Restriction(
+            _nearest(collections, collection["parent"]), collection["restriction"]
+        )
+        for identity, collection in collections.items()
+        if collection["restriction"]
+    }
+
+
+def _nearest(collections: dict[int, dict[str, Any]], identity: int | None) -> int | None:
+    """The nearest restricted collection: the given one or one above it."""
+    while identity is not None and not collections[identity]["restriction"]:
+        identity = collections[identity]["parent"]
+    return identity
+
+
+def nearest_restrictions(
+    table: Table, collections: dict[int, dict[str, Any]], reader: RecordReader
+) -> list[int | None]:
+    """For each image or document the nearest restricted collection."""
+    if not table.endpoint.collections:
+        return [None] * len(table.rows)
+    column = table.endpoint.base.places["collection"]
+    known = {None, *collections, *reader.refused["collections"]}
+    for row in rows_of(table, reader):
+        if row[column] not in known:
+            reader.note(place_of(table, row), "collection", f"there is no collection {row[column]}")
+    if reader.problems:
+        return []
+    nearest = {identity: _nearest(collections, identity) for identity in collections}
+    return [nearest.get(row[column]) for row in table.rows]
+
+
+Content = Mapping[str, Iterable[Any]]
+
+
+@dataclass(slots=True)
+class Library:
+    """The whole content.
+
+    :param locales: the codes of the languages that the content declares; pages without a language
+        have the first. Empty: it declares none.
+    :param sites: all sites.
+    :param tables: the objects by endpoint.
+    :param restrictions: all restrictions.
+    :param site_records: the sites as records.
+    :param collections: the collections as records, by id.
     """
 
-    app_label: ClassVar[str]
-    api_fields: ClassVar[Sequence[str | APIField]] = ()
-    search_fields: ClassVar[Sequence[str]] = ()
-    meta_fields: ClassVar[Sequence[str | APIField]] = (
-        APIField("type", fields.String(), source=Type()),
-    )
-    body_fields: ClassVar[Sequence[str | APIField]] = ("id",)
-    built_in_search_fields: ClassVar[Sequence[str]] = ()
+    locales: tuple[str, ...]
+    sites: Sites
+    tables: dict[str, Table]
+    restrictions: Restrictions
+    site_records: list[dict[str, Any]]
+    collections: dict[int, dict[str, Any]]
 
-    id = fields.Integer(required=True, validate=validate.Range(0, error="must be from 0 on"))
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        """The content as records, each with its section."""
+        yield from (("locales", locale) for locale in self.locales)
+        yield from (("sites", record) for record in self.site_records)
+        yield from (("collections", record) for record in self.collections.values())
+        for name, table in self.tables.items():
+            for row in table.rows:
+                yield name, write_record(table.endpoint, row, table.extras.get(row[0]))
 
-    def __init__(self, **values: Any) -> None:
-        unknown = sorted(values.keys() - self.declared_fields().keys())
-        if unknown:
-            hint = suggest(unknown[0], self.declared_fields())
-            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}.{hint}")
-        self.__dict__.update(values)
-
-    def __repr__(self) -> str:
-        return f"<{self.type_label()} {self.__dict__.get('id')}>"
-
-    @classmethod
-    def declared_fields(cls) -> dict[str, fields.Field[Any]]:
-        """The stored fields by name: those of base classes first, each in declared order."""
-        found: dict[str, fields.Field[Any]] = {}
-        for base in reversed(cls.__mro__):
-            for name, value in vars(base).items():
-                if isinstance(value, fields.Field):
-                    found[name] = value
-                else:
-                    found.pop(name, None)
-        return found
-
-    @classmethod
-    def type_label(cls) -> str:
-        """``<app_label>.<ModelName>``."""
-        app_label = getattr(cls, "app_label", None) or _module_label(cls.__module__)
-        return f"{app_label}.{cls.__name__}"
-
-    def to_record(self) -> dict[str, Any]:
-        """The object as a content record."""
-        return {"type": self.type_label(), **self.__dict__}
+    def check(self) -> Iterator[Problem]:
+        """Likely mistakes in content that is served: undeclared types and dangling relations."""
+        ids = {name: {row[0] for row in table.rows} for name, table in self.tables.items()}
+        objects = (
+            (place_of(table, row), table.endpoint, row)
+            for table in self.tables.values()
+            for row in table.rows
+        )
+        return check_objects(objects, ids)
 
 
-def _module_label(module: str) -> str:
-    if module == "__main__":
-        return Path(getattr(sys.modules[module], "__file__", None) or "app").stem
-    *packages, last = module.split(".")
-    return packages[-1] if packages and last in ("models", "types", "content") else last
+def check_objects(
+    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Collection[int]]
+) -> Iterator[Problem]:
+    """Likely mistakes in objects that are served: undeclared types and dangling relations.
 
-
-class ChildObject(Content):
-    """An object inside another one, declared there with :class:`Children`."""
-
-    def to_record(self) -> dict[str, Any]:
-        """The object as an entry of a list in a content record."""
-        return dict(self.__dict__)
-
-
-class Entry(Content):
-    """An object with its own address in the API.
-
-    Subclass it for an endpoint besides pages, images and documents::
-
-        class Person(Entry):
-            endpoint = "people"
-            name = fields.String(required=True)
-            api_fields = ["name"]
-            listing_default_fields = nested_default_fields = [*Entry.listing_default_fields, "name"]
-
-    :cvar endpoint: the last part of the endpoint's address.
-    :cvar listing_default_fields: the keys of items in lists without ``fields``.
-    :cvar nested_default_fields: the keys of an object embedded in another one.
-    :cvar detail_only_fields: keys that only detail views have.
-    :cvar api_filters: additional query parameters of lists, :class:`APIFilter`.
-    :cvar i18n_default_fields: keys that are shown without ``fields`` only if
-        ``CMS_I18N_ENABLED`` is on.
+    :param objects: for each its place, its endpoint, and the columns of its type.
+    :param ids: the ids of all objects, by endpoint.
     """
-
-    endpoint: ClassVar[str]
-    meta_fields: ClassVar[Sequence[str | APIField]] = (
-        *Content.meta_fields,
-        APIField("detail_url", fields.String(), source=DetailURL()),
-    )
-    listing_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
-    nested_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
-    detail_only_fields: ClassVar[Sequence[str]] = ()
-    api_filters: ClassVar[Sequence[APIFilter]] = ()
-    i18n_default_fields: ClassVar[Sequence[str]] = ()
-
-
-class Page(Entry):
-    """The base of all page types (specification, 2.3)."""
-
-    endpoint = "pages"
-    meta_fields: ClassVar[Sequence[str | APIField]] = (
-        *Entry.meta_fields,
-        APIField("html_url", fields.String(), source=HTMLURL()),
-        "slug",
-        "show_in_menus",
-        "seo_title",
-        "search_description",
-        "first_published_at",
-        "expires_at",
-        "alias_of",
-        "parent",
-        "locale",
-    )
-    body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
-    built_in_search_fields: ClassVar[Sequence[str]] = ("title",)
-    listing_default_fields: ClassVar[Sequence[str]] = (
-        *Entry.listing_default_fields,
-        "html_url",
-        "slug",
-        "first_published_at",
-        "title",
-    )
-    nested_default_fields: ClassVar[Sequence[str]] = (*Entry.nested_default_fields, "title")
-    detail_only_fields: ClassVar[Sequence[str]] = ("parent",)
-    i18n_default_fields: ClassVar[Sequence[str]] = ("locale",)
-
-    parent = Related("pages", shown=_SUMMARY, within_site=True)
-    title = fields.String(required=True)
-    slug = fields.String(required=True, validate=check_slug)
-    live = fields.Boolean(load_default=True)
-    first_published_at = fields.DateTime()
-    show_in_menus = fields.Boolean()
-    seo_title = fields.String()
-    search_description = fields.String()
-    go_live_at = fields.DateTime()
-    expires_at = fields.DateTime()
-    locale = fields.String(
-        load_default=None,
-        validate=validate.Length(
-            1,
-            LONGEST_NAME,
-            error=f"must be the code of a language, as en, of at most {LONGEST_NAME} characters",
-        ),
-    )
-    translation_key = fields.String(load_default=None)
-    alias_of = Related("pages", shown=_SUMMARY)
-    restriction = restriction_field()
+    total = sum(map(len, ids.values()))
+    for place, endpoint, row in watched(objects, "checking", total):
+        if row[1] not in endpoint.types:
+            yield place.problem("type", _undeclared_message(row[1], endpoint))
+        for column, stored, children in values_of(endpoint.type_of(row[1]), row):
+            for target, identity in targets_of(column, stored):
+                if identity not in ids[target]:
+                    inner = place.child(*children) if children else place
+                    message = f"there is no object {identity} in {target}"
+                    yield inner.problem(column.name, message)
 
 
-class Media(Entry):
-    """What images and documents have in common."""
-
-    meta_fields: ClassVar[Sequence[str | APIField]] = (
-        *Entry.meta_fields,
-        "tags",
-        APIField("download_url", fields.String(), source=DownloadURL()),
-    )
-    body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
-    built_in_search_fields: ClassVar[Sequence[str]] = ("title", "tags")
-    listing_default_fields: ClassVar[Sequence[str]] = (
-        *Entry.listing_default_fields,
-        "tags",
-        "download_url",
-        "title",
-    )
-    nested_default_fields: ClassVar[Sequence[str]] = (
-        *Entry.nested_default_fields,
-        "download_url",
-        "title",
-    )
-
-    title = fields.String(required=True)
-    file = fields.String()
-    tags = Tags()
-    collection = fields.Integer()
+def _undeclared_message(label: str, endpoint: Endpoint) -> str:
+    hint = suggest(label, endpoint.types)
+    return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
 
 
-class Image(Media):
-    """The base of the site's image type (specification, 2.4)."""
-
-    endpoint = "images"
-    body_fields: ClassVar[Sequence[str | APIField]] = (*Media.body_fields, "width", "height")
-
-    width = fields.Integer()
-    height = fields.Integer()
+#: The columns that determine places in the tree, restrictions and languages.
+STRUCTURAL = frozenset(
+    ("id", "type", "parent", "slug", "restriction", "locale", "translation_key", "collection")
+)
 
 
-class Document(Media):
-    """The base of the site's document type (specification, 2.5)."""
+def read_library(
+    content: Content, registry: Registry, *, outline: bool = False, logs: bool = True
+) -> Library:
+    """Reads and checks the whole content.
 
-    endpoint = "documents"
+    :param content: a list of records for each section (``locales``, ``sites``, ``collections``
+        and each endpoint); instances of the declared classes may stand among the records.
+    :param outline: whether to keep only the columns of each endpoint's base, with None for all
+        but the :data:`STRUCTURAL` ones; for content that is not to be held in memory.
+    :param logs: whether undeclared types are logged.
+    :raises ContentError: with every problem found.
+    """
+    require_mapping(content)
+    reader = RecordReader(registry, logs=logs)
+    content = _sections(content, registry, reader)
+    collections = read_collections(content.get("collections", ()), reader)
+    tables = {
+        name: _read_table(content.get(name, ()), endpoint, reader, outline)
+        for name, endpoint in registry.endpoints.items()
+    }
+    locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
+    sites = [*map(reader.read_site, count(), content.get("sites", ()))]
+    return assemble_library(tables, locales, sites, collections, reader)
+
+
+def require_mapping(content: Any) -> None:
+    """Refuses content that has no sections.
+
+    :raises ContentError: if it is no mapping.
+    """
+    if not isinstance(content, Mapping):
+        why = "the content must be a mapping with a list for each section, as {'pages': [...]}"
+        raise ContentError([Problem("", "", why)])
+
+
+def not_a_list_message(section: str) -> str:
+    """The message about a section that is no list."""
+    if section == "locales":
+        return 'must be a list of the codes of languages, as ["en", "fr"]'
+    return "must be a list of records"
+
+
+def assemble_library(
+    tables: dict[str, Table],
+    locales: tuple[str, ...],
+    sites: Sequence[dict[str, Any] | None],
+    collections: dict[int, dict[str, Any]],
+    reader: RecordReader,
+) -> Library:
+    """Derives what follows from all records together, and checks them against each other.
+
+    :param tables: the objects by endpoint, with their rows and extras only; siblings in order.
+    :param locales: the codes of all languages.
+    :param sites: the sites as records with all keys; None for those with a mistake.
+    :param collections: the collections as records with all keys, by id.
+    :param reader: has the problems so far.
+    :raises ContentError: with every problem found.
+    """
+    page_restrictions: dict[int, Restriction] = {}
+    for table in tables.values():
+        if table.endpoint.tree:
+            page_restrictions = build_tree(table, reader)
+        else:
+            table.rows.sort(key=lambda row: row[0])
+            table.access = nearest_restrictions(table, collections, reader)
+    found = find_sites(sites, tables["pages"], reader)
+    if reader.problems:
+        raise ContentError(reader.problems)
+    restrictions = Restrictions(page_restrictions, restrictions_of(collections))
+    return Library(locales, found, tables, restrictions, [*filter(None, sites)], collections)
+
+
+def _sections(content: Content, registry: Registry, reader: RecordReader) -> Content:
+    """The sections that can be read; the others are noted as problems."""
+    known = (*SECTIONS, *registry.endpoints)
+    readable = {}
+    for name, records in content.items():
+        place = Place(str(name), -1, str(name))
+        if name not in known:
+            hint = suggest(str(name), known) or f" There are {', '.join(known)}."
+            reader.note(place, "", f"there is no such section.{hint}")
+        elif isinstance(records, str | Mapping) or not isinstance(records, Iterable):
+            reader.note(place, "", not_a_list_message(name))
+        else:
+            readable[name] = records
+    return readable
+
+
+def _read_table(
+    records: Iterable[Any], endpoint: Endpoint, reader: RecordReader, outline: bool
+) -> Table:
+    """The objects of an endpoint, in the order of their records."""
+    table = Table(endpoint)
+    seen = set()
+    kept = [name in STRUCTURAL for name in endpoint.base.column_names]
+    total = len(records) if isinstance(records, Sized) else None
+    for index, record in enumerate(watched(records, f"reading {endpoint.name}", total)):
+        entry = reader.read_entry(endpoint.name, index, record)
+        if entry is None:
+            continue
+        row, extras = entry
+        if row[0] in seen:
+            reader.note(place_of(table, row, index), "id", "another record has this id already")
+        seen.add(row[0])
+        if outline:
+            row = tuple([value if keep else None for value, keep in zip(row, kept, strict=False)])
+        elif extras:
+            table.extras[row[0]] = extras
+        table.rows.append(row)
+    return table
+
+
+def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> tuple[str, ...]:
+    """The declared languages; the first becomes that of pages that name none.
+
+    If there are none, pages may be in any language. These are not collected: what hidden pages are
+    in must not become known.
+    """
+    given = []
+    for index, code in enumerate(codes):
+        try:
+            given.append(read_code(code))
+        except ValueError as error:
+            reader.note(Place("locales", index, f"locales[{index}]"), "", str(error))
+    locales = tuple(dict.fromkeys(given))
+    column = pages.endpoint.base.places["locale"]
+    for index, row in enumerate(pages.rows if locales else ()):
+        if row[column] is None:
+            pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
+        elif row[column] not in locales:
+            known = ", ".join(locales)
+            reader.note(place_of(pages, row), "locale", f"{row[column]!r} is none of {known}")
+    return locales
+
+
+def read_code(code: Any) -> str:
+    """Reads the code of a language.
+
+    :raises ValueError: if it is not one.
+    """
+    if not isinstance(code, str) or not code:
+        raise ValueError("must be a code, as en")
+    return check_name(code)

@@ -12,7 +12,8 @@ The errors in the last line are Werkzeug's own, so that a site's views can raise
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import click
@@ -27,6 +28,8 @@ __all__ = [
     "DeclarationError",
     "NotFound",
     "Problem",
+    "remarks",
+    "suggest",
 ]
 
 
@@ -89,3 +92,25 @@ class ContentError(ContentAPIError):
         if len(self.problems) > len(shown):
             shown.append(f"... and {len(self.problems) - len(shown)} more")
         super().__init__("\n".join(shown))
+
+
+#: How many wrong names get a remark, as there can be thousands.
+_REMARKED = 3
+
+
+def remarks(wrong: Sequence[str], remark: Callable[[str], str]) -> str:
+    """Remarks on wrong names. If there are several names, each remark follows its name.
+
+    :param remark: returns sentences about a name, or "".
+    """
+    said = [(name, remark(name)) for name in wrong[:_REMARKED]]
+    return "".join(f" {name}:{text}" if len(wrong) > 1 else text for name, text in said if text)
+
+
+def suggest(wrong: str, known: Iterable[str], *, likeness: float = 0.65) -> str:
+    """A sentence with names that are close to a wrong one, or "".
+
+    :param likeness: the required similarity; 1 means equal.
+    """
+    close = difflib.get_close_matches(wrong, list(known), n=3, cutoff=likeness)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -23,11 +23,10 @@ from werkzeug.exceptions import (
 from werkzeug.routing import RequestRedirect, Rule, WebsocketMismatch
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend, name_of
+from flask_contentapi.cache import AnswerCache
 from flask_contentapi.cli import COMMANDS, is_command
-from flask_contentapi.content import Entry
 from flask_contentapi.errors import (
     BackendUnavailable,
     ConfigurationError,
@@ -41,6 +40,7 @@ from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.state import CanView, State
+from flask_contentapi.types import Entry
 from flask_contentapi.views import (
     NOTHING,
     DetailView,

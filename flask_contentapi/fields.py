@@ -20,7 +20,7 @@ from marshmallow import Schema, ValidationError, fields
 from flask_contentapi import kinds
 
 if TYPE_CHECKING:
-    from flask_contentapi.content import ChildObject, Entry
+    from flask_contentapi.types import ChildObject, Entry
 
 __all__ = [
     "Anything",

@@ -19,9 +19,9 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.content import APIField, APIFilter, Content
 from flask_contentapi.registry import Registry
 from flask_contentapi.sources import Source
+from flask_contentapi.types import APIField, APIFilter, Content
 
 __all__ = ["fingerprint"]
 

@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 
 from marshmallow import ValidationError, fields, validate
 
-from flask_contentapi.content import Content, restriction_field
-from flask_contentapi.errors import Problem
+from flask_contentapi.declarations import Column, Endpoint
+from flask_contentapi.errors import Problem, suggest
 from flask_contentapi.fields import kind_of
-from flask_contentapi.hints import suggest
 from flask_contentapi.hosts import read_host
 from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
-from flask_contentapi.types import Column, Endpoint
+from flask_contentapi.types import Content, restriction_field
 
 __all__ = ["Place", "RecordReader", "check_name", "write_record"]
 

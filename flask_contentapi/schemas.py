@@ -1,7 +1,7 @@
 """The marshmallow schema of each type, which defines its answers.
 
-Schemas and the plans that make answers (:mod:`flask_contentapi.serializers`) come from the same
-declared fields. Dumping an :class:`~flask_contentapi.serializers.Item` gives the same result as
+Schemas and the plans that make answers (:mod:`flask_contentapi.answers`) come from the same
+declared fields. Dumping an :class:`~flask_contentapi.answers.Item` gives the same result as
 its plan, but slowly; the tests compare the two for every plan.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from flask_contentapi.choices import choose
+from flask_contentapi.answers import choose
+from flask_contentapi.declarations import Export, ObjectType
 from flask_contentapi.selection import Selection
-from flask_contentapi.types import Export, ObjectType
 
 __all__ = ["AnswerSchema", "Schemas"]
 

@@ -14,10 +14,10 @@ from itertools import chain
 from typing import Any
 
 from flask_contentapi import kinds
-from flask_contentapi.blocks import texts_in
+from flask_contentapi.declarations import Column, ObjectType
 from flask_contentapi.fields import RichText
+from flask_contentapi.kinds import texts_in
 from flask_contentapi.query import Row
-from flask_contentapi.types import Column, ObjectType
 
 __all__ = [
     "STOP_WORDS",

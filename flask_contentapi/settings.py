@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask_contentapi.errors import ConfigurationError
-from flask_contentapi.hints import suggest
+from flask_contentapi.errors import ConfigurationError, suggest
 from flask_contentapi.hosts import Host
 from flask_contentapi.search import STOP_WORDS, words
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses
-from flask_contentapi.blocks import convert_blocks, id_converter, ids_in
+from flask_contentapi.kinds import convert_blocks, id_converter, ids_in
 from flask_contentapi.query import Row
 
 if TYPE_CHECKING:
-    from flask_contentapi.types import Column, ObjectType
+    from flask_contentapi.declarations import Column, ObjectType
 
 __all__ = [
     "HTMLURL",

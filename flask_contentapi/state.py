@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend
+from flask_contentapi.cache import AnswerCache
 from flask_contentapi.logs import Outages
 from flask_contentapi.origins import Origins
 from flask_contentapi.registry import Registry

@@ -1,401 +1,313 @@
-"""Declared types: their endpoints, their stored fields, and the keys of their answers."""
+"""The classes that a site declares its types with.
+
+A type is a class with marshmallow fields. ``api_fields`` lists those that the API shows; without
+it only built-in fields are shown::
+
+    class BlogPage(Page):
+        published_date = fields.Date()
+        body = RichText()
+        search_fields = ["body"]
+        api_fields = ["published_date", "body"]
+
+An instance is a content object in Python, ``BlogPage(id=1, parent=None, title=..., slug=...)``.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
-from marshmallow import ValidationError, fields, missing
+from marshmallow import ValidationError, fields, validate
 
-from flask_contentapi import kinds
-from flask_contentapi.blocks import blocks_in
-from flask_contentapi.content import APIFilter, Content
-from flask_contentapi.errors import BadRequest
-from flask_contentapi.fields import Blocks, Related, relation_in
-from flask_contentapi.hints import suggest
-from flask_contentapi.selection import Selection, parse_fields
-from flask_contentapi.sources import Source
+from flask_contentapi.errors import suggest
+from flask_contentapi.fields import Related, Tags
+from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
+from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
 
-__all__ = ["Column", "Endpoint", "Export", "ObjectType"]
+__all__ = [
+    "APIField",
+    "APIFilter",
+    "ChildObject",
+    "Content",
+    "Document",
+    "Entry",
+    "Image",
+    "Media",
+    "Page",
+    "restriction_field",
+]
 
-
-@dataclass(frozen=True)
-class Column:
-    """A stored field.
-
-    :param name: its name in the class and in records.
-    :param kind: what it stores.
-    :param field: the declared field.
-    :param target: for a relation to one or many, the type it points to.
-    :param child: for child objects, their type.
-    :param blocks: for blocks, the columns that their values are read as, by block type; those of
-        relations have a target, and their values are not checked.
-    """
-
-    name: str
-    kind: kinds.Kind
-    field: fields.Field[Any]
-    target: ObjectType | None = None
-    child: ObjectType | None = None
-    blocks: Mapping[str, Column] = dataclasses.field(default_factory=dict)
-
-    @cached_property
-    def relation(self) -> Related | None:
-        """The declared relation, to one or many; None if it is no relation."""
-        return relation_in(self.field)
-
-    @cached_property
-    def names_others(self) -> bool:
-        """Whether its values, or those of child objects, can name other objects."""
-        inner = self.child.columns.values() if self.child is not None else ()
-        own = self.target is not None or bool(self.related_blocks)
-        return own or any(column.names_others for column in inner)
-
-    @property
-    def within_site(self) -> bool:
-        """Whether the target of a relation is shown only if it is in the requested site."""
-        return self.relation is not None and self.relation.within_site
-
-    @cached_property
-    def shown(self) -> Selection | None:
-        """For a relation that is always shown with the same fields, these fields."""
-        text = self.relation.shown if self.relation is not None else None
-        return None if text is None else parse_fields(text)
-
-    @property
-    def ids(self) -> Callable[[Any], Sequence[int]]:
-        """The function from the stored value of a relation to the ids in it."""
-        return tuple if self.kind.many else _one_id
-
-    @cached_property
-    def related_blocks(self) -> Mapping[str, Column]:
-        """For blocks, the relations in them, by block type."""
-        return {name: inner for name, inner in self.blocks.items() if inner.target is not None}
-
-    @property
-    def storage_signature(self) -> object:
-        """What two fields must have in common for their values to share a column."""
-        places = getattr(self.kind, "places", None)
-        own = (type(self.field), getattr(self.field, "enum", None))
-        canonical = own if isinstance(self.kind, kinds.Canonical) else None
-        children = self.child and self.child.label
-        target = self.target and self.target.served_at.name
-        return type(self.kind), places, canonical, children, target
-
-    def default(self) -> Any:
-        """The stored value if a record has none (contract, Records).
-
-        :raises ValueError: if the field is required.
-        """
-        if self.field.required:
-            raise ValueError("is missing")
-        return self._make_default()
-
-    @cached_property
-    def _make_default(self) -> Callable[[], Any]:
-        default = self.field.load_default
-        if default is missing or self.child is not None:
-            return self.kind.empty
-        # Without a value, what has any number of entries has none.
-        no_value = self.kind.empty if self.kind.many else lambda: None
-        if callable(default):
-            return lambda: no_value() if (value := default()) is None else self.kind.read(value)
-        return no_value if default is None else lambda: self.kind.read(default)
-
-    def read(self, value: Any) -> Any:
-        """The stored value for a value in a record.
-
-        :raises ValueError: if the value does not fit, saying what would.
-        """
-        if value is None:
-            return self.default()
-        return self.read_given(value)
-
-    @cached_property
-    def read_given(self) -> Callable[[Any], Any]:
-        """Reads a value as :meth:`read` does, if it is not None."""
-        # Fields that accept all values of their kind are read without a detour.
-        return self._read_checked if self._is_checked else self.kind.read
-
-    def _read_checked(self, value: Any) -> Any:
-        stored = self.kind.read(value)
-        self._check(value, stored)
-        return stored
-
-    def _check(self, value: Any, stored: Any) -> None:
-        """Raises a ValueError with the field's messages if it does not accept a value."""
-        try:
-            if self.is_plain:
-                for validator in self.field.validators:
-                    validator(stored)
-            else:
-                self.field.deserialize(value)
-        except ValidationError as error:
-            raise ValueError(_message_text(error.messages)) from None
-        except Exception as error:
-            # A site's own field or schema may fail in any way.
-            raise ValueError(f"cannot be read: {error!r}") from error
-        for block, inner in blocks_in(stored) if self.blocks else ():
-            self._check_block(block, inner)
-
-    def _check_block(self, block: str, value: Any) -> None:
-        column = self.blocks.get(block)
-        try:
-            if column is not None and column.target is None and value is not None:
-                column.read(value)
-        except ValueError as error:
-            raise ValueError(f"has a block {block!r} whose value {error}") from None
-
-    @cached_property
-    def _is_checked(self) -> bool:
-        """Whether the field accepts fewer values than their kind."""
-        return bool(self.field.validators or self.blocks) or not self.is_plain
-
-    def to_python(self, stored: Any) -> Any:
-        """A stored value as the Python object that the field deserialises it to.
-
-        It is None if the value no longer fits, because the field was declared otherwise before.
-        """
-        if self.is_plain or stored is None:
-            return stored
-        try:
-            return self.field.deserialize(stored)
-        except Exception:
-            # A site's own field or schema may fail in any way.
-            return None
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether the stored value is the field's Python value, so the field only validates."""
-        if isinstance(self.kind, kinds.Canonical | kinds.Relations):
-            return False
-        if isinstance(self.kind, kinds.Text | kinds.Json):
-            standard = type(self.field).__module__ in (fields.__name__, Blocks.__module__)
-            return standard and isinstance(self.field, fields.String | fields.Raw)
-        return True
+#: How ``parent`` and ``alias_of`` are shown (contract, Fields).
+_SUMMARY = "_,id,type,detail_url,html_url,title"
 
 
-def _one_id(stored: int | None) -> Sequence[int]:
-    return () if stored is None else (stored,)
+def check_slug(slug: str) -> None:
+    """Refuses slugs that cannot be part of an address."""
+    if not slug or "/" in slug or slug in (".", ".."):
+        raise ValidationError("must be one part of an address, without a slash")
+    if len(slug) > LONGEST_KEY:
+        raise ValidationError(f"must be at most {LONGEST_KEY:,} characters")
 
 
-def _message_text(messages: Any) -> str:
-    """Messages of a validator as one text."""
-    if isinstance(messages, dict):
-        return "; ".join(f"{name}: {_message_text(text)}" for name, text in messages.items())
-    if isinstance(messages, list):
-        return " ".join(map(_message_text, messages))
-    return str(messages)
+def restriction_field() -> fields.Dict:
+    """The field for a restriction."""
+    return fields.Dict(
+        validate=_check_restriction, error_messages={"invalid": 'must be as {{"type": "login"}}'}
+    )
 
 
-@dataclass(frozen=True)
-class Export:
-    """A key of an answer.
+def _check_restriction(rule: Mapping[str, Any]) -> None:
+    """Refuses restrictions without a type."""
+    if not isinstance(rule.get("type"), str):
+        raise ValidationError('must have a type, as {"type": "login"}')
+
+
+class APIField:
+    """One key of an answer.
 
     :param name: the key.
-    :param field: the marshmallow field that writes it.
-    :param source: where its value comes from; None for relations, children and blocks with
-        representations, which are made of other objects.
-    :param column: the stored field shown; None if the value is computed or written differently.
-    :param in_meta: whether it is in ``meta``.
-    :param shown: for a relation that is always shown with the same fields, these fields.
-    :param volatile: whether its value depends on more than the content.
+    :param field: the marshmallow field that serialises it. It can be left out for a stored field.
+        A ``fields.Function`` computes the value from the object.
+    :param source: the stored field that it shows, or a property or method of the class that
+        computes it; by default the one with the key's own name. A stored field shown without
+        ``field`` is the same field under another name, so lists can be filtered and ordered by
+        it, but not by any other ``APIField``.
+    :param needs: for computed keys, the stored fields that the computation reads; by default all
+        except ``parent`` and ``alias_of`` are read from the storage.
+    :param volatile: whether the value depends on more than the content, such as the time or
+        another service. Answers that show it are never cached.
     """
 
-    name: str
-    field: fields.Field[Any]
-    source: Source | None
-    column: Column | None
-    in_meta: bool
-    shown: Selection | None = None
-    volatile: bool = False
+    def __init__(
+        self,
+        name: str,
+        field: fields.Field[Any] | None = None,
+        *,
+        source: str | Source | None = None,
+        needs: Sequence[str] | None = None,
+        volatile: bool = False,
+    ) -> None:
+        self.name = name
+        self.field = field
+        self.source = source
+        self.needs = needs
+        self.volatile = volatile
 
-    @property
-    def nested(self) -> ObjectType | None:
-        """The type of the objects shown in it, whose fields can be selected in brackets."""
-        if self.column is None or self.source is not None or self.shown is not None:
-            return None
-        return self.column.target or self.column.child
+    def __repr__(self) -> str:
+        return f"APIField({self.name!r})"
 
 
-@dataclass(eq=False)
-class ObjectType:
-    """A declared type.
+class APIFilter:
+    """An additional query parameter that compares a stored field.
 
-    :param label: ``<app_label>.<ModelName>``.
-    :param content_class: its class.
-    :param endpoint: where it is served; None for child objects.
-    :param columns: its stored fields by name, those of its bases first.
-    :param exports: its keys by name, in the order of answers.
-    :param searched: the searched columns, without the title.
+    :param name: the parameter.
+    :param source: the stored field; it need not be shown.
+    :param operator: ``ge`` (the parameter's value or more), ``gt``, ``le`` or ``lt``.
     """
 
-    label: str
-    content_class: type[Content]
-    endpoint: Endpoint | None
-    columns: dict[str, Column] = field(default_factory=dict)
-    exports: dict[str, Export] = field(default_factory=dict)
-    searched: tuple[Column, ...] = ()
-    _partial: dict[frozenset[str], type[Content]] = field(default_factory=dict, repr=False)
-
-    def class_without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
-        """A variant of its class whose objects lack some of the fields.
-
-        Declarations decide which fields these are, so there are few such classes.
-
-        :param mark: makes the attribute that replaces a field.
-        """
-        if names not in self._partial:
-            own = self.content_class
-            marks = {name: mark(name) for name in sorted(names)}
-            partial = type(own.__name__, (own,), {"__module__": own.__module__, **marks})
-            self._partial[names] = partial
-        return self._partial[names]
-
-    @property
-    def served_at(self) -> Endpoint:
-        """Its endpoint; not to be used for child objects, which have none."""
-        assert self.endpoint is not None
-        return self.endpoint
-
-    @cached_property
-    def detail_only(self) -> frozenset[str]:
-        """Keys that only a detail view has."""
-        return frozenset(getattr(self.content_class, "detail_only_fields", ()))
-
-    @cached_property
-    def filterable(self) -> dict[str, Column]:
-        """The stored fields that lists can be filtered by, by key."""
-        return {
-            name: export.column
-            for name, export in self.exports.items()
-            if export.column and export.column.kind.filterable and name not in self.detail_only
-        }
-
-    @cached_property
-    def orderable(self) -> dict[str, Column]:
-        """The stored fields that lists can be ordered by, by key."""
-        return {name: column for name, column in self.filterable.items() if column.kind.orderable}
-
-    def hint(self, name: str, use: str = "") -> str:
-        """A hint about a key that cannot be used here, or "".
-
-        :param name: the key.
-        :param use: ``filtered`` or ``ordered`` if it was to be used for that in a list.
-        """
-        if use and name in self.detail_only:
-            return f" {name} is shown in details only; lists cannot be {use} by it."
-        if use and name in self.exports:
-            return f" {name} is no single stored value; lists cannot be {use} by it."
-        filtering = self._filtering(name) if use == "filtered" else []
-        for kind, labels in (("field", self.labels_showing(name)), ("filter", filtering)):
-            if labels:
-                return f" It is a {kind} of {', '.join(labels)}; ask for type={labels[0]}."
-        return ""
-
-    def labels_showing(self, name: str) -> list[str]:
-        """The labels of its :attr:`types` that show a key in lists."""
-        return self._least(lambda declared: name in declared.exports.keys() - declared.detail_only)
-
-    def _filtering(self, name: str) -> list[str]:
-        """The labels of its :attr:`types` with an additional query parameter."""
-        return self._least(lambda declared: name in {own.name for own in declared.api_filters})
-
-    def _least(self, is_meant: Callable[[ObjectType], bool]) -> list[str]:
-        """The labels of some of its :attr:`types`, without types derived from another one of them,
-        as that one includes them."""
-        meant = [t for t in map(self.served_at.types.get, sorted(self.types)) if t and is_meant(t)]
-        return [t.label for t in meant if not any(t.types < other.types for other in meant)]
-
-    @property
-    def api_filters(self) -> Sequence[APIFilter]:
-        """Its additional query parameters."""
-        return getattr(self.content_class, "api_filters", ())
-
-    @cached_property
-    def types(self) -> frozenset[str]:
-        """The labels of the type and of all derived from it."""
-        return frozenset(
-            label
-            for label, other in self.served_at.types.items()
-            if issubclass(other.content_class, self.content_class)
-        )
-
-    @cached_property
-    def column_names(self) -> tuple[str, ...]:
-        """The columns of its rows: ``id``, ``type`` (not for child objects), and stored fields."""
-        first, *rest = self.columns
-        return (first, "type", *rest) if self.endpoint else (first, *rest)
-
-    @cached_property
-    def plain_columns(self) -> tuple[str, ...]:
-        """Its stored fields, except relations that are always shown with the same fields."""
-        return tuple(
-            name
-            for name, column in self.columns.items()
-            if not (column.relation and column.relation.shown)
-        )
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """The index of each column in its rows."""
-        return {name: index for index, name in enumerate(self.column_names)}
-
-    @cached_property
-    def naming_places(self) -> list[tuple[str, int]]:
-        """The columns that can name other objects, each with its index in rows."""
-        found = (name for name, column in self.columns.items() if column.names_others)
-        return [(name, self.places[name]) for name in found]
+    def __init__(self, name: str, source: str, operator: Literal["lt", "le", "gt", "ge"]) -> None:
+        self.name = name
+        self.source = source
+        self.operator = operator
 
 
-@dataclass(eq=False)
-class Endpoint:
-    """One kind of object with an address in the API.
+class Content:
+    """What all declared classes have in common.
 
-    :param name: the last part of the address, and the key of the records.
-    :param base: the type that all others of the endpoint derive from.
-    :param types: all types by label.
-    :param tree: whether the objects are pages of a tree.
-    :param collections: whether they belong to collections, which can be restricted.
+    :cvar app_label: first half of the type's label ``<app_label>.<ModelName>``; by default the
+        name of the module, or of its package for a module named ``models``, ``types`` or
+        ``content``.
+    :cvar api_fields: names of fields to show after the built-in ones, or :class:`APIField`.
+    :cvar search_fields: names of fields to search besides the built-in ones.
+    :cvar meta_fields: built-in keys of ``meta``.
+    :cvar body_fields: built-in keys outside ``meta``.
     """
 
-    name: str
-    base: ObjectType = field(init=False)
-    types: dict[str, ObjectType] = field(default_factory=dict)
-    tree: bool = False
-    collections: bool = False
+    app_label: ClassVar[str]
+    api_fields: ClassVar[Sequence[str | APIField]] = ()
+    search_fields: ClassVar[Sequence[str]] = ()
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
+        APIField("type", fields.String(), source=Type()),
+    )
+    body_fields: ClassVar[Sequence[str | APIField]] = ("id",)
+    built_in_search_fields: ClassVar[Sequence[str]] = ()
 
-    def type_of(self, label: str) -> ObjectType:
-        """The type with a label; the base if the label is not declared."""
-        return self.types.get(label, self.base)
+    id = fields.Integer(required=True, validate=validate.Range(0, error="must be from 0 on"))
 
-    def is_of_all(self, declared: ObjectType) -> bool:
-        """Whether all objects are of a type, even those of undeclared types: it is the base, or
-        every type derives from it and it stores nothing that those objects lack."""
-        return declared is self.base or (
-            1 < len(self.types) == len(declared.types)
-            and declared.columns.keys() == self.base.columns.keys()
-        )
+    def __init__(self, **values: Any) -> None:
+        unknown = sorted(values.keys() - self.declared_fields().keys())
+        if unknown:
+            hint = suggest(unknown[0], self.declared_fields())
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}.{hint}")
+        self.__dict__.update(values)
 
-    def named(self, text: str) -> ObjectType:
-        """The type that a part of the ``type`` parameter names.
+    def __repr__(self) -> str:
+        return f"<{self.type_label()} {self.__dict__.get('id')}>"
 
-        :raises BadRequest: if there is none.
-        """
-        app_label, _, model_name = text.partition(".")
-        found = self._by_name.get((app_label, model_name.lower()))
-        if found is None:
-            hint = suggest(text, self.types) or f" There are {', '.join(self.types)}."
-            raise BadRequest(f"There is no type {text!r}.{hint}")
+    @classmethod
+    def declared_fields(cls) -> dict[str, fields.Field[Any]]:
+        """The stored fields by name: those of base classes first, each in declared order."""
+        found: dict[str, fields.Field[Any]] = {}
+        for base in reversed(cls.__mro__):
+            for name, value in vars(base).items():
+                if isinstance(value, fields.Field):
+                    found[name] = value
+                else:
+                    found.pop(name, None)
         return found
 
-    @cached_property
-    def _by_name(self) -> dict[tuple[str, str], ObjectType]:
-        names = {}
-        for label, declared in self.types.items():
-            app_label, _, model_name = label.partition(".")
-            names[app_label, model_name.lower()] = declared
-        return names
+    @classmethod
+    def type_label(cls) -> str:
+        """``<app_label>.<ModelName>``."""
+        app_label = getattr(cls, "app_label", None) or _module_label(cls.__module__)
+        return f"{app_label}.{cls.__name__}"
+
+    def to_record(self) -> dict[str, Any]:
+        """The object as a content record."""
+        return {"type": self.type_label(), **self.__dict__}
+
+
+def _module_label(module: str) -> str:
+    if module == "__main__":
+        return Path(getattr(sys.modules[module], "__file__", None) or "app").stem
+    *packages, last = module.split(".")
+    return packages[-1] if packages and last in ("models", "types", "content") else last
+
+
+class ChildObject(Content):
+    """An object inside another one, declared there with :class:`Children`."""
+
+    def to_record(self) -> dict[str, Any]:
+        """The object as an entry of a list in a content record."""
+        return dict(self.__dict__)
+
+
+class Entry(Content):
+    """An object with its own address in the API.
+
+    Subclass it for an endpoint besides pages, images and documents::
+
+        class Person(Entry):
+            endpoint = "people"
+            name = fields.String(required=True)
+            api_fields = ["name"]
+            listing_default_fields = nested_default_fields = [*Entry.listing_default_fields, "name"]
+
+    :cvar endpoint: the last part of the endpoint's address.
+    :cvar listing_default_fields: the keys of items in lists without ``fields``.
+    :cvar nested_default_fields: the keys of an object embedded in another one.
+    :cvar detail_only_fields: keys that only detail views have.
+    :cvar api_filters: additional query parameters of lists, :class:`APIFilter`.
+    :cvar i18n_default_fields: keys that are shown without ``fields`` only if
+        ``CMS_I18N_ENABLED`` is on.
+    """
+
+    endpoint: ClassVar[str]
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
+        *Content.meta_fields,
+        APIField("detail_url", fields.String(), source=DetailURL()),
+    )
+    listing_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
+    nested_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
+    detail_only_fields: ClassVar[Sequence[str]] = ()
+    api_filters: ClassVar[Sequence[APIFilter]] = ()
+    i18n_default_fields: ClassVar[Sequence[str]] = ()
+
+
+class Page(Entry):
+    """The base of all page types (specification, 2.3)."""
+
+    endpoint = "pages"
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
+        *Entry.meta_fields,
+        APIField("html_url", fields.String(), source=HTMLURL()),
+        "slug",
+        "show_in_menus",
+        "seo_title",
+        "search_description",
+        "first_published_at",
+        "expires_at",
+        "alias_of",
+        "parent",
+        "locale",
+    )
+    body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
+    built_in_search_fields: ClassVar[Sequence[str]] = ("title",)
+    listing_default_fields: ClassVar[Sequence[str]] = (
+        *Entry.listing_default_fields,
+        "html_url",
+        "slug",
+        "first_published_at",
+        "title",
+    )
+    nested_default_fields: ClassVar[Sequence[str]] = (*Entry.nested_default_fields, "title")
+    detail_only_fields: ClassVar[Sequence[str]] = ("parent",)
+    i18n_default_fields: ClassVar[Sequence[str]] = ("locale",)
+
+    parent = Related("pages", shown=_SUMMARY, within_site=True)
+    title = fields.String(required=True)
+    slug = fields.String(required=True, validate=check_slug)
+    live = fields.Boolean(load_default=True)
+    first_published_at = fields.DateTime()
+    show_in_menus = fields.Boolean()
+    seo_title = fields.String()
+    search_description = fields.String()
+    go_live_at = fields.DateTime()
+    expires_at = fields.DateTime()
+    locale = fields.String(
+        load_default=None,
+        validate=validate.Length(
+            1,
+            LONGEST_NAME,
+            error=f"must be the code of a language, as en, of at most {LONGEST_NAME} characters",
+        ),
+    )
+    translation_key = fields.String(load_default=None)
+    alias_of = Related("pages", shown=_SUMMARY)
+    restriction = restriction_field()
+
+
+class Media(Entry):
+    """What images and documents have in common."""
+
+    meta_fields: ClassVar[Sequence[str | APIField]] = (
+        *Entry.meta_fields,
+        "tags",
+        APIField("download_url", fields.String(), source=DownloadURL()),
+    )
+    body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
+    built_in_search_fields: ClassVar[Sequence[str]] = ("title", "tags")
+    listing_default_fields: ClassVar[Sequence[str]] = (
+        *Entry.listing_default_fields,
+        "tags",
+        "download_url",
+        "title",
+    )
+    nested_default_fields: ClassVar[Sequence[str]] = (
+        *Entry.nested_default_fields,
+        "download_url",
+        "title",
+    )
+
+    title = fields.String(required=True)
+    file = fields.String()
+    tags = Tags()
+    collection = fields.Integer()
+
+
+class Image(Media):
+    """The base of the site's image type (specification, 2.4)."""
+
+    endpoint = "images"
+    body_fields: ClassVar[Sequence[str | APIField]] = (*Media.body_fields, "width", "height")
+
+    width = fields.Integer()
+    height = fields.Integer()
+
+
+class Document(Media):
+    """The base of the site's document type (specification, 2.5)."""
+
+    endpoint = "documents"

@@ -20,19 +20,19 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import quote_slug, split_path
+from flask_contentapi.answers import Plan
 from flask_contentapi.arguments import ListArguments, check_length, check_values, read_query_string
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
+from flask_contentapi.content import Restriction
+from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.origins import host_of
 from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
-from flask_contentapi.serializers import Plan
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.sources import Context
 from flask_contentapi.state import State
-from flask_contentapi.tables import Restriction
-from flask_contentapi.types import Endpoint, ObjectType
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

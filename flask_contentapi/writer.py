@@ -18,20 +18,23 @@ from uuid import uuid4
 
 from flask_contentapi.addresses import quote_slug
 from flask_contentapi.changes import MOST_NAMED, tags_of
-from flask_contentapi.content import Content
+from flask_contentapi.content import (
+    DEEPEST,
+    check_collections,
+    read_code,
+    too_deep_message,
+    too_long_message,
+)
+from flask_contentapi.declarations import Endpoint, ObjectKey, ObjectType
 from flask_contentapi.errors import ContentError
 from flask_contentapi.hosts import Host
 from flask_contentapi.kinds import INT64, LONGEST_PATH
-from flask_contentapi.library import read_code
-from flask_contentapi.media_collections import check_collections
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
-from flask_contentapi.relations import ObjectKey
 from flask_contentapi.search import words
 from flask_contentapi.signals import EVERYTHING
-from flask_contentapi.tables import DEEPEST, too_deep_message, too_long_message
-from flask_contentapi.types import Endpoint, ObjectType
+from flask_contentapi.types import Content
 
 __all__ = ["StoredObject", "Transaction", "Writer"]
 
@@ -125,7 +128,7 @@ class Transaction(ABC):
     @abstractmethod
     def referring(self, targets: Set[ObjectKey]) -> Iterable[ObjectKey]:
         """The objects that point to some objects, which may be deleted, as
-        :func:`flask_contentapi.relations.targets_of` finds them."""
+        :func:`flask_contentapi.declarations.targets_of` finds them."""
 
     @abstractmethod
     def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:

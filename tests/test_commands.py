@@ -326,7 +326,7 @@ def test_interrupting_the_check_keeps_what_is_loaded(
     def interrupted(*_: Any) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flask_contentapi.library._undeclared_message", interrupted)
+    monkeypatch.setattr("flask_contentapi.content._undeclared_message", interrupted)
     content = {"pages": [plain(1, type="w.Old")]}
     assert run(app, "load", "-", input=json.dumps(content)) == (
         f"1 page loaded into {backend}.\n\nThe content has been loaded; only its check has been "

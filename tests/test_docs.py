@@ -20,10 +20,9 @@ from flask import Flask
 import flask_contentapi
 from demo import create_app
 from flask_contentapi import Backend, ContentAPI, Reader, kinds, query
-from flask_contentapi.attributes import PARAMETERS
 from flask_contentapi.cli import COMMANDS
 from flask_contentapi.records import RecordReader
-from flask_contentapi.registry import Registry
+from flask_contentapi.registry import PARAMETERS, Registry
 from flask_contentapi.settings import Settings
 from tests.clones import copy_demo
 from tests.pages import PAGES, ROOT, Block, blocks_of, text_of

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from flask_contentapi import ContentAPI
-from flask_contentapi.bounded_cache import BoundedCache
+from flask_contentapi.cache import BoundedCache
 from flask_contentapi_memory import MemoryBackend
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flask_contentapi.jsontext import Unreadable
+from flask_contentapi.files import Unreadable
 from flask_contentapi_jsonfiles import files
 from flask_contentapi_jsonfiles.files import File
 from tests.folders import Folder

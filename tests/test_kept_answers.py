@@ -14,8 +14,8 @@ from marshmallow import fields
 from werkzeug.test import TestResponse
 
 from flask_contentapi import APIField, ConfigurationError, Page
-from flask_contentapi.answer_cache import AnswerCache
 from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.cache import AnswerCache
 from flask_contentapi.views import json_response
 from tests.api import API
 from tests.conftest import MakeAPI

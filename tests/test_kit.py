@@ -15,7 +15,7 @@ import pytest
 
 from docs.examples.list_backend import ListBackend, ListReader, Thing
 from flask_contentapi.backend import Backend, ContentChanged, find_backend
-from flask_contentapi.library import read_library
+from flask_contentapi.content import read_library
 from flask_contentapi.testing import BackendTests, LoadTests, WriteTests
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend

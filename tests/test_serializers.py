@@ -12,14 +12,13 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from flask_contentapi import Entry, Page, Related
-from flask_contentapi.choices import View
+from flask_contentapi.answers import Item, Planner, View
+from flask_contentapi.declarations import Export, ObjectType
 from flask_contentapi.query import Query
 from flask_contentapi.schemas import AnswerSchema, Schemas
 from flask_contentapi.selection import parse_fields
-from flask_contentapi.serializers import Item, Planner
 from flask_contentapi.sources import Context
 from flask_contentapi.state import State
-from flask_contentapi.types import Export, ObjectType
 from flask_contentapi.views import Responder, identify_viewer, json_response
 from tests.conftest import MakeApp
 from tests.samples import image, page, private

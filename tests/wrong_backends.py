@@ -14,16 +14,14 @@ from typing import Any, ClassVar
 
 from docs.examples.list_backend import ListBackend, ListReader, Thing
 from flask_contentapi.backend import Backend, ContentChanged
+from flask_contentapi.content import Library, Restrictions, read_library
+from flask_contentapi.declarations import ObjectKey, ObjectType
 from flask_contentapi.errors import BackendUnavailable, ContentError, Problem
-from flask_contentapi.library import Library, read_library
 from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
-from flask_contentapi.relations import ObjectKey
 from flask_contentapi.sites import Sites
-from flask_contentapi.tables import Restrictions
 from flask_contentapi.testing import TYPES, BackendTests, WriteTests
 from flask_contentapi.testing.sample import NOW
-from flask_contentapi.types import ObjectType
 from flask_contentapi.writer import StoredObject
 from flask_contentapi_memory import MemoryBackend
 from flask_contentapi_memory.draft import Draft

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.content import read_library
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
-from flask_contentapi.library import read_library
 from flask_contentapi.logs import log
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import CachedFile, FileReader

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flask_contentapi.jsontext import Fault, Unreadable, decode, parse_json
+from flask_contentapi.files import Fault, Unreadable, decode, parse_json
 
 __all__ = ["CachedFile", "File", "FileReader", "read_text", "signature_of"]
 

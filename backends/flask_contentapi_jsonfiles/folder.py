@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from flask_contentapi.errors import Problem
-from flask_contentapi.hints import suggest
+from flask_contentapi.errors import Problem, suggest
 from flask_contentapi_jsonfiles.files import File, signature_of
 
 __all__ = ["Listing", "RecordFolder", "list_folder", "printable", "slug_of"]

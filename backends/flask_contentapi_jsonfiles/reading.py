@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from flask_contentapi.content import Library, not_a_list_message, read_library
 from flask_contentapi.errors import ContentError, Problem
-from flask_contentapi.jsontext import Lines, Unreadable, in_line
-from flask_contentapi.library import Library, not_a_list_message, read_library
+from flask_contentapi.files import Lines, Unreadable, in_line
 from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text

@@ -8,13 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from flask_contentapi.addresses import quote_slug
-from flask_contentapi.library import STRUCTURAL, Library, assemble_library
+from flask_contentapi.content import STRUCTURAL, Library, Table, assemble_library
+from flask_contentapi.declarations import Endpoint, ObjectKey, ObjectType, targets_of, values_of
 from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import Registry
-from flask_contentapi.relations import ObjectKey, targets_of, values_of
-from flask_contentapi.tables import Table
-from flask_contentapi.types import Endpoint, ObjectType
 from flask_contentapi.writer import StoredObject, Transaction
 
 __all__ = ["Draft"]

@@ -12,9 +12,9 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
+from flask_contentapi.content import Table
 from flask_contentapi.query import Row
 from flask_contentapi.search import words_of
-from flask_contentapi.tables import Table
 from flask_contentapi_memory.words import WordIndex
 
 __all__ = ["Labels", "Range", "Shelf", "is_within"]

@@ -9,11 +9,10 @@ from itertools import islice
 from operator import itemgetter
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.bounded_cache import BoundedCache
-from flask_contentapi.library import Library
+from flask_contentapi.cache import BoundedCache
+from flask_contentapi.content import Library, Restrictions
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
-from flask_contentapi.tables import Restrictions
 from flask_contentapi_memory.queries import QueryRunner
 from flask_contentapi_memory.shelves import Shelf, is_within
 from flask_contentapi_memory.visible import VisibleContent

@@ -15,9 +15,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask_contentapi.bounded_cache import BoundedCache
+from flask_contentapi.cache import BoundedCache
+from flask_contentapi.declarations import Column
 from flask_contentapi.query import Order, Row, Viewer
-from flask_contentapi.types import Column
 from flask_contentapi_memory.matches import Matches
 from flask_contentapi_memory.shelves import Labels, Range, Shelf, is_within
 

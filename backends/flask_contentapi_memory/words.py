@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 
-from flask_contentapi.bounded_cache import BoundedCache
+from flask_contentapi.cache import BoundedCache
 from flask_contentapi.search import TITLE_WEIGHT
 
 __all__ = ["WordIndex"]

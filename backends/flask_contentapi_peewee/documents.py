@@ -17,11 +17,10 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from flask_contentapi import kinds
+from flask_contentapi.declarations import Column, ObjectType, targets_of
 from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
-from flask_contentapi.relations import targets_of
 from flask_contentapi.search import rest_words, title_words
-from flask_contentapi.types import Column, ObjectType
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, md5, microseconds
 from flask_contentapi_peewee.engines import Engine, Words
 from flask_contentapi_peewee.tables import EndpointTables, StoredTable, has_terms

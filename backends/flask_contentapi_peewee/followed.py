@@ -11,11 +11,10 @@ import peewee
 from peewee import SQL, fn
 from playhouse import signals
 
-from flask_contentapi.content import Entry
-from flask_contentapi.errors import ConfigurationError, Problem
-from flask_contentapi.hints import suggest
+from flask_contentapi.declarations import Column, ObjectType
+from flask_contentapi.errors import ConfigurationError, Problem, suggest
 from flask_contentapi.records import Place
-from flask_contentapi.types import Column, ObjectType
+from flask_contentapi.types import Entry
 from flask_contentapi_peewee.connections import DATABASE_ERRORS
 from flask_contentapi_peewee.documents import BATCH
 from flask_contentapi_peewee.tables import Tables

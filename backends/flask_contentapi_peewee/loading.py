@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flask_contentapi.content import Content
+from flask_contentapi.content import Table, check_objects, read_library, require_mapping
+from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import ContentError, Problem
-from flask_contentapi.library import check_objects, read_library, require_mapping
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
-from flask_contentapi.tables import Table
-from flask_contentapi.types import Endpoint
+from flask_contentapi.types import Content
 from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.documents import Inserter, TreePosition, batches
 from flask_contentapi_peewee.paths import GAP, step

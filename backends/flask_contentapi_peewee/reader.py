@@ -10,9 +10,9 @@ from typing import Any
 import peewee
 
 from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.content import Restrictions
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
-from flask_contentapi.tables import Restrictions
 from flask_contentapi_peewee.columns import EPOCH, NEVER
 from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_of
 from flask_contentapi_peewee.statements import Statement, Statements

@@ -8,8 +8,8 @@ from typing import Any
 import peewee
 from peewee import SQL, fn
 
+from flask_contentapi.declarations import Column
 from flask_contentapi.query import Order
-from flask_contentapi.types import Column
 from flask_contentapi_peewee.clauses import all_of, any_of
 from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
 from flask_contentapi_peewee.engines import Engine

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import peewee
 
+from flask_contentapi.declarations import Column
 from flask_contentapi.errors import ConfigurationError, ContentError
 from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import Registry
-from flask_contentapi.types import Column
 from flask_contentapi_peewee.connections import connected
 from flask_contentapi_peewee.documents import BATCH, Documents, Inserter
 from flask_contentapi_peewee.names import PREFIX

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import peewee
 from peewee import fn
 
+from flask_contentapi.content import Restriction, Restrictions
 from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site, Sites
-from flask_contentapi.tables import Restriction, Restrictions
 from flask_contentapi_peewee.clauses import any_of
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, microseconds
 from flask_contentapi_peewee.paths import end

@@ -23,11 +23,11 @@ import peewee
 from peewee import SQL
 
 from flask_contentapi import kinds
-from flask_contentapi.content import Content
+from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
 from flask_contentapi.registry import Registry
-from flask_contentapi.types import Column, Endpoint, ObjectType
+from flask_contentapi.types import Content
 from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.names import LONGEST_NAME, derived_name, index_name, table_name

@@ -9,10 +9,9 @@ from typing import Any
 import peewee
 from peewee import fn
 
+from flask_contentapi.declarations import ObjectKey, ObjectType
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
-from flask_contentapi.relations import ObjectKey
-from flask_contentapi.types import ObjectType
 from flask_contentapi.writer import StoredObject, Transaction
 from flask_contentapi_peewee.columns import Clause
 from flask_contentapi_peewee.documents import (

@@ -16,14 +16,13 @@ from typing import Any
 from uuid import uuid4
 
 from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.content import Library, Restrictions, read_library
+from flask_contentapi.declarations import ObjectType
 from flask_contentapi.errors import Problem
-from flask_contentapi.library import Library, read_library
 from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words_of
 from flask_contentapi.sites import Sites
-from flask_contentapi.tables import Restrictions
-from flask_contentapi.types import ObjectType
 
 
 class ListBackend(Backend):

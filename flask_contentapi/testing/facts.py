@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.content import Restriction
 from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site
-from flask_contentapi.tables import Restriction
 from flask_contentapi.testing.kit import Kit, query
 from flask_contentapi.testing.sample import NOW
 

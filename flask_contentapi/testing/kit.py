@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from flask_contentapi.backend import Backend, Reader
-from flask_contentapi.content import Entry
 from flask_contentapi.query import Filter, Order, Query, Search, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.testing.sample import CONTENT, NOW
 from flask_contentapi.testing.sample_types import TYPES
+from flask_contentapi.types import Entry
 
 __all__ = [
     "ANYBODY",

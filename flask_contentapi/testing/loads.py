@@ -15,14 +15,13 @@ import pytest
 from marshmallow import fields
 
 from flask_contentapi.backend import Backend, ContentChanged, Reader
-from flask_contentapi.content import Page
+from flask_contentapi.content import DEEPEST, read_library
 from flask_contentapi.errors import ContentError
-from flask_contentapi.library import read_library
 from flask_contentapi.registry import Registry
-from flask_contentapi.tables import DEEPEST
 from flask_contentapi.testing.kit import ANYBODY, Kit, found, query
 from flask_contentapi.testing.sample import CONTENT
 from flask_contentapi.testing.sample_types import TYPES, Leaflet, Room
+from flask_contentapi.types import Page
 from flask_contentapi.views import ATTEMPTS
 
 __all__ = ["SMALL", "LoadTests"]

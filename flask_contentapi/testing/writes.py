@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from flask_contentapi.backend import Backend
+from flask_contentapi.content import DEEPEST
 from flask_contentapi.errors import ContentError
 from flask_contentapi.signals import content_changed
-from flask_contentapi.tables import DEEPEST
 from flask_contentapi.testing.kit import Kit, found, query
 from flask_contentapi.testing.loads import SMALL
 from flask_contentapi.writer import Writer

@@ -1,19 +1,59 @@
-"""A cache of answers, so that repeated requests need not be processed again.
+"""Bounded caches, among them one of answers, so that repeated requests are not processed again.
 
-The keys are the ETags, which change whenever the answers change (see
+The keys of answers are the ETags, which change whenever the answers change (see
 :class:`flask_contentapi.caching.Freshness`). So nothing has to be invalidated when the content
 changes: stale answers are no longer requested and make room for others.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Generic, NamedTuple, TypeVar
 
+from cachetools import LRUCache
 from flask import Response
 
-from flask_contentapi.bounded_cache import BoundedCache
+from flask_contentapi.forks import renew_after_fork
 
-__all__ = ["AnswerCache"]
+__all__ = ["AnswerCache", "BoundedCache"]
+
+T = TypeVar("T")
+
+
+class BoundedCache(Generic[T]):
+    """A thread-safe LRU cache.
+
+    :param max_size: its maximum size.
+    :param size_of: returns the size of an entry; None: 1 each.
+    """
+
+    def __init__(self, max_size: int, size_of: Callable[[T], int] | None = None) -> None:
+        self._max_size = max_size
+        self._size_of = size_of
+        self.renew()
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Empties the cache."""
+        self._entries: LRUCache[Hashable, T] = LRUCache(self._max_size, self._size_of)
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        """The cached value of a key; None if there is none."""
+        with self._lock:
+            return self._entries.get(key)
+
+    def put(self, key: Hashable, value: T) -> T:
+        """Caches a value, unless it is larger than the cache; returns the value."""
+        with self._lock:
+            if self._entries.getsizeof(value) <= self._entries.maxsize:
+                self._entries[key] = value
+        return value
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
 
 #: The headers that are computed for each request.
 _OWN = ("Cache-Control", "ETag")
