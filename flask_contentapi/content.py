@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ __all__ = [
     "DEEPEST",
     "STRUCTURAL",
     "Library",
+    "ReadRecord",
     "Restriction",
     "Restrictions",
     "Table",
@@ -393,15 +394,22 @@ STRUCTURAL = frozenset(
 )
 
 
+#: What a record is read as: the columns of its type, and the extra values of an undeclared type.
+ReadRecord = tuple[Row, dict[str, Any]]
+#: Takes in an object: its endpoint, the index of its record, and what it is read as.
+Keep = Callable[[str, int, ReadRecord], object]
+
+
 def read_library(
-    content: Content, registry: Registry, *, outline: bool = False, logs: bool = True
+    content: Content, registry: Registry, *, keep: Keep | None = None, logs: bool = True
 ) -> Library:
     """Reads and checks the whole content.
 
     :param content: a list of records for each section (``locales``, ``sites``, ``collections``
         and each endpoint); instances of the declared classes may stand among the records.
-    :param outline: whether to keep only the columns of each endpoint's base, with None for all
-        but the :data:`STRUCTURAL` ones; for content that is not to be held in memory.
+    :param keep: takes in each object, for content that is not to be held in memory: the library
+        then has only the columns of each endpoint's base, with None for all but the
+        :data:`STRUCTURAL` ones.
     :param logs: whether undeclared types are logged.
     :raises ContentError: with every problem found.
     """
@@ -410,7 +418,7 @@ def read_library(
     content = _sections(content, registry, reader)
     collections = read_collections(content.get("collections", ()), reader)
     tables = {
-        name: _read_table(content.get(name, ()), endpoint, reader, outline)
+        name: _read_table(content.get(name, ()), endpoint, reader, keep)
         for name, endpoint in registry.endpoints.items()
     }
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
@@ -482,12 +490,12 @@ def _sections(content: Content, registry: Registry, reader: RecordReader) -> Con
 
 
 def _read_table(
-    records: Iterable[Any], endpoint: Endpoint, reader: RecordReader, outline: bool
+    records: Iterable[Any], endpoint: Endpoint, reader: RecordReader, keep: Keep | None
 ) -> Table:
     """The objects of an endpoint, in the order of their records."""
     table = Table(endpoint)
     seen = set()
-    kept = [name in STRUCTURAL for name in endpoint.base.column_names]
+    structural = [name in STRUCTURAL for name in endpoint.base.column_names]
     total = len(records) if isinstance(records, Sized) else None
     for index, record in enumerate(watched(records, f"reading {endpoint.name}", total)):
         entry = reader.read_entry(endpoint.name, index, record)
@@ -497,8 +505,9 @@ def _read_table(
         if row[0] in seen:
             reader.note(place_of(table, row, index), "id", "another record has this id already")
         seen.add(row[0])
-        if outline:
-            row = tuple([value if keep else None for value, keep in zip(row, kept, strict=False)])
+        if keep is not None:
+            keep(endpoint.name, index, entry)
+            row = tuple([v if stays else None for v, stays in zip(row, structural, strict=False)])
         elif extras:
             table.extras[row[0]] = extras
         table.rows.append(row)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import ExitStack, suppress
+from tempfile import TemporaryFile
+from typing import IO, Any
 
-from flask_contentapi.content import Table, check_objects, read_library, require_mapping
+from flask_contentapi.content import ReadRecord, Table, check_objects, read_library
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
-from flask_contentapi.types import Content
 from flask_contentapi_peewee.columns import OPEN
 from flask_contentapi_peewee.documents import Inserter, TreePosition, batches
 from flask_contentapi_peewee.paths import GAP, step
@@ -26,46 +28,44 @@ __all__ = ["check", "dump", "insert_records", "load", "read_records"]
 def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: Statements) -> None:
     """Replaces the content of the tables; the caller provides the transaction.
 
-    Records are read twice: once to check them together, keeping only what determines places in
-    the tree, and once to write them.
+    Each record is read once. Until all have been checked together, the objects are in files; in
+    memory is only what determines places in the tree.
 
     :raises ContentError: with every problem in the records.
     """
-    require_mapping(content)
-    rereadable = _Rereadable(content)
-    if statements.tables.followed_types:
-        _refuse_followed(rereadable, registry, statements.tables.followed_types)
-    outline = read_library(rereadable, registry, outline=True)
-    clear(statements.tables)
-    insert_records(statements.tables, "locales", outline.locales)
-    insert_records(statements.tables, "sites", outline.site_records)
-    insert_records(statements.tables, "collections", outline.collections.values())
-    for name, table in outline.tables.items():
-        _load_objects(rereadable.get(name, ()), table, registry, statements, outline.locales)
+    tables = statements.tables
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(TemporaryFile()) for name in registry.endpoints}
+        refused: dict[str, Problem] = {}
+
+        def keep(endpoint: str, index: int, entry: ReadRecord) -> None:
+            pickle.dump(entry, files[endpoint])
+            label = entry[0][1]
+            if label in tables.followed_types and label not in refused:
+                message = f"{tables.followed_types[label]}; leave out all of its records"
+                place = Place(endpoint, index, f"{endpoint}[{index}]")
+                refused[label] = place.problem("type", message)
+
+        try:
+            outline = read_library(content, registry, keep=keep)
+        except ContentError as error:
+            raise ContentError([*refused.values(), *error.problems]) from None
+        if refused:
+            raise ContentError(refused.values())
+        clear(tables)
+        insert_records(tables, "locales", outline.locales)
+        insert_records(tables, "sites", outline.site_records)
+        insert_records(tables, "collections", outline.collections.values())
+        for name, file in files.items():
+            _load_objects(_entries(file), outline.tables[name], statements, outline.locales)
 
 
-def _refuse_followed(
-    content: Mapping[str, Iterable[Any]], registry: Registry, followed: Mapping[str, str]
-) -> None:
-    """Refuses records of types that have the rows of the site's own models.
-
-    :raises ContentError: if there are some, with one problem for each type.
-    """
-    problems: dict[str, Problem] = {}
-    for name, endpoint in registry.endpoints.items():
-        records = content.get(name, ())
-        if not (endpoint.types.keys() & followed and isinstance(records, Iterable)):
-            continue
-        only = next(iter(endpoint.types)) if len(endpoint.types) == 1 else None
-        for index, record in enumerate(records):
-            if isinstance(record, Content):
-                record = record.to_record()
-            label = str(isinstance(record, Mapping) and record.get("type", only))
-            if label in followed and label not in problems:
-                message = f"{followed[label]}; leave out all of its records"
-                problems[label] = Place(name, index, f"{name}[{index}]").problem("type", message)
-    if problems:
-        raise ContentError(problems.values())
+def _entries(file: IO[bytes]) -> Iterator[ReadRecord]:
+    """The objects in a file that has been written by :func:`load`."""
+    file.seek(0)
+    with suppress(EOFError):
+        while True:
+            yield pickle.load(file)  # noqa: S301 - nobody else has it
 
 
 def clear(tables: Tables) -> None:
@@ -79,30 +79,6 @@ def clear(tables: Tables) -> None:
         state.model.delete().where(state.fields["key"].startswith(prefix)).execute()
     for endpoint in tables.endpoints.values():
         tables.engine.clear_words(endpoint.words)
-
-
-class _Rereadable(Mapping[str, Iterable[Any]]):
-    """Content whose sections can be read more than once."""
-
-    def __init__(self, content: Mapping[str, Iterable[Any]]) -> None:
-        self._content = content
-        self._lists: dict[str, list[Any]] = {}
-
-    def __len__(self) -> int:
-        return len(self._content)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._content)
-
-    def __getitem__(self, section: str) -> Iterable[Any]:
-        if section in self._lists:
-            return self._lists[section]
-        records = self._content[section]
-        if isinstance(records, Iterator) and records is self._content[section]:
-            # An iterator can be read only once.
-            self._lists[section] = list(records)
-            return self._lists[section]
-        return records
 
 
 #: The columns of the tables of sections, and the one with the order.
@@ -130,22 +106,14 @@ def insert_records(tables: Tables, section: str, records: Iterable[Any]) -> None
 
 
 def _load_objects(
-    records: Iterable[Any],
-    table: Table,
-    registry: Registry,
-    statements: Statements,
-    locales: Sequence[str],
+    entries: Iterable[ReadRecord], table: Table, statements: Statements, locales: Sequence[str]
 ) -> None:
     endpoint = table.endpoint
     positions = _find_positions(table) if endpoint.tree else {}
     documents = statements.documents[endpoint.name]
     inserter = Inserter(statements.tables.engine, statements.tables.endpoints[endpoint.name])
-    reader = RecordReader(registry, logs=False)
     locale = endpoint.base.places.get("locale")
-    for index, record in enumerate(records):
-        entry = reader.read_entry(endpoint.name, index, record)
-        assert entry is not None
-        row, extras = entry
+    for row, extras in entries:
         if locale is not None and row[locale] is None and locales:
             row = (*row[:locale], locales[0], *row[locale + 1 :])
         base = documents.base_values(row, positions.get(row[0]))

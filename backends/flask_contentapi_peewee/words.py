@@ -8,14 +8,18 @@ splits it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
 
 __all__ = ["token", "tokens"]
 
+#: How many words keep their tokens.
+CACHE_SIZE = 10_000
 #: The length of the longest word that stays readable.
 LONGEST = 30
 
 
+@lru_cache(CACHE_SIZE)
 def token(word: str) -> str:
     """The token of a word that :func:`flask_contentapi.search.words` returns.
 
