@@ -17,7 +17,7 @@ from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, ContentChanged, find_backend, installed_backends
 from flask_contentapi.declarations import ObjectType
-from flask_contentapi.errors import ConfigurationError, Problem
+from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.files import (
     ENDINGS,
     Record,
@@ -257,6 +257,12 @@ def init_db(state: State) -> None:
     click.echo("The storage is ready.")
 
 
+_UNFIT = (
+    "Nothing has been changed. Make a dump with the code of before, change these values in it, and "
+    "load it; or give a field that is new a load_default."
+)
+
+
 @click.command()
 @click.option("--forget", is_flag=True, help="Delete the values of fields that types once had.")
 @_pass_state
@@ -265,7 +271,10 @@ def migrate(state: State, forget: bool) -> None:
 
     Nothing that is stored is lost, unless you ask for it with --forget.
     """
-    done = [*map(click.echo, state.backend.migrate(forget=forget))]
+    try:
+        done = [*map(click.echo, state.backend.migrate(forget=forget))]
+    except ContentError as error:
+        raise click.ClickException(f"{error}\n{_UNFIT}") from error
     if not done:
         click.echo("There is nothing to change.")
 

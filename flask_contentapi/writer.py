@@ -269,9 +269,9 @@ class Writer:
 
     def _update(self, endpoint: str, old: StoredObject, changes: Mapping[str, Any]) -> None:
         record, place = self._record(endpoint, old), _place(endpoint, old.row[0])
-        for name in ("id", "parent"):
+        for name, why in (("id", "is never changed"), ("parent", "is changed by move() alone")):
             if name in changes and changes[name] != record.get(name):
-                _refuse(place, name, "is not changed by an update; pages move")
+                _refuse(place, name, why)
         new = self._read(endpoint, {**record, **changes}, old)
         if self._endpoint(endpoint).tree and "slug" in changes:
             self._refuse_unfit(new.row, self._stored.below(new.row[0]))
@@ -436,11 +436,13 @@ class Writer:
 
         If it is the default, no other one is any longer.
 
-        :param site: its keys, as in a record.
+        :param site: its keys, as in a record; those of an existing site may be left out.
         :raises ContentError: if a value does not fit.
         """
+        _, *named = Host.of("http", f"{site.get('hostname')}:{site.get('port', 80)}")
+        before = [s for s in self._sites() if [s["hostname"], s["port"]] == named]
         reader = RecordReader(self._registry)
-        read = reader.read_site(0, site)
+        read = reader.read_site(0, {**(before[0] if before else {}), **site})
         if read is not None and not self._has("pages", read["root_page"]):
             place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
             reader.note(place, "root_page", f"there is no page {read['root_page']}")
@@ -474,15 +476,17 @@ class Writer:
     def put_collection(self, **collection: Any) -> int:
         """Adds a collection after the others, or changes the one with its id.
 
-        :param collection: its keys, as in a record; ``id`` may be left out.
+        :param collection: its keys, as in a record; ``id`` may be left out, and so may those of an
+            existing collection.
         :returns: its id.
         :raises ContentError: if a value does not fit.
         """
         known = self._collections()
         if collection.get("id") is None:
             collection["id"] = max(known, default=0) + 1
+        before = known.get(collection["id"], {}) if _is_id(collection["id"]) else {}
         reader = RecordReader(self._registry)
-        read = reader.read_collection(0, collection)
+        read = reader.read_collection(0, {**before, **collection})
         if read is not None:
             known[read["id"]] = read
             check_collections(known, reader)
@@ -504,7 +508,7 @@ class Writer:
         inside = sum(collection["parent"] == id for collection in known.values())
         inside += self._stored.members(id)
         if inside:
-            _refuse(_place("collections", id), "", f"{inside} objects lie in it")
+            _refuse(_place("collections", id), "", f"objects lie in it: {inside}")
         self._put_records("collections", [*known.values()])
 
     def _collections(self) -> dict[int, dict[str, Any]]:

@@ -252,7 +252,7 @@ class PutSite(Change):
                 other["is_default"] = False
         for place, other in enumerate(sites):
             if address(other) == address(self.site):
-                sites[place] = self.site
+                sites[place] = {**other, **self.site}
                 return
         sites.append(self.site)
 
@@ -286,7 +286,7 @@ class PutCollection(Change):
         collections = content.setdefault("collections", [])
         for place, other in enumerate(collections):
             if other["id"] == self.collection["id"]:
-                collections[place] = self.collection
+                collections[place] = {**other, **self.collection}
                 return
         collections.append(self.collection)
 

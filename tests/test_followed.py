@@ -364,6 +364,28 @@ def test_a_function_can_tell_of_deleted_rows(database: peewee.Database) -> None:
     assert titles(api) == ["Sea", "Rain"]
 
 
+#: Options that a model is followed with, and others of the site as it is changed.
+OTHER_MARKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "from signals": ({"changed": None}, {}),
+    "to signals": ({}, {"changed": None}),
+    "from a function": ({"changed": None, "mark": lambda: 1}, {}),
+    "to a function": ({}, {"changed": None, "mark": lambda: 1}),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), OTHER_MARKS.values(), ids=OTHER_MARKS)
+def test_models_can_get_another_mark(
+    database: peewee.Database, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert titles(serve(database, followed(**before))) == ["Sea", "Storm", "Calm"]
+    change(database, 1, headline="Rain")
+    delete(database, 3)
+    api = serve(database, followed(**after), content=None)
+    with api.app.app_context():
+        api.backend.reload()
+    assert titles(api) == ["Sea", "Rain"]
+
+
 def test_reload_reads_all_rows(api: API, database: peewee.Database) -> None:
     with database:
         Post.update(headline="Rain").where(Post.id == 1).execute()

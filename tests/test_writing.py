@@ -638,6 +638,22 @@ def test_nothing_is_changed_after_the_block(api: API) -> None:
     assert api.get("pages/", headers={"If-None-Match": tag}).status_code == 304
 
 
+def test_what_is_not_named_of_a_site_stays(api: API) -> None:
+    with writing(api) as writer:
+        writer.put_site(hostname="shop.example", port=8000, site_name="Shop", root_page=1)
+        writer.put_site(hostname="SHOP.example.", port=8000, root_page=2)
+    (site,) = [s for s in api.dump()["sites"] if s["hostname"] == "shop.example"]
+    assert (site["site_name"], site["root_page"]) == ("Shop", 2)
+
+
+def test_what_is_not_named_of_a_collection_stays(api: API) -> None:
+    with writing(api) as writer:
+        number = writer.put_collection(name="Staff", restriction=private())
+        writer.put_collection(id=number, name="Personnel")
+    (collection,) = [c for c in api.dump()["collections"] if c["id"] == number]
+    assert (collection["name"], collection["restriction"]) == ("Personnel", private())
+
+
 def test_a_site_is_named_in_any_spelling(api: API) -> None:
     with writing(api) as writer:
         assert not writer.delete_site("LOCALHOST:80")

@@ -81,6 +81,9 @@ class Copying:
         if stored is None:
             self._refuse_others(source)
         greatest, before, own = json.loads(stored) if stored else (None, 0, None)
+        _, number, own_now = json.loads(now)
+        # Where rows were counted in another way, the marks tell nothing of what has changed.
+        whole = whole or (before is None) != (number is None)
         # Before the rows are read, so that what is noted meanwhile is read the next time.
         noted = self._take_notes(source)
         self._growth = 0
@@ -89,9 +92,10 @@ class Copying:
                 self._copy(source, keys)
         for some in batches(noted):
             self._copy(source, some)
-        _, number, own_now = json.loads(now)
         for find in (self._keys_without_row, self._new_keys):
-            others = number != before + self._growth if number is not None else own != own_now
+            others = whole or (
+                number != before + self._growth if number is not None else own != own_now
+            )
             if whole or (others and stored != now):
                 for some in batches(find(source)):
                     self._copy(source, some)
