@@ -18,7 +18,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Content, restriction_field
 
-__all__ = ["Place", "RecordReader", "check_name", "write_record"]
+__all__ = ["Place", "RecordReader", "check_name", "differ", "write_record"]
 
 
 def _check_hostname(hostname: str) -> None:
@@ -283,12 +283,15 @@ def _written(columns: Iterable[Column], values: Iterable[Any]) -> Iterator[tuple
             yield column.name, _record_value(column, value)
 
 
+def differ(value: Any, other: Any) -> bool:
+    """Whether stored values differ. To Python some numbers equal booleans, also within JSON."""
+    return bool(value != other or repr(value) != repr(other))
+
+
 def _is_left_out(column: Column, value: Any) -> bool:
     if column.field.required:
         return False
-    default = column.default()
-    # Some numbers equal booleans, also within JSON.
-    return bool(value == default and repr(value) == repr(default))
+    return not differ(value, column.default())
 
 
 def _record_value(column: Column, value: Any) -> Any:

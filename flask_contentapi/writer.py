@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import chain, count
+from threading import get_ident
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import uuid4
@@ -30,7 +32,7 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi.hosts import Host
 from flask_contentapi.kinds import INT64, LONGEST_PATH
 from flask_contentapi.query import Row
-from flask_contentapi.records import Place, RecordReader, write_record
+from flask_contentapi.records import Place, RecordReader, differ, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words
 from flask_contentapi.signals import EVERYTHING
@@ -164,6 +166,7 @@ def _change(method: Method) -> Method:
 
     @wraps(method)
     def change(self: Writer, *args: Any, **options: Any) -> Any:
+        self.require_open()
         try:
             return method(self, *args, **options)
         except ContentError:
@@ -190,18 +193,28 @@ class Writer:
     def __init__(self, transaction: Transaction) -> None:
         self._registry = transaction.registry
         self._transaction: Transaction | None = transaction
+        self._owner = (os.getpid(), get_ident())
         self._failure: BaseException | None = None
         self._changed: set[ObjectKey] = set()
         #: New and deleted objects, and those that other viewers see now.
         self._visibility_changed: set[ObjectKey] = set()
         self._is_everything_changed = False
 
-    @property
-    def _stored(self) -> Transaction:
-        """The content, until the block is over."""
+    def require_open(self) -> Transaction:
+        """Makes sure that the block is not over, and is that of the present thread.
+
+        :returns: the content.
+        :raises RuntimeError: if not.
+        """
+        if self._owner != (os.getpid(), get_ident()):
+            raise RuntimeError("A block belongs to the thread that has begun it; begin another.")
         if self._transaction is None:
             raise RuntimeError("The block is over in which the content is changed; begin another.")
         return self._transaction
+
+    @property
+    def _stored(self) -> Transaction:
+        return self.require_open()
 
     def close(self, failure: BaseException | None = None) -> None:
         """Ends the block: from now on nothing can be changed.
@@ -528,7 +541,8 @@ class Writer:
     def _replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
         known = self._endpoint(endpoint)
         self._stored.replace(endpoint, old, new)
-        changed = {n for n, index in known.base.places.items() if new.row[index] != old.row[index]}
+        places = known.base.places.items()
+        changed = {name for name, index in places if differ(new.row[index], old.row[index])}
         noted = self._visibility_changed if changed & _VISIBILITY_FIELDS else self._changed
         noted.add((endpoint, new.row[0]))
         if known.tree and changed & {"slug", "restriction"}:
@@ -538,9 +552,10 @@ class Writer:
 
     def _endpoint(self, name: str) -> Endpoint:
         known = self._registry.endpoints
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             there = ", ".join(known)
-            _refuse(Place(name, -1, name), "", f"there is no such endpoint; there are {there}")
+            place = Place(str(name), -1, str(name))
+            _refuse(place, "", f"there is no such endpoint; there are {there}")
         return known[name]
 
     def _find(self, endpoint: str, id: Any) -> StoredObject:
@@ -624,9 +639,8 @@ class Writer:
         _raise_problems(reader)
         assert entry is not None
         row, extras = entry
-        if old is not None and row[1] in known.types and old.row[1] in known.types:
-            taken = () if row[1] == old.row[1] else known.types[row[1]].columns
-            extras |= {name: value for name, value in old.extras.items() if name not in taken}
+        if old is not None and row[1] == old.row[1] in known.types:
+            extras |= old.extras
         return StoredObject(row, extras)
 
     def _completed(self, endpoint: Endpoint, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -303,6 +303,37 @@ def test_an_endpoint_comes_back_with_what_it_had(backend: str) -> None:
     assert api.items("people/?search=ada&fields=_,name") == [{"name": "Ada"}]
 
 
+def test_a_type_can_get_another_endpoint(backend: str) -> None:
+    address = fresh_address(backend)
+    own = {"app_label": "x", "n": fields.Integer(), "api_fields": ["n"]}
+    first, second = (
+        type("Person", (Entry,), {**own, "endpoint": name}) for name in ("people", "staff")
+    )
+    stored_at(address, [first], {"people": [{"id": 1, "n": 7}]})
+    api = site_at(address, [second])
+    (step,) = api.backend.migrate()
+    assert step.startswith("x.Person is served at staff instead of people, where its objects stay;")
+    with writing(api) as writer:
+        writer.add("staff", {"id": 1, "n": 8})
+    assert api.ids("staff/?n=8") == [1]
+    api = site_at(address, [first])
+    api.backend.migrate()
+    assert (api.ids("people/?n=7"), api.ids("people/?n=8")) == ([1], [])
+
+
+def test_a_former_field_is_none_of_another_type(backend: str) -> None:
+    address, less = fresh_address(backend), typed(Page, "A")
+    stored_at(address, [A], {"pages": [page(1, type="x.A", txt="secret")]})
+    between = site_at(address, [less, OTHER])
+    between.backend.migrate()
+    with writing(between) as writer:
+        writer.update("pages", 1, type="x.Other")
+    other = typed(Page, "Other", txt=fields.String())
+    api = site_at(address, [less, other])
+    api.backend.migrate()
+    assert api.json("pages/1/")["txt"] == ""
+
+
 def test_a_removed_field_comes_back_with_what_it_had(backend: str) -> None:
     address, less = fresh_address(backend), typed(Page, "A", txt=fields.String())
     known = answers(stored_at(address, [A], content()))

@@ -654,6 +654,30 @@ def test_what_is_not_named_of_a_collection_stays(api: API) -> None:
     assert (collection["name"], collection["restriction"]) == ("Personnel", private())
 
 
+def test_a_block_belongs_to_its_thread(api: API) -> None:
+    refused: list[str] = []
+
+    def change(writer: Writer) -> None:
+        with pytest.raises(RuntimeError) as caught:
+            writer.unpublish(2)
+        refused.append(str(caught.value))
+
+    with writing(api) as writer:
+        thread = Thread(target=change, args=[writer])
+        thread.start()
+        thread.join()
+    assert refused == ["A block belongs to the thread that has begun it; begin another."]
+    assert api.status("pages/2/") == 200
+
+
+def test_a_restriction_changes_where_python_sees_none(api: API) -> None:
+    with writing(api) as writer:
+        writer.update("pages", 2, restriction={"type": "login", "x": 0})
+        writer.update("pages", 2, restriction={"type": "login", "x": False})
+    (page,) = [page for page in api.dump()["pages"] if page["id"] == 2]
+    assert page["restriction"]["x"] is False
+
+
 def test_a_site_is_named_in_any_spelling(api: API) -> None:
     with writing(api) as writer:
         assert not writer.delete_site("LOCALHOST:80")

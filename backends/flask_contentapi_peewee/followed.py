@@ -12,7 +12,7 @@ from peewee import SQL, fn
 from playhouse import signals
 
 from flask_contentapi.declarations import Column, ObjectType
-from flask_contentapi.errors import ConfigurationError, Problem, suggest
+from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem, suggest
 from flask_contentapi.records import Place
 from flask_contentapi.types import Entry
 from flask_contentapi_peewee.connections import DATABASE_ERRORS
@@ -181,8 +181,14 @@ class Source:
         greatest, number = answers
         if not isinstance(greatest, int | float | str | None):
             greatest = str(greatest)
-        own = self.followed.mark
-        return json.dumps([greatest, number, None if own is None else own()])
+        try:
+            own = None if self.followed.mark is None else self.followed.mark()
+        except DATABASE_ERRORS:
+            raise
+        except Exception as error:
+            why = f"{self.followed}: its mark raises {type(error).__name__}: {error}"
+            raise BackendUnavailable(why) from error
+        return json.dumps([greatest, number, own], default=str)
 
     def keys_since(self, greatest: Any) -> Iterator[list[int]]:
         """The keys of rows whose ``changed`` is at least a value, in batches; None: of all."""

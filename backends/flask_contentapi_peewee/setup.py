@@ -41,7 +41,7 @@ _RESTART = "They were made anew after this process had been started; restart it.
 #: The start of the labels of the types that an endpoint has if a site declares none for it.
 _OWN = "flask_contentapi."
 
-#: The stored fields of each type, each with what it stores.
+#: The stored fields of each type, each with what it stores; "" is the endpoint.
 Declared = Mapping[str, Mapping[str, Signature]]
 
 
@@ -103,6 +103,11 @@ class Setup:
             elif old is None:
                 steps.append(f"{label} is new.")
             else:
+                if old[""] != new[""]:
+                    steps.append(
+                        f"{label} is served at {new['']} instead of {old['']}, where its objects "
+                        "stay; load a dump of the code of before to have them here."
+                    )
                 steps += [f"{label}.{name} is {what}." for name, what in _changes(old, new)]
         return steps or ["Other fields can be searched, filtered or ordered by."]
 
@@ -420,7 +425,7 @@ def _changes(
     old: Mapping[str, Signature], new: Mapping[str, Signature]
 ) -> Iterator[tuple[str, str]]:
     """The fields that differ, each with what has become of it."""
-    for name in dict.fromkeys((*old, *new)):
+    for name in filter(None, dict.fromkeys((*old, *new))):
         if name not in new:
             yield name, "not declared any more; its values stay"
         elif name not in old:
@@ -432,7 +437,8 @@ def _changes(
 def _names(fields: Mapping[str, Signature]) -> Iterator[str]:
     """The names of fields, and of those of child objects."""
     for name, signature in fields.items():
-        yield name
+        if name:
+            yield name
         if isinstance(signature, dict):
             yield from (f"{name}.{inner}" for inner in signature if inner)
 

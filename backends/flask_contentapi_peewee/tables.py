@@ -152,7 +152,7 @@ class EndpointTables:
                 if declared is endpoint.base:
                     # Objects of undeclared types have the fields of the base.
                     labels.add("")
-                yield make.index(label, added, frozenset(labels))
+                yield make.index(endpoint.name, label, added, frozenset(labels))
 
     def lineage(self, label: str) -> list[IndexTable]:
         """The index tables in which objects of a type have a row."""
@@ -267,7 +267,10 @@ class Tables:
         self.declared = orjson.dumps(
             {
                 "types": {
-                    label: {name: signature_of(c) for name, c in declared.columns.items()}
+                    label: {
+                        "": endpoint.name,
+                        **{name: signature_of(c) for name, c in declared.columns.items()},
+                    }
                     for endpoint in registry.endpoints.values()
                     for label, declared in endpoint.types.items()
                 },
@@ -448,10 +451,11 @@ class _Maker:
             self._index(table, [table.fields[name]])
 
     def index(
-        self, label: str, columns: Mapping[str, Column], labels: frozenset[str]
+        self, endpoint: str, label: str, columns: Mapping[str, Column], labels: frozenset[str]
     ) -> IndexTable:
         """The table with the fields that a type adds and that lists can be filtered by."""
         declaration = {
+            "endpoint": endpoint,
             "labels": sorted(labels),
             "columns": [f"{name} {signature_of(column)}" for name, column in columns.items()],
         }

@@ -11,6 +11,7 @@ from peewee import fn
 
 from flask_contentapi.declarations import ObjectKey, ObjectType
 from flask_contentapi.query import Row
+from flask_contentapi.records import differ
 from flask_contentapi.registry import Registry
 from flask_contentapi.writer import StoredObject, Transaction
 from flask_contentapi_peewee.columns import Clause
@@ -176,11 +177,11 @@ class DatabaseTransaction(Transaction):
         position = None
         if tables.endpoint.tree:
             page, places = self.values(new.row), tables.endpoint.base.places
-            if any(page[name] != old.row[places[name]] for name in ("slug", "restriction")):
+            if any(differ(page[name], old.row[places[name]]) for name in ("slug", "restriction")):
                 position = self.page_tree.revise(page)
         known = documents.base_values(old.row)
         base = documents.base_values(new.row, position)
-        changed = {n: value for n, value in base.items() if n not in known or value != known[n]}
+        changed = {n: v for n, v in base.items() if n not in known or differ(v, known[n])}
         if changed:
             update = tables.base.model.update({tables.base.fields[n]: changed[n] for n in changed})
             update.where(tables.base.fields["id"] == after.id).execute()
