@@ -221,8 +221,14 @@ def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
         lost = "There is nothing in it, so that all content would go."
     if lost and not yes:
         raise ConfigurationError(f"{lost} If that is meant, say --yes.")
-    backend.load(content)
-    return _amounts(_counts(content))
+    counts = _counts(content)
+
+    def watch(objects: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
+        return _with_progress(objects, label, total or counts.get(label.rpartition(" ")[2]))
+
+    with watching(watch):
+        backend.load(content)
+    return _amounts(counts)
 
 
 def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
@@ -319,7 +325,6 @@ class _Sections(Mapping[str, Iterable[Any]]):
     def __init__(self, read: Callable[[], Iterable[Record]]) -> None:
         self._read = read
         self.counts = Counter(section for section, _ in read())
-        self._seen: set[str] = set()
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -333,11 +338,7 @@ class _Sections(Mapping[str, Iterable[Any]]):
         return self._read_section(section)
 
     def _read_section(self, section: str) -> Iterator[Any]:
-        found = (record for name, record in self._read() if name == section)
-        # Databases read each section twice.
-        label = f"{'writing' if section in self._seen else 'checking'} {section}"
-        self._seen.add(section)
-        yield from _with_progress(found, label, self.counts[section])
+        return (record for name, record in self._read() if name == section)
 
 
 def _is_unwatched() -> bool:

@@ -300,12 +300,12 @@ def test_load_says_how_much_check_finds(backend: str) -> None:
     assert run(app, "check").endswith("2 problems found.\n1")
 
 
-def test_progress_tells_checking_from_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_tells_reading_from_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flask_contentapi.cli._is_unwatched", bool)
     app, other = site_at(fresh_address("sqlite")), site_at(fresh_address("jsonfiles"))
     run(other, "load", "-", input=json.dumps(CONTENT))
     shown = run(app, "load", other.config["CMSAPI_BACKEND"])
-    assert shown.index("checking pages") < shown.index("writing pages")
+    assert shown.index("reading pages") < shown.index("writing pages")
 
 
 @persistent

@@ -11,6 +11,7 @@ from typing import IO, Any
 from flask_contentapi.content import ReadRecord, Table, check_objects, read_library
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import ContentError, Problem
+from flask_contentapi.progress import watched
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
@@ -113,7 +114,8 @@ def _load_objects(
     documents = statements.documents[endpoint.name]
     inserter = Inserter(statements.tables.engine, statements.tables.endpoints[endpoint.name])
     locale = endpoint.base.places.get("locale")
-    for row, extras in entries:
+    total = len(table.rows)
+    for row, extras in watched(entries, f"writing {endpoint.name}", total):
         if locale is not None and row[locale] is None and locales:
             row = (*row[:locale], locales[0], *row[locale + 1 :])
         base = documents.base_values(row, positions.get(row[0]))
