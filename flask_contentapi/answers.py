@@ -40,7 +40,7 @@ from flask_contentapi.sources import (
 )
 from flask_contentapi.types import Entry
 
-__all__ = ["Chosen", "Item", "Plan", "Planner", "View", "choose", "is_volatile", "refuse_circles"]
+__all__ = ["Chosen", "Item", "Plan", "Planner", "View", "choose"]
 
 View = Literal["list", "detail", "nested"]
 #: The keys in the order of exports, each with the selection in its brackets.

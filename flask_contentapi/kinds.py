@@ -45,7 +45,6 @@ __all__ = [
     "convert_blocks",
     "id_converter",
     "ids_in",
-    "is_block",
     "parse_integer",
     "read_json",
     "texts_in",

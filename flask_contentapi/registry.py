@@ -36,18 +36,7 @@ from flask_contentapi.types import (
     Page,
 )
 
-__all__ = [
-    "COMPUTED",
-    "LISTINGS",
-    "OPTIONS",
-    "PARAMETERS",
-    "SECTIONS",
-    "Registry",
-    "check_attributes",
-    "check_field",
-    "exports_of",
-    "mistake",
-]
+__all__ = ["OPTIONS", "PARAMETERS", "SECTIONS", "Registry", "mistake"]
 
 #: The attributes that list keys to show.
 LISTINGS = (

@@ -20,13 +20,14 @@ def main() -> int:
     """Runs the checks and returns the number that failed."""
     environment = runpy.run_path(str(ROOT / "demo" / "environment.py"))["environment"]
     python = environment("dev")
-    failed = 0
+    failed = []
     options = sys.argv[1:] or ["--numprocesses=auto", "--dist=worksteal"]
     for check in (*CHECKS, ["pytest", *options]):
         print("==", *check, flush=True)
-        failed += bool(subprocess.call([python, "-m", *check], cwd=ROOT))
-    print("All checks passed." if not failed else f"{failed} checks failed.")
-    return failed
+        if subprocess.call([python, "-m", *check], cwd=ROOT):
+            failed.append(" ".join(check))
+    print(f"Failed: {', '.join(failed)}." if failed else "All checks passed.")
+    return len(failed)
 
 
 if __name__ == "__main__":

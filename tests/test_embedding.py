@@ -71,6 +71,8 @@ ESSAYS: dict[int, tuple[dict[str, Any], int]] = {
     3: ({"text": "x" * 10_000, "data": ["y" * 4995]}, 3),
     4: ({"text": "x" * 10_000, "data": ["y" * 4996]}, 4),
     5: ({"body": [{"type": "t", "value": "x" * 4980}], "secret": "x" * 9999}, 1),
+    7: ({"data": [0] * 157}, 1),
+    8: ({"data": [0] * 158}, 2),
     6: ({"remarks": [{"id": 1, "text": "x" * 10_000, "secret": "x" * 10_000}, {"id": 2}]}, 1),
 }
 

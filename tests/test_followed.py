@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import date
 from itertools import count
 from typing import Any
 
@@ -384,6 +385,25 @@ def test_models_can_get_another_mark(
     with api.app.app_context():
         api.backend.reload()
     assert titles(api) == ["Sea", "Rain"]
+
+
+def test_a_mark_that_fails_is_named(
+    database: peewee.Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    marks: list[int] = [1]
+    api = serve(database, followed(mark=lambda: marks[0]))
+    marks.clear()
+    assert api.status("pages/") == 503
+    assert "its mark raises IndexError: list index out of range" in caplog.messages[-1]
+
+
+def test_a_mark_can_be_anything(database: peewee.Database) -> None:
+    days = [date(2026, 1, 1)]
+    api = serve(database, followed(changed=None, mark=lambda: days[-1]))
+    delete(database, 3)
+    assert titles(api) == ["Sea", "Storm", "Calm"]
+    days.append(date(2026, 1, 2))
+    assert titles(api) == ["Sea", "Storm"]
 
 
 def test_reload_reads_all_rows(api: API, database: peewee.Database) -> None:

@@ -28,7 +28,7 @@ from flask_contentapi import (
 )
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import on_databases, writing
+from tests.databases import on_writable, writing
 from tests.samples import Record, image, page, site
 
 Size = enum.Enum("Size", [("S,M", 1), ("L ", 2)])
@@ -134,7 +134,7 @@ def test_the_longest_paths_can_be_asked_for(make_api: MakeAPI) -> None:
         api.load({"pages": [*nested(LAST + 1), page(99, 13)]})
 
 
-@on_databases
+@on_writable
 def test_no_path_gets_too_long(make_api: MakeAPI) -> None:
     api = make_api({"pages": [*nested(LAST), page(50, slug="a" * 1000), page(51, 50)]})
     with writing(api) as writer, pytest.raises(ContentError, match=f"^pages 99, {SAID}$"):
@@ -277,7 +277,7 @@ def test_what_no_query_could_name_is_refused(refusing: API, kind: str) -> None:
     assert refusing.ids("pages/") == [1]
 
 
-@on_databases
+@on_writable
 @pytest.mark.parametrize("kind", [kind for kind in REFUSED if not kind.startswith("an id")])
 def test_what_no_query_could_name_is_not_written(refusing: API, kind: str) -> None:
     field, value, message = REFUSED[kind]

@@ -11,7 +11,7 @@ from flask_contentapi.addresses import quote_slug
 from flask_contentapi.content import STRUCTURAL, Library, Table, assemble_library
 from flask_contentapi.declarations import Endpoint, ObjectKey, ObjectType, targets_of, values_of
 from flask_contentapi.query import Row
-from flask_contentapi.records import RecordReader
+from flask_contentapi.records import RecordReader, differ
 from flask_contentapi.registry import Registry
 from flask_contentapi.writer import StoredObject, Transaction
 
@@ -241,7 +241,8 @@ class Draft(Transaction):
         identity, known = new.row[0], self.registry.endpoints[endpoint].base.places
         self._put_object(endpoint, identity, new)
         self._replaced.add((endpoint, identity))
-        if any(new.row[known[n]] != old.row[known[n]] for n in STRUCTURAL & known.keys()):
+        structural = [known[name] for name in STRUCTURAL & known.keys()]
+        if any(differ(new.row[place], old.row[place]) for place in structural):
             self._is_restructured = True
         if endpoint == "pages":
             slugs = self._slugs[old.row[self._parent]]

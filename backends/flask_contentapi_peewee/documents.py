@@ -31,11 +31,9 @@ __all__ = [
     "Documents",
     "Inserter",
     "Stored",
-    "Term",
     "TreePosition",
     "batches",
     "children_term",
-    "is_large",
     "parse",
     "target_term",
 ]

@@ -21,7 +21,7 @@ from flask_contentapi_peewee.selects import Select
 from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
 from flask_contentapi_peewee.tables import StoredTable, Tables
 
-__all__ = ["Projection", "Statement", "Statements"]
+__all__ = ["Statement", "Statements"]
 
 #: How many statements of each sort are cached.
 CACHE_SIZE = 512
