@@ -191,5 +191,5 @@ def create_app(content: Mapping[str, Any], backend: str, config: Mapping[str, An
     api = ContentAPI(app, types=TYPES)
     with app.app_context():
         store.lend(api.backend)
-        api.backend.load(content)
+        api.backend.load({name: content[name] for name in content if name != "redirects"})
     return app

@@ -14,10 +14,17 @@ from werkzeug.test import TestResponse
 from tests.conformance.reference_site import create_app
 from tests.conftest import CONFORMANCE
 
-CASES = [
-    json.loads(line)
-    for line in (CONFORMANCE / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-]
+#: The groups of requests beyond the recorded system that are answered.
+BEYOND: tuple[str, ...] = ()
+
+
+def _cases(name: str) -> list[dict[str, Any]]:
+    text = (CONFORMANCE / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+CASES = _cases("cases.jsonl")
+BEYOND_CASES = [case for case in _cases("beyond.jsonl") if case["group"] in BEYOND]
 
 
 class Sites:
@@ -39,8 +46,23 @@ def sites(backend: str, reference_content: Mapping[str, Any]) -> Sites:
     return Sites(backend, reference_content)
 
 
+@pytest.fixture(scope="module")
+def beyond_sites(backend: str) -> Sites:
+    text = (CONFORMANCE / "beyond-content.json").read_text(encoding="utf-8")
+    return Sites(backend, json.loads(text))
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_recorded_request(sites: Sites, case: dict[str, Any]) -> None:
+    _check(sites, case)
+
+
+@pytest.mark.parametrize("case", BEYOND_CASES, ids=[case["id"] for case in BEYOND_CASES])
+def test_request_beyond_the_recorded(beyond_sites: Sites, case: dict[str, Any]) -> None:
+    _check(beyond_sites, case)
+
+
+def _check(sites: Sites, case: Mapping[str, Any]) -> None:
     client = sites.configured(case["settings"]).test_client()
     response = client.open(
         case["path"], method=case.get("method", "GET"), base_url=f"http://{case['host']}/"
