@@ -13,7 +13,7 @@ import orjson
 from marshmallow import fields
 
 from flask_contentapi import kinds
-from flask_contentapi.declarations import Column, Export, ObjectType
+from flask_contentapi.declarations import Column, Endpoint, Export, ObjectType
 from flask_contentapi.errors import BadRequest, DeclarationError, remarks, suggest
 from flask_contentapi.fields import (
     Blocks,
@@ -25,7 +25,6 @@ from flask_contentapi.fields import (
 )
 from flask_contentapi.kinds import convert_blocks, id_converter
 from flask_contentapi.query import Row, Viewer
-from flask_contentapi.registry import Registry
 from flask_contentapi.selection import DEFAULT, Selection
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import (
@@ -71,12 +70,12 @@ def choose(
     ]
 
 
-def refuse_circles(registry: Registry) -> None:
+def refuse_circles(endpoints: Iterable[Endpoint]) -> None:
     """Refuses types whose objects embed each other endlessly.
 
     :raises DeclarationError: naming a class and what it always shows.
     """
-    for endpoint in registry.endpoints.values():
+    for endpoint in endpoints:
         for declared in {endpoint.base, *endpoint.types.values()}:
             for export in declared.exports.values():
                 _refuse_circles_from(declared, export, DEFAULT, ())
@@ -307,16 +306,15 @@ class Item:
 
 
 class Planner:
-    """Makes plans for one registry.
+    """Makes plans for one instance.
 
-    :param registry: the declared types.
+    :param endpoints: its endpoints.
     :param i18n: whether internationalisation is on.
     :raises DeclarationError: if objects would embed each other endlessly.
     """
 
-    def __init__(self, registry: Registry, i18n: bool) -> None:
-        refuse_circles(registry)
-        self._registry = registry
+    def __init__(self, endpoints: Iterable[Endpoint], i18n: bool) -> None:
+        refuse_circles(endpoints)
         self._i18n = i18n
 
     def plan(self, declared: ObjectType, view: View, selection: Selection = DEFAULT) -> Plan:

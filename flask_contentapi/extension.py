@@ -23,7 +23,6 @@ from werkzeug.exceptions import (
 from werkzeug.routing import RequestRedirect, Rule, WebsocketMismatch
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cache import AnswerCache
 from flask_contentapi.cli import COMMANDS, is_command
@@ -37,6 +36,7 @@ from flask_contentapi.fingerprint import fingerprint
 from flask_contentapi.hosts import Host
 from flask_contentapi.logs import Outages, log
 from flask_contentapi.origins import Origins, host_of
+from flask_contentapi.parameters import Parameters
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.state import CanView, State
@@ -138,7 +138,7 @@ class ContentAPI:
             settings=settings,
             registry=registry,
             backend=storage,
-            arguments=Arguments(registry, settings, storage.ranks),
+            parameters=Parameters(registry.endpoints, settings, storage.ranks),
             can_view=self._can_view,
             page_urls=self._page_urls,
             origins=Origins(settings, self._page_urls),

@@ -23,6 +23,7 @@ from flask_contentapi.fields import (
     kind_of,
     relation_in,
 )
+from flask_contentapi.parameters import PARAMETERS
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
 from flask_contentapi.types import (
@@ -36,7 +37,7 @@ from flask_contentapi.types import (
     Page,
 )
 
-__all__ = ["OPTIONS", "PARAMETERS", "SECTIONS", "Registry", "mistake"]
+__all__ = ["OPTIONS", "SECTIONS", "Registry", "mistake"]
 
 #: The attributes that list keys to show.
 LISTINGS = (
@@ -62,11 +63,6 @@ _RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path"
 }
 #: What ``type=`` can tell apart.
 _APP_LABEL = re.compile(r"[^\s,]*")
-#: Query parameters. A field with such a name could be shown but not filtered by.
-PARAMETERS = frozenset(
-    "limit offset order search search_operator fields type child_of ancestor_of descendant_of "
-    "site locale translation_of format html_path _".split()
-)
 
 
 def mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> DeclarationError:

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from flask_contentapi.addresses import PageURLs
-from flask_contentapi.arguments import Arguments
 from flask_contentapi.backend import Backend
 from flask_contentapi.cache import AnswerCache
 from flask_contentapi.logs import Outages
 from flask_contentapi.origins import Origins
+from flask_contentapi.parameters import Parameters
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
 
@@ -29,7 +29,7 @@ class State:
     :param settings: its settings.
     :param registry: the declared types.
     :param backend: the storage, opened.
-    :param arguments: reads query strings.
+    :param parameters: reads query strings.
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: builds and resolves the addresses of pages.
     :param origins: finds the site of a request.
@@ -44,7 +44,7 @@ class State:
     settings: Settings
     registry: Registry
     backend: Backend
-    arguments: Arguments
+    parameters: Parameters
     can_view: CanView | None
     page_urls: PageURLs
     origins: Origins

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
 from functools import lru_cache
@@ -21,14 +22,14 @@ from werkzeug.exceptions import MethodNotAllowed
 from flask_contentapi import kinds
 from flask_contentapi.addresses import quote_slug, split_path
 from flask_contentapi.answers import Plan
-from flask_contentapi.arguments import ListArguments, check_length, check_values, read_query_string
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.origins import host_of
-from flask_contentapi.query import Filter, Query, Row, Tree, Viewer
+from flask_contentapi.parameters import ROOT, check_length, check_values, read_query_string
+from flask_contentapi.query import Filter, Query, Row, Viewer
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.sources import Context
@@ -327,57 +328,33 @@ class ListView(EndpointView):
     """A list (specification, 2.1, 4.1 and 4.2)."""
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
-        arguments = self.state.arguments.list(self.endpoint.name, request.query_string)
-        query = self._query(arguments, responder)
-        if _names_other_pages(query, arguments.plan.layout.type):
+        plan, asked = self.state.parameters.list(self.endpoint.name, request.query_string)
+        for condition in asked.filters if self.endpoint.tree else ():
+            if condition.column == "locale":
+                responder.check_locale(condition.value)
+        # Without a home page the answer is that of a site whose home page is hidden.
+        home = responder.site.homes[0].page if responder.site.homes else NO_PAGE
+        query = replace(
+            asked,
+            viewer=responder.viewer,
+            scope=responder.scope,
+            tree=tuple(t._replace(page=home) if t.page == ROOT else t for t in asked.tree),
+        )
+        if _names_other_pages(query, plan.layout.type):
             responder.schedule = None
         selected = reader.select(query)
         if selected.unseen:
-            raise BadRequest(_unseen_message(arguments, query, selected.unseen))
+            raise BadRequest(_unseen_message(asked, query, selected.unseen))
         meta = {"total_count": selected.total}
         response = responder.respond(
-            arguments.plan,
+            plan,
             selected.rows,
             lambda items: {"meta": meta, "items": items},
             tag_of(self.endpoint.name),
         )
-        if arguments.random:
+        if query.random:
             response.headers["Cache-Control"] = "no-store"
         return response
-
-    def _query(self, arguments: ListArguments, responder: Responder) -> Query:
-        filters = arguments.filters
-        if arguments.locale is not None:
-            responder.check_locale(arguments.locale)
-            filters += (Filter("locale", "eq", arguments.locale),)
-        search = arguments.search
-        if search is not None and not search.words:
-            filters += (Filter("id", "in", ()),)
-            search = None
-        return Query(
-            self.endpoint.name,
-            arguments.plan.columns,
-            responder.viewer,
-            scope=responder.scope,
-            types=arguments.types,
-            filters=filters,
-            tree=self._tree(arguments, responder),
-            search=search,
-            order=arguments.order,
-            random=arguments.random,
-            limit=arguments.limit,
-            offset=arguments.offset,
-        )
-
-    @staticmethod
-    def _tree(arguments: ListArguments, responder: Responder) -> tuple[Tree, ...]:
-        named = []
-        for relation, page in arguments.tree:
-            if page == "root":
-                # Without a home page the answer is that of a site whose home page is hidden.
-                page = responder.site.homes[0].page if responder.site.homes else NO_PAGE
-            named.append(Tree(relation, page))
-        return tuple(named)
 
 
 class DetailView(EndpointView):
@@ -397,7 +374,7 @@ class DetailView(EndpointView):
         def columns_of(label: str) -> tuple[str, ...]:
             check_length(request.query_string)
             check_values(given)
-            plans[label] = self.state.arguments.detail_plan(self.endpoint.name, label, selected)
+            plans[label] = self.state.parameters.detail_plan(self.endpoint.name, label, selected)
             return plans[label].columns
 
         name, identity = self.endpoint.name, _read_id(parts["id"])
@@ -548,8 +525,11 @@ def _names_other_pages(query: Query, declared: ObjectType) -> bool:
     return any(column and column.target and column.target.served_at.tree for column in columns)
 
 
-def _unseen_message(arguments: ListArguments, query: Query, unseen: Sequence[int]) -> str:
+def _unseen_message(asked: Query, query: Query, unseen: Sequence[int]) -> str:
     """The error message for pages that may not be seen, named as the client named them."""
-    pairs = zip(arguments.tree, query.tree, strict=True)
+    pairs = zip(asked.tree, query.tree, strict=True)
     named = [given for given, tree in pairs if tree.page in unseen]
-    return " ".join(f"{name} names a page that is not there: {page}." for name, page in named)
+    return " ".join(
+        f"{relation} names a page that is not there: {'root' if page == ROOT else page}."
+        for relation, page in named
+    )

@@ -125,7 +125,7 @@ def test_what_only_reads_the_content_asks_it(api: API, method: str) -> None:
 def test_what_is_kept_of_requests_is_bounded(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flask_contentapi.arguments.CACHE_SIZE", 300)
+    monkeypatch.setattr("flask_contentapi.parameters.CACHE_SIZE", 300)
     api = make_api({"nodes": [{"id": 1}]}, types=[Node], config={"CMSAPI_CACHE_SIZE": 0})
 
     def kept() -> int:

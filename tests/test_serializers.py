@@ -173,7 +173,9 @@ def types_of(state: State) -> list[ObjectType]:
 
 def both(state: State, declared: ObjectType, view: View, chosen: Chosen) -> tuple[bytes, bytes]:
     """All objects of a type, as written by the plan and by the schema."""
-    plan = Planner(state.registry, i18n=False).plan(declared, view, parse_fields(chosen.text))
+    plan = Planner(state.registry.endpoints.values(), i18n=False).plan(
+        declared, view, parse_fields(chosen.text)
+    )
     endpoint = declared.served_at
     only, exclude = options(declared, chosen)
     schema: AnswerSchema = Schemas().of(declared)(only=only, exclude=exclude)

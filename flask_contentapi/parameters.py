@@ -1,0 +1,570 @@
+"""The query parameters of lists: one table, and the reading of query strings by it.
+
+Specification, 4.1 and 4.2; contract, Parameters. Reading is a pure function of the query string, so
+results are cached for the next request with the same one. The caches are bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, lru_cache, partial
+from typing import Any, NamedTuple, NoReturn, cast
+from urllib.parse import parse_qsl
+
+import marshmallow as ma
+from marshmallow import fields, validate
+from webargs.core import Parser
+
+from flask_contentapi import kinds, search
+from flask_contentapi.answers import Plan, Planner, View
+from flask_contentapi.cache import BoundedCache
+from flask_contentapi.declarations import Column, Endpoint, ObjectType
+from flask_contentapi.errors import BadRequest, remarks, suggest
+from flask_contentapi.query import Filter, Order, Query, Relation, Search, Tree, Viewer
+from flask_contentapi.selection import parse_fields
+from flask_contentapi.settings import Settings
+
+__all__ = [
+    "PARAMETERS",
+    "ROOT",
+    "Parameter",
+    "Parameters",
+    "check_length",
+    "check_values",
+    "read_query_string",
+]
+
+#: Limits on what a client may send, in characters.
+MAX_QUERY_STRING = 16_384
+MAX_VALUE = 4_096
+#: How many different words a search may have.
+MAX_WORDS = 50
+#: How many filters a list may have, and by how many different fields it may be ordered.
+MAX_FILTERS, MAX_ORDER = 50, 20
+#: How much memory the caches of parsed query strings and of plans may take each, in the units of
+#: :attr:`Plan.size`, and how long what is cached may be, in characters.
+CACHE_SIZE, MAX_CACHED = 4096, 1024
+#: How many schemas are cached, one for each combination of names.
+SCHEMAS = 512
+#: Stands for the page of the parameter ``root`` until the site, and so its home page, is known.
+ROOT = -2
+#: Stands for the viewer in queries that are cached.
+_NOBODY = Viewer(datetime.min.replace(tzinfo=UTC))
+
+
+class Use(NamedTuple):
+    """Where a parameter is used.
+
+    :param declared: the type with the fields that filters and the order can name.
+    :param settings: the settings of the instance.
+    :param ranks: whether its backend ranks searches.
+    """
+
+    declared: ObjectType
+    settings: Settings
+    ranks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A query parameter.
+
+    :param name: its name.
+    :param purpose: what it does, in a sentence.
+    :param field: makes the field that reads it.
+    :param views: the views that have it.
+    :param endpoints: tells whether an endpoint has it, with these settings.
+    :param hint: what is said where it is unknown.
+    :param empty_is_absent: whether it counts as absent if it is empty.
+    """
+
+    name: str
+    purpose: str
+    field: Callable[[Use], fields.Field[Any]]
+    views: tuple[str, ...] = ("list",)
+    endpoints: Callable[[Endpoint, Settings], bool] = lambda endpoint, settings: True
+    hint: str = ""
+    empty_is_absent: bool = False
+
+
+def has_types(endpoint: Endpoint, settings: Settings) -> bool:
+    """Whether ``type`` can tell apart the objects of an endpoint."""
+    return endpoint.tree or len(endpoint.types) > 1
+
+
+def _is_tree(endpoint: Endpoint, settings: Settings) -> bool:
+    return endpoint.tree
+
+
+def _has_locales(endpoint: Endpoint, settings: Settings) -> bool:
+    return endpoint.tree and settings.i18n
+
+
+def _is_searched(endpoint: Endpoint, settings: Settings) -> bool:
+    return settings.search_enabled
+
+
+def read_query_string(query_string: bytes) -> dict[str, str]:
+    """The parameters of a query string. The last of repeated ones counts, but ``type`` adds up.
+
+    If it is too long, only the beginning is read, for checks that come before that error.
+    """
+    if len(query_string) > MAX_QUERY_STRING:
+        query_string = query_string[:MAX_QUERY_STRING].rpartition(b"&")[0]
+    text = query_string.decode("utf-8", "replace")
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
+        if name == "type" and given.get(name):
+            value = f"{given[name]},{value}" if value else given[name]
+        given[name] = value
+    return given
+
+
+def check_length(query_string: bytes) -> None:
+    """Refuses a query string that is too long.
+
+    :raises BadRequest: saying how long it may be.
+    """
+    if len(query_string) > MAX_QUERY_STRING:
+        raise BadRequest(f"The query is longer than {MAX_QUERY_STRING} characters.")
+
+
+def check_values(given: Mapping[str, str]) -> None:
+    """Refuses parameters with unusable names or values.
+
+    :raises BadRequest: if one has a NUL character or is too long.
+    """
+    for name, value in given.items():
+        if "\0" in name or "\0" in value:
+            raise BadRequest(f"{name} has a NUL character.".replace("\0", "?"))
+        if len(value) > MAX_VALUE and name != "html_path":
+            raise BadRequest(f"{name} is longer than {MAX_VALUE} characters.")
+
+
+class Parameters:
+    """Reads the query strings of one instance.
+
+    :param endpoints: its endpoints, by name.
+    :param settings: its settings.
+    :param ranks: whether its backend ranks searches.
+    :raises DeclarationError: if objects would embed each other endlessly.
+    """
+
+    def __init__(self, endpoints: Mapping[str, Endpoint], settings: Settings, ranks: bool) -> None:
+        self._endpoints, self._settings, self._ranks = endpoints, settings, ranks
+        self._planner = Planner(endpoints.values(), settings.i18n)
+        self._lists: BoundedCache[tuple[Plan, Query]] = BoundedCache(
+            CACHE_SIZE, lambda read: read[0].size
+        )
+        self._plans: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
+        self._schema = lru_cache(SCHEMAS)(self._make_schema)
+        self._names = cache(self._find_names)
+
+    def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
+        """The plan for one object.
+
+        :param label: the label of its type.
+        :param selected: the ``fields`` parameter.
+        :raises BadRequest: saying what is wrong with ``fields``.
+        """
+        return self._plan(self._endpoints[endpoint].type_of(label), "detail", selected)
+
+    def list(self, name: str, query_string: bytes) -> tuple[Plan, Query]:
+        """How the items of a list are made, and the query for it, whose viewer and scope are still
+        to be set. The page of a :class:`Tree` can be :data:`ROOT`.
+
+        :param name: the endpoint.
+        :raises BadRequest: naming what is wrong.
+        """
+        key = name, query_string
+        if (known := self._lists.get(key)) is not None:
+            return known
+        read = self._list(self._endpoints[name], query_string)
+        return read if len(query_string) > MAX_CACHED else self._lists.put(key, read)
+
+    def _plan(self, declared: ObjectType, view: View, selected: str) -> Plan:
+        # What clients name is unlimited, but most of them only ever vary other parameters.
+        key = declared, view, selected
+        if (known := self._plans.get(key)) is not None:
+            return known
+        plan = self._planner.plan(declared, view, parse_fields(selected))
+        return plan if len(selected) > MAX_CACHED else self._plans.put(key, plan)
+
+    def _list(self, endpoint: Endpoint, query_string: bytes) -> tuple[Plan, Query]:
+        check_length(query_string)
+        given = read_query_string(query_string)
+        check_values(given)
+        for name, parameter in PARAMETERS.items():
+            if parameter.empty_is_absent and given.get(name) == "":
+                del given[name]
+        named = _named_types(endpoint, given, self._settings)
+        declared = _common_type(endpoint, named)
+        read = self._read(declared, given)
+        order, random = read.get("order", ((), False))
+        if random and "offset" in given:
+            raise BadRequest("offset cannot be used with order=random.")
+        if "child_of" in given and "descendant_of" in given:
+            raise BadRequest("child_of and descendant_of cannot be used together.")
+        filters = tuple(read.get("filters", {}).values())
+        if len(filters) > MAX_FILTERS:
+            raise BadRequest(f"The query has more than {MAX_FILTERS} filters.")
+        words = self._words(read.get("search"))
+        if words == ():
+            filters += (Filter("id", "in", ()),)
+        every = read.get("search_operator", "or" if self._ranks else "and") == "and"
+        plan = self._plan(declared, "list", read.get("fields", ""))
+        return plan, Query(
+            endpoint.name,
+            plan.columns,
+            _NOBODY,
+            types=_wanted_labels(endpoint, named),
+            filters=filters,
+            tree=tuple(read.get("tree", {}).values()),
+            search=Search(words, every) if words else None,
+            order=order,
+            random=random,
+            limit=read.get("limit", self._settings.default_limit),
+            offset=read.get("offset", 0),
+        )
+
+    def _words(self, text: str | None) -> tuple[str, ...] | None:
+        """The words to search for; None without a search."""
+        if text is None:
+            return None
+        words = search.terms(text, self._settings.stop_words)
+        if len(words) > MAX_WORDS:
+            raise BadRequest(f"search has more than {MAX_WORDS} different words.")
+        return words
+
+    def _read(self, declared: ObjectType, given: Mapping[str, str]) -> dict[str, Any]:
+        """The values of parameters.
+
+        :raises BadRequest: naming what is wrong with them; unknown names take precedence.
+        """
+        names = self._names(declared)
+        if unknown := sorted(given.keys() - names.keys()):
+            hint = remarks(unknown, lambda name: self._hint(declared, name))
+            hint = hint or f" Known are {', '.join(sorted(names))}."
+            raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}")
+        values: dict[str, Any] = _PARSER.parse(self._schema(declared, frozenset(given)), given)
+        return values
+
+    def _hint(self, declared: ObjectType, name: str) -> str:
+        """A hint about an unknown parameter."""
+        elsewhere = PARAMETERS[name].hint if name in PARAMETERS else ""
+        hint = elsewhere or declared.hint(name, "filtered")
+        return hint or suggest(name, self._names(declared))
+
+    def _find_names(self, declared: ObjectType) -> dict[str, Callable[[], fields.Field[Any]]]:
+        """The parameters of lists of a type, each with the function that makes its field."""
+        use = Use(declared, self._settings, self._ranks)
+        names: dict[str, Callable[[], fields.Field[Any]]] = {
+            name: partial(parameter.field, use)
+            for name, parameter in PARAMETERS.items()
+            if "list" in parameter.views and parameter.endpoints(declared.served_at, self._settings)
+        }
+        for name, column in declared.filterable.items():
+            if name not in PARAMETERS:
+                names[name] = partial(_Filter, name, column, "eq")
+        for own in declared.api_filters:
+            names[own.name] = partial(_Filter, own.name, declared.columns[own.source], own.operator)
+        return names
+
+    def _make_schema(self, declared: ObjectType, names: frozenset[str]) -> ma.Schema:
+        """The schema of some parameters; one of all would read each of hundreds every time."""
+        made = self._names(declared)
+        used = {name: make() for name, make in made.items() if name in names}
+        schema = ma.Schema.from_dict(used, name="Parameters")
+        return schema(unknown=ma.RAISE)
+
+
+def _named_types(
+    endpoint: Endpoint, given: Mapping[str, str], settings: Settings
+) -> list[ObjectType]:
+    if "type" not in given or not has_types(endpoint, settings):
+        return []
+    return list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
+
+
+def _common_type(endpoint: Endpoint, named: Iterable[ObjectType]) -> ObjectType:
+    """The type with the fields that the named types have in common: the nearest declared type
+    that each of them is or derives from."""
+    wanted = {declared.label for declared in named}
+    above = [t for t in endpoint.types.values() if wanted and wanted <= t.types]
+    return min(above, key=lambda declared: len(declared.types), default=endpoint.base)
+
+
+def _wanted_labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] | None:
+    """The labels to list; None for all, including undeclared ones."""
+    labels = frozenset(label for declared in named for label in declared.types)
+    return None if not labels or any(map(endpoint.is_of_all, named)) else labels
+
+
+class _Parser(Parser[Mapping[str, str]]):
+    """The webargs parser for lists. It is given the parameters, not a request."""
+
+    DEFAULT_LOCATION = "query"
+    DEFAULT_UNKNOWN_BY_LOCATION = {"query": ma.RAISE}
+
+    def load_querystring(self, req: Mapping[str, str], schema: ma.Schema) -> Mapping[str, str]:
+        return req
+
+    def handle_error(
+        self,
+        error: ma.ValidationError,
+        req: Mapping[str, str],
+        schema: ma.Schema,
+        **_: Any,
+    ) -> NoReturn:
+        """Reports everything that is wrong in one message."""
+        wrong: dict[str, list[str]] = cast(dict[str, Any], error.messages)["query"]
+        text = "; ".join(f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items()))
+        raise BadRequest(text if text.endswith("?") else f"{text}.") from error
+
+
+_PARSER = _Parser()
+
+
+# The fields that read parameters.
+
+
+def _limit_range(settings: Settings) -> validate.Range:
+    highest = settings.limit_max
+    allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
+    return validate.Range(0, highest, error=f"must be {allowed}")
+
+
+def _place(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
+    return lambda use: _Place(relation, root=relation != "ancestor_of")
+
+
+class _Integer(fields.Field[int]):
+    """An integer, clamped to what every database can store."""
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
+        number: int = _parse(kinds.parse_integer, value)
+        return max(min(number, kinds.INT64[-1]), kinds.INT64[0])
+
+
+class _Place(fields.Field[Tree]):
+    """A relation to a page: its id or, where that makes sense, ``root``."""
+
+    def __init__(self, relation: Relation, *, root: bool = True) -> None:
+        super().__init__(attribute=f"tree.{relation}")
+        self._relation, self._root = relation, root
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Tree:
+        if value == "root" and self._root:
+            return Tree(self._relation, ROOT)
+        wanted = "must be the id of a page" + (", or root" if self._root else "")
+        page = _parse(kinds.parse_integer, value, wanted)
+        if page not in kinds.INT64:
+            raise ma.ValidationError("names no page")
+        return Tree(self._relation, page)
+
+
+class _Operator(fields.Field[str]):
+    """``search_operator``, in upper or lower case."""
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> str:
+        if value.lower() not in ("and", "or"):
+            raise ma.ValidationError("must be 'and' or 'or'")
+        return value.lower()
+
+
+class _Order(fields.Field[Any]):
+    """The keys of ``order``, and whether it is ``random``."""
+
+    def __init__(self, declared: ObjectType, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._declared = declared
+        self._columns = declared.orderable
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
+        if value == "random":
+            return (), True
+        keys: dict[str, Order] = {}
+        for part in value.split(","):
+            name = part.removeprefix("-")
+            if name == "random":
+                raise ma.ValidationError("can be random only by itself, as order=random")
+            if name not in self._columns:
+                # The end of the sentence is added with those of other parameters.
+                raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
+            # Ordering by the same field again changes nothing.
+            keys.setdefault(name, Order(self._columns[name].name, part != name))
+        if len(keys) > MAX_ORDER:
+            raise ma.ValidationError(f"has more than {MAX_ORDER} different fields")
+        return tuple(keys.values()), False
+
+    def _hint(self, name: str) -> str:
+        """A hint about an unknown key."""
+        return (
+            self._declared.hint(name, "ordered")
+            or suggest(name, self._columns)
+            or f" There are {', '.join(self._columns)}."
+        )
+
+
+class _Filter(fields.Field[Any]):
+    """A condition on a stored field."""
+
+    def __init__(self, name: str, column: Column, operator: Any) -> None:
+        super().__init__(attribute=f"filters.{name}")
+        self._column, self._operator = column, operator
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Filter:
+        wanted = _parse(self._column.kind.parse, value)
+        if isinstance(wanted, kinds.Gap):
+            return _neighbour_filter(self._column.name, self._operator, wanted)
+        if self._column.kind.many:
+            return Filter(self._column.name, "all", wanted)
+        return Filter(self._column.name, self._operator, wanted)
+
+
+def _neighbour_filter(name: str, operator: str, gap: kinds.Gap) -> Filter:
+    """The filter for a value that cannot be stored, by its storable neighbours."""
+    if operator in ("lt", "le") and gap.below is not None:
+        return Filter(name, "le", gap.below)
+    if operator in ("gt", "ge") and gap.above is not None:
+        return Filter(name, "ge", gap.above)
+    return Filter("id", "in", ())
+
+
+def _parse(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ma.ValidationError(wanted or str(error)) from None
+
+
+class _Locale(fields.String):
+    """``locale``, as a condition; whether the language is known is for the content to say."""
+
+    def __init__(self) -> None:
+        super().__init__(attribute="filters.locale")
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
+        return Filter("locale", "eq", value)
+
+
+_PAGES_ONLY = " Only pages/ has it."
+_LANGUAGES_ONLY = " Only pages/ has it, where CMS_I18N_ENABLED is on."
+_SEARCH_OFF = " Searching is switched off."
+_LIST_AND_DETAIL = ("list", "detail", "detail_by_path")
+_ALL = (*_LIST_AND_DETAIL, "find")
+
+#: All query parameters, by name. Fields of the same names could be shown but not filtered by.
+PARAMETERS = {
+    parameter.name: parameter
+    for parameter in (
+        Parameter(
+            "limit",
+            "The maximum number of items.",
+            lambda use: _Integer(validate=_limit_range(use.settings)),
+        ),
+        Parameter(
+            "offset",
+            "The number of items to skip.",
+            lambda use: _Integer(validate=validate.Range(0, error="must be from 0 on")),
+        ),
+        Parameter(
+            "order",
+            "The fields to order by, separated by commas, with - in front for descending; or "
+            "random.",
+            lambda use: _Order(use.declared),
+            empty_is_absent=True,
+        ),
+        Parameter(
+            "fields",
+            "The fields to show.",
+            lambda use: fields.String(),
+            views=_LIST_AND_DETAIL,
+            empty_is_absent=True,
+        ),
+        Parameter(
+            "search",
+            "Only objects with these words, the best matches first.",
+            lambda use: fields.String(),
+            endpoints=_is_searched,
+            hint=_SEARCH_OFF,
+        ),
+        Parameter(
+            "search_operator",
+            "Whether objects must have every word (and) or one of them (or).",
+            lambda use: _Operator(),
+            endpoints=_is_searched,
+            hint=_SEARCH_OFF,
+            empty_is_absent=True,
+        ),
+        Parameter(
+            "type",
+            "Only objects of these types, separated by commas.",
+            lambda use: fields.Raw(),
+            endpoints=has_types,
+            hint=" Only endpoints with several types have it.",
+            empty_is_absent=True,
+        ),
+        Parameter(
+            "child_of",
+            "Only the children of this page, an id or root.",
+            _place("child_of"),
+            endpoints=_is_tree,
+            hint=_PAGES_ONLY,
+        ),
+        Parameter(
+            "descendant_of",
+            "Only the pages below this page, an id or root.",
+            _place("descendant_of"),
+            endpoints=_is_tree,
+            hint=_PAGES_ONLY,
+        ),
+        Parameter(
+            "ancestor_of",
+            "Only the pages above this page, an id.",
+            _place("ancestor_of"),
+            endpoints=_is_tree,
+            hint=_PAGES_ONLY,
+        ),
+        Parameter(
+            "translation_of",
+            "Only the translations of this page, an id or root.",
+            _place("translation_of"),
+            endpoints=_has_locales,
+            hint=_LANGUAGES_ONLY,
+        ),
+        Parameter(
+            "locale",
+            "Only pages in this language.",
+            lambda use: _Locale(),
+            views=("list", "find", "detail_by_path"),
+            endpoints=_has_locales,
+            hint=_LANGUAGES_ONLY,
+        ),
+        Parameter(
+            "site",
+            "The site, as hostname or hostname:port.",
+            lambda use: fields.String(),
+            views=_ALL,
+            endpoints=_is_tree,
+            hint=_PAGES_ONLY,
+            empty_is_absent=True,
+        ),
+        Parameter(
+            "html_path",
+            "The path of a page, without scheme and host.",
+            lambda use: fields.String(),
+            views=("find", "detail_by_path"),
+            endpoints=_is_tree,
+            hint=" Only pages/find/ has it.",
+        ),
+        Parameter(
+            "format",
+            "Has no effect.",
+            lambda use: fields.String(validate=validate.OneOf(["json"], error="must be json")),
+        ),
+        Parameter("_", "Has no effect.", lambda use: fields.Raw()),
+    )
+}
