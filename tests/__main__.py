@@ -1,4 +1,4 @@
-"""Runs all checks: ``python3 tests``, on all cores; arguments for pytest replace that option."""
+"""Runs all checks: ``python3 tests``, on all backends and cores; arguments are for pytest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main() -> int:
     environment = runpy.run_path(str(ROOT / "demo" / "environment.py"))["environment"]
     python = environment("dev")
     failed = []
-    options = sys.argv[1:] or ["--numprocesses=auto", "--dist=worksteal"]
+    options = ["--backends=all", "--numprocesses=auto", "--dist=worksteal", *sys.argv[1:]]
     for check in (*CHECKS, ["pytest", *options]):
         print("==", *check, flush=True)
         if subprocess.call([python, "-m", *check], cwd=ROOT):

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from tests.api import API
 from tests.servers import SERVERS, share
 from tests.sites import make_site
-from tests.stores import BACKENDS, wrong_variables
+from tests.stores import QUICK, named_backends, wrong_variables
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
@@ -33,20 +33,63 @@ MakeApp = Callable[..., Flask]
 MakeAPI = Callable[..., API]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option ``--backends``."""
+    parser.addoption(
+        "--backends",
+        type=named_backends,
+        metavar="NAMES",
+        help="Run all tests on these backends: names with commas, or all. By default, tests run on "
+        f"{','.join(QUICK)}, without those that are slow.",
+    )
+
+
+def chosen_backends(config: pytest.Config) -> tuple[str, ...]:
+    """The backends that tests run on."""
+    return config.getoption("backends") or QUICK
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Says what runs."""
+    left_out = "" if config.getoption("backends") else ", without slow tests"
+    return f"backends: {', '.join(chosen_backends(config))}{left_out}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs tests that use ``backend`` on each chosen backend, as far as their marker names it."""
+    if "chosen_backend" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("backends")
+        names = [n for n in chosen_backends(metafunc.config) if not marker or n in marker.args]
+        metafunc.parametrize("chosen_backend", names, scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out tests of backends that are not chosen, and slow ones where none are named."""
+    chosen, is_quick = {*chosen_backends(config)}, config.getoption("backends") is None
+
+    def is_wanted(item: pytest.Item) -> bool:
+        marker = item.get_closest_marker("backends")
+        if marker and chosen.isdisjoint(marker.args):
+            return False
+        return not (is_quick and item.get_closest_marker("slow"))
+
+    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
+    items[:] = filter(is_wanted, items)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Refuses wrong variables, and starts servers once for several processes (``pytest -n 2``)."""
     wrong = [*wrong_variables(os.environ)]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        share(name for name in BACKENDS if name in SERVERS)
+        share(name for name in chosen_backends(config) if name in SERVERS)
 
 
-@pytest.fixture(params=BACKENDS, scope="session")
-def backend(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(scope="session")
+def backend(chosen_backend: str) -> str:
     """The name of a backend."""
-    name: str = request.param
-    return name
+    return chosen_backend
 
 
 @pytest.fixture(scope="session")

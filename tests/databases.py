@@ -18,24 +18,22 @@ from flask_contentapi.writer import Writer
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
 from tests.conformance.reference_site import TYPES
-from tests.servers import PATIENCE
-from tests.stores import BACKENDS, DATABASES
+from tests.servers import PATIENCE, SERVERS
+from tests.stores import DATABASES
 
 __all__ = [
-    "NAMES",
     "api_at",
     "app_at",
     "asked",
     "noted",
     "on_databases",
+    "on_servers",
+    "on_sqlite",
     "on_writable",
     "storage",
     "until",
     "writing",
 ]
-
-#: The names of the databases.
-NAMES = [name for name in BACKENDS if name in DATABASES]
 
 
 def storage(api: API) -> PeeweeBackend:
@@ -115,9 +113,8 @@ def noted(api: API, note: Callable[[Any], Any] = attrgetter("sql")) -> Iterator[
         hooks.remove(hook)
 
 
-#: Runs the tests that use ``backend`` on the databases only.
-on_databases = pytest.mark.parametrize("backend", NAMES, indirect=True, scope="session")
-#: The same on all backends whose content can be changed.
-on_writable = pytest.mark.parametrize(
-    "backend", [name for name in BACKENDS if name != "jsonfiles"], indirect=True, scope="session"
-)
+on_databases = pytest.mark.backends(*DATABASES)
+on_servers = pytest.mark.backends(*SERVERS)
+on_sqlite = pytest.mark.backends("sqlite")
+#: The backends whose content can be changed object by object.
+on_writable = pytest.mark.backends("memory", *DATABASES)

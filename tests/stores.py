@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import weakref
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -37,22 +38,29 @@ DATABASES: dict[str, type[PeeweeBackend]] = {
     "postgresql": PostgreSQLBackend,
     "mariadb": MariaDBBackend,
 }
-_ALL = ("memory", "jsonfiles", *DATABASES)
-#: The variable that can name fewer backends, separated by commas.
-CHOSEN = "CONTENTAPI_TEST_BACKENDS"
-#: The tested backends.
-BACKENDS = tuple(os.environ.get(CHOSEN, ",".join(_ALL)).replace(" ", "").split(","))
+#: All backends.
+BACKENDS = ("memory", "jsonfiles", *DATABASES)
+#: Those that tests run on unless ``--backends`` names others.
+QUICK = ("memory", "sqlite")
 #: The variable that makes a missing server a failure.
 REQUIRED = "CONTENTAPI_REQUIRE_SERVERS"
+#: Marks what the core does alike over every backend, so that one is enough.
+on_memory = pytest.mark.backends("memory")
 #: After this many stores with the same tables, garbage collection looks for unused ones.
 LENT_AT_ONCE = 8
 
 
+def named_backends(text: str) -> tuple[str, ...]:
+    """The backends that a value of ``--backends`` names."""
+    names = BACKENDS if text == "all" else tuple(text.replace(" ", "").split(","))
+    if not {*names} <= {*BACKENDS}:
+        known = ",".join(BACKENDS)
+        raise ArgumentTypeError(f"{text!r} must be all, or some of {known}, with commas.")
+    return names
+
+
 def wrong_variables(environment: Mapping[str, str]) -> Iterator[str]:
     """What is wrong with the environment variables for tests, in sentences."""
-    chosen = environment.get(CHOSEN, _ALL[0])
-    if not {*chosen.replace(" ", "").split(",")} <= {*_ALL}:
-        yield f"{CHOSEN} is {chosen!r}; it must be some of {','.join(_ALL)}, with commas."
     required = environment.get(REQUIRED, "1")
     if required not in ("", "1"):
         yield f"{REQUIRED} is {required!r}; it must be 1, or not be set."

@@ -22,10 +22,10 @@ from tests.api import API
 from tests.samples import image, page, plain, site
 from tests.scarcity import full_disk, on_posix
 from tests.sites import make_site
-from tests.stores import BACKENDS, fresh_address
+from tests.stores import DATABASES, fresh_address
 
 #: For commands that load content, which the memory backend would lose when they end.
-persistent = pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "memory"])
+persistent = pytest.mark.backends("jsonfiles", *DATABASES)
 CONTENT = {"pages": [plain(1), plain(2, 1)], "images": [image(1, type="flask_contentapi.Image")]}
 
 
@@ -375,7 +375,7 @@ def test_files_for_a_section_may_be_replaced() -> None:
 # Types that are not declared.
 
 
-@pytest.mark.parametrize("backend", ["jsonfiles", "sqlite"])
+@pytest.mark.backends("jsonfiles", "sqlite")
 def test_undeclared_types_are_said_once(backend: str, caplog: pytest.LogCaptureFixture) -> None:
     source, app = site_at(fresh_address("jsonfiles")), site_at(fresh_address(backend))
     wrong = {"pages": [plain(1, type="flask_contentapi.Pages")]}
@@ -389,7 +389,7 @@ def test_undeclared_types_are_said_once(backend: str, caplog: pytest.LogCaptureF
     assert (shown.count(said), caplog.messages) == (1, [])
 
 
-@pytest.mark.parametrize("backend", ["memory", "jsonfiles"])
+@pytest.mark.backends("memory", "jsonfiles")
 def test_what_a_command_says_is_not_in_the_log(
     backend: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

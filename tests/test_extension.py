@@ -74,7 +74,7 @@ def test_what_a_backend_needs_is_an_extra_of_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "said"),
+    ("given", "said"),
     [
         ("sqllite:x.db", "backend: There is no backend 'sqllite'. Did you mean 'sqlite'"),
         (MemoryBackend, "backend is <class .*; it must be a Backend, such as MemoryBackend"),
@@ -82,11 +82,11 @@ def test_what_a_backend_needs_is_an_extra_of_its_name() -> None:
         ("", "backend: The name of the backend is empty"),
     ],
 )
-def test_what_is_no_backend_stops_the_start(backend: Any, said: str) -> None:
+def test_what_is_no_backend_stops_the_start(given: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        ContentAPI(Flask("site"), backend=backend)
+        ContentAPI(Flask("site"), backend=given)
     with pytest.raises(ConfigurationError, match=said):
-        ContentAPI().init_app(Flask("site"), backend=backend)
+        ContentAPI().init_app(Flask("site"), backend=given)
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,13 @@ from flask_contentapi_memory import MemoryBackend
 from tests.stores import fresh_address
 
 
+@pytest.mark.backends("memory")
 class TestMemoryBackend(BackendTests, WriteTests):
     def make_backend(self) -> Backend:
         return MemoryBackend()
 
 
+@pytest.mark.backends("jsonfiles")
 class TestJSONFilesBackend(BackendTests):
     folders: ClassVar[Path]
 
@@ -62,14 +64,17 @@ class DatabaseTests(BackendTests, WriteTests):
         return backend
 
 
+@pytest.mark.backends("sqlite")
 class TestSQLiteBackend(DatabaseTests):
     name = "sqlite"
 
 
+@pytest.mark.backends("postgresql")
 class TestPostgreSQLBackend(DatabaseTests):
     name = "postgresql"
 
 
+@pytest.mark.backends("mariadb")
 class TestMariaDBBackend(DatabaseTests):
     name = "mariadb"
 

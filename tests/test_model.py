@@ -24,7 +24,7 @@ from tests.generated import (
 )
 from tests.model import MANY, RELATIONS, TYPES, Found, Model, Request, kinds_of
 from tests.sites import make_site
-from tests.stores import BACKENDS
+from tests.stores import DATABASES
 
 #: How many requests are sent for each content.
 PER_CONTENT = 10
@@ -176,12 +176,13 @@ def test_content_is_the_same_after_a_dump_and_a_load(pair: Pair, content: Conten
     assert everything(api) == before
 
 
-@pytest.fixture(scope="module", params=BACKENDS[1:])
-def pairs(request: pytest.FixtureRequest) -> tuple[Pair, Pair]:
-    """The two sites with one backend, and with another."""
-    return make_pair(BACKENDS[0]), make_pair(request.param)
+@pytest.fixture(scope="module")
+def pairs(pair: Pair) -> tuple[Pair, Pair]:
+    """The two sites in memory, and with another backend."""
+    return make_pair("memory"), pair
 
 
+@pytest.mark.backends("jsonfiles", *DATABASES)
 @given(data=st.data(), content=contents(), i18n=st.booleans())
 def test_all_backends_answer_with_the_same_bytes(
     pairs: tuple[Pair, Pair], data: st.DataObject, content: Content, i18n: bool

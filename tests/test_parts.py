@@ -119,7 +119,7 @@ def test_what_was_found_in_random_order_has_another_order_else(make_api: MakeAPI
     assert first == second
 
 
-@pytest.mark.parametrize("backend", ["memory"], indirect=True, scope="session")
+@pytest.mark.backends("memory")
 @pytest.mark.parametrize("most", [120, 1000])
 def test_what_is_kept_of_lists_is_bounded(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch, most: int
@@ -145,7 +145,7 @@ ALONE = [
 ]
 
 
-@pytest.mark.parametrize("backend", ["memory"], indirect=True, scope="session")
+@pytest.mark.backends("memory")
 @pytest.mark.parametrize("query", ALONE)
 def test_lists_that_are_kept_by_nothing_else_count(make_api: MakeAPI, query: str) -> None:
     api = make_api(content())
@@ -158,7 +158,7 @@ def test_lists_that_are_kept_by_nothing_else_count(make_api: MakeAPI, query: str
         assert is_shared or found.cache_size == matches.ENTRY_OVERHEAD + len(found._positions)
 
 
-@pytest.mark.parametrize("backend", ["memory", "jsonfiles"], indirect=True, scope="session")
+@pytest.mark.backends("memory", "jsonfiles")
 def test_content_that_is_replaced_goes_at_once(make_api: MakeAPI) -> None:
     api = make_api(content())
     for path in LISTS:

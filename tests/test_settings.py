@@ -211,7 +211,6 @@ def test_addresses_of_no_backend_are_refused(address: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("CONTENTAPI_TEST_BACKENDS", wrong) for wrong in ("", "memory,sqllite", "memory;sqlite")),
         *(("CONTENTAPI_REQUIRE_SERVERS", wrong) for wrong in ("0", "yes")),
         ("CONTENTAPI_TEST_POSTGRESQL", "127.0.0.1:5432"),
         ("CONTENTAPI_TEST_POSTGRESQL", "postgresql://a@127.0.0.1/site"),
@@ -225,7 +224,6 @@ def test_wrong_variables_for_tests_are_told(name: str, value: str) -> None:
 
 def test_right_variables_for_tests_are_taken() -> None:
     right = {
-        "CONTENTAPI_TEST_BACKENDS": "memory, sqlite",
         "CONTENTAPI_REQUIRE_SERVERS": "1",
         "CONTENTAPI_TEST_POSTGRESQL": "postgresql://a@127.0.0.1:5432",
         "CONTENTAPI_TEST_MARIADB": "mariadb://root@127.0.0.1:3306",

@@ -17,9 +17,18 @@ from flask_contentapi import ContentAPI, DeclarationError, Entry, Page
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import PeeweeBackend, PostgreSQLBackend
 from tests.api import API
-from tests.databases import NAMES, api_at, noted, on_databases, storage, until, writing
+from tests.databases import (
+    api_at,
+    noted,
+    on_databases,
+    on_servers,
+    on_sqlite,
+    storage,
+    until,
+    writing,
+)
 from tests.samples import page, site
-from tests.servers import SERVERS, Daemon, free_port, new_postgresql, why_missing
+from tests.servers import Daemon, free_port, new_postgresql, why_missing
 from tests.stores import fresh_address, leave_out
 
 CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
@@ -105,15 +114,15 @@ def test_passwords_stay_unsaid(address: str) -> None:
     assert "hush" not in str(error.value)
 
 
-@pytest.mark.parametrize("backend", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
 @pytest.mark.parametrize(
     "password", [*(f"sec{c}ret" for c in "/?#@%["), "80/ret", "80#ret", "80?ret"]
 )
-def test_passwords_are_percent_encoded(backend: str, password: str) -> None:
+def test_passwords_are_percent_encoded(scheme: str, password: str) -> None:
     with pytest.raises(ConfigurationError, match="password is percent-encoded, as %2F") as error:
-        api_at(f"{backend}://u:{password}@localhost/x")
+        api_at(f"{scheme}://u:{password}@localhost/x")
     assert "ret" not in str(error.value)
-    api_at(f"{backend}://u:{quote(password, safe='')}@127.0.0.1:{free_port()}/x")
+    api_at(f"{scheme}://u:{quote(password, safe='')}@127.0.0.1:{free_port()}/x")
 
 
 @pytest.mark.parametrize("name", ["what?.db", "50%.db", "a#b.db", "a&b=c.db"])
@@ -161,9 +170,6 @@ def test_a_database_of_no_known_kind_is_refused() -> None:
 # Files.
 
 
-on_sqlite = pytest.mark.skipif("sqlite" not in NAMES, reason="only other backends are tested")
-
-
 @on_sqlite
 def test_a_file_that_is_not_there_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -204,11 +210,6 @@ def test_a_folder_is_no_database(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
 
 # Servers.
-
-
-on_servers = pytest.mark.parametrize(
-    "backend", [name for name in NAMES if name in SERVERS], indirect=True
-)
 
 
 @on_servers
@@ -342,7 +343,7 @@ def test_tables_of_another_version_are_left_alone(
     assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
 
 
-@pytest.mark.parametrize("backend", [n for n in NAMES if n == "postgresql"], indirect=True)
+@pytest.mark.backends("postgresql")
 def test_a_database_without_all_characters_is_refused(
     backend: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,10 +18,12 @@ import pytest
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
-from tests.databases import NAMES, api_at, asked, storage, until, writing
+from tests.databases import api_at, asked, on_servers, on_sqlite, storage, until, writing
 from tests.samples import page, site
-from tests.servers import SERVERS, Daemon, new_mariadb, new_postgresql, why_missing
+from tests.servers import Daemon, new_mariadb, new_postgresql, why_missing
 from tests.stores import leave_out
+
+pytestmark = on_servers
 
 CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
 NAME = "contentapi_interrupted"
@@ -39,11 +41,11 @@ def assert_unavailable(api: API, path: str = "pages/?fields=*") -> None:
 # Servers.
 
 
-@pytest.fixture(scope="module", params=[name for name in NAMES if name in SERVERS])
-def daemon(request: pytest.FixtureRequest) -> Iterator[Daemon]:
-    made = NEW[request.param]()
+@pytest.fixture(scope="module")
+def daemon(backend: str) -> Iterator[Daemon]:
+    made = NEW[backend]()
     if made is None:
-        leave_out(why_missing(request.param))
+        leave_out(why_missing(backend))
     made.start()
     made.server.create_database(NAME)
     api_at(f"{made.server.address}/{NAME}", CONTENT)
@@ -290,9 +292,6 @@ def asked_again(file: Path) -> tuple[API, dict[str, str]]:
     known = {"If-None-Match": api.get("pages/").headers["ETag"]}
     assert [api.get("pages/", headers=known).status_code for _ in range(2)] == [304, 304]
     return api, known
-
-
-on_sqlite = pytest.mark.skipif("sqlite" not in NAMES, reason="only other backends are tested")
 
 
 @on_sqlite

@@ -12,7 +12,7 @@ import pytest
 
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import NAMES, on_databases, storage
+from tests.databases import on_databases, storage
 from tests.generated import DECLARED
 from tests.samples import Record, document, image, page, private, site
 
@@ -334,7 +334,7 @@ PLANNED_ONCE = [
 ]
 
 
-@pytest.mark.parametrize("backend", [n for n in NAMES if n == "postgresql"], indirect=True)
+@pytest.mark.backends("postgresql")
 @pytest.mark.parametrize("path", PLANNED_ONCE)
 def test_a_server_plans_what_is_asked_often_once(api: API, path: str, backend: str) -> None:
     database = storage(api).engine.database

@@ -15,20 +15,14 @@ import pytest
 from flask_contentapi.errors import BackendUnavailable
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
-from tests.databases import NAMES, api_at, storage, writing
+from tests.databases import api_at, on_servers, on_sqlite, storage, writing
 from tests.samples import page, site
 from tests.scarcity import full_disk, on_posix, write_protected
-from tests.servers import SERVERS
 from tests.stores import fresh_address
 from tests.temporary import new_folder
 
 CONTENT = {"sites": [site(1, is_default=True)], "pages": [page(1, slug="home"), page(2, 1)]}
 PATHS = ("pages/?fields=*", "pages/2/", "pages/?search=page", "images/")
-
-on_sqlite = [
-    on_posix,
-    pytest.mark.skipif("sqlite" not in NAMES, reason="only other backends are tested"),
-]
 
 
 def answers(api: API) -> list[bytes]:
@@ -96,7 +90,7 @@ def protected(file: Path, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 class TestProtectedFiles:
-    pytestmark = on_sqlite
+    pytestmark = [on_posix, on_sqlite]
 
     def test_they_are_served(self, file: Path, protected: str) -> None:
         api = at(file)
@@ -128,7 +122,7 @@ def copied(file: Path) -> Path:
 
 
 class TestFiles:
-    pytestmark = on_sqlite
+    pytestmark = [on_posix, on_sqlite]
 
     def test_protected_copies_are_served(self, file: Path) -> None:
         copy = copied(file)
@@ -195,7 +189,7 @@ class TestFiles:
 
 
 class TestFullDisks:
-    pytestmark = on_sqlite
+    pytestmark = [on_posix, on_sqlite]
 
     def test_files_are_served(self, file: Path) -> None:
         before = answers(at(file))
@@ -287,9 +281,6 @@ def small(file: Path) -> API:
 # Servers.
 
 
-on_servers = pytest.mark.parametrize(
-    "backend", [name for name in NAMES if name in SERVERS], indirect=True
-)
 #: How an address makes its sessions read-only.
 READ_ONLY = {
     "postgresql": "options=-c%20default_transaction_read_only=on",

@@ -10,10 +10,12 @@ import pytest
 
 from flask_contentapi.errors import BackendUnavailable
 from tests.api import API
-from tests.databases import NAMES, api_at, asked, storage, until, writing
+from tests.databases import api_at, asked, on_servers, storage, until, writing
 from tests.samples import page, site
-from tests.servers import SERVERS, Daemon, new_mariadb, new_postgresql, standby_of, why_missing
+from tests.servers import Daemon, new_mariadb, new_postgresql, standby_of, why_missing
 from tests.stores import leave_out
+
+pytestmark = on_servers
 
 CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
 NAME = "contentapi_replicated"
@@ -43,11 +45,11 @@ class Pair:
         self.replica.start()
 
 
-@pytest.fixture(scope="module", params=[name for name in NAMES if name in SERVERS])
-def servers(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    make = {"postgresql": replicated_postgresql, "mariadb": doubled_mariadb}[request.param]
-    if why_missing(request.param):
-        leave_out(why_missing(request.param))
+@pytest.fixture(scope="module")
+def servers(backend: str) -> Iterator[Pair]:
+    make = {"postgresql": replicated_postgresql, "mariadb": doubled_mariadb}[backend]
+    if why_missing(backend):
+        leave_out(why_missing(backend))
     pair = make()
     yield pair
     pair.replica.stop()
@@ -123,9 +125,7 @@ def test_requests_within_a_block_see_its_changes(pair: Pair) -> None:
         assert api.json("pages/2/")["title"] == "Within"
 
 
-on_postgresql = pytest.mark.parametrize(
-    "servers", [name for name in NAMES if name == "postgresql"], indirect=True, scope="module"
-)
+on_postgresql = pytest.mark.backends("postgresql")
 
 
 @on_postgresql

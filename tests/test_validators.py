@@ -167,7 +167,7 @@ def test_reading_the_content_anew_changes_no_tag(make_api: MakeAPI) -> None:
     assert etag(api, "pages/") == before
 
 
-@pytest.mark.parametrize("backend", ["memory", "jsonfiles"])
+@pytest.mark.backends("memory", "jsonfiles")
 def test_the_same_content_has_the_same_tags(backend: str) -> None:
     api = API(make_site(backend, CONTENT, TYPES))
     before = etag(api, "pages/")
