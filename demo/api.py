@@ -3,7 +3,7 @@
 They are made to this very application, in the same process and without a socket, because a demo on
 a server with a single worker would otherwise wait for itself. Host and cookies are passed on, so
 that the API sees the visitor who requested the page. A front end in its own process would have the
-same three functions over an HTTP client.
+same functions over an HTTP client.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from flask import abort, current_app, g, request, url_for
 
-__all__ = ["Item", "Items", "calls", "find", "get", "items"]
+__all__ = ["Item", "Items", "calls", "find", "get", "items", "moved"]
 
 
 class Item(dict[str, Any]):
@@ -37,7 +37,12 @@ class Items(list[dict[str, Any]]):
 
 def find(html_path: str, **parameters: Any) -> Item:
     """The page at a path of the site."""
-    return _item("pages_find", html_path=html_path, **parameters)
+    return _item("pages_detailbypath", html_path=html_path, **parameters)
+
+
+def moved(path: str) -> Item:
+    """The redirect from a former path of the site."""
+    return _item("redirects_find", html_path=path)
 
 
 def get(endpoint: str, id: int, **parameters: Any) -> Item:

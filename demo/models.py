@@ -15,6 +15,7 @@ from flask_contentapi import (
     Entry,
     Image,
     Page,
+    Redirect,
     Related,
     RichText,
     Tags,
@@ -224,4 +225,5 @@ TYPES = [
     ArticlePage,
     EventsPage,
     EventPage,
+    Redirect,
 ]

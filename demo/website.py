@@ -22,7 +22,7 @@ from flask import (
 )
 from flask.typing import ResponseReturnValue
 from jinja2 import Template
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, NotFound
 
 from demo import api, members
 from demo.languages import ENGLISH, LANGUAGES, Language
@@ -43,7 +43,11 @@ files = Blueprint("files", __name__)
 @pages.get("/<path:path>/")
 def page(path: str = "") -> ResponseReturnValue:
     """Any page of the tree; the template is named after its type, if there is one."""
-    found = api.find(request.path)
+    try:
+        found = api.find(request.path)
+    except NotFound:
+        moved = api.moved(request.full_path)
+        return redirect(moved["location"], 301 if moved["is_permanent"] else 302)
     original = found["meta"]["alias_of"]
     if original:
         return redirect(original["meta"]["html_url"], 301)

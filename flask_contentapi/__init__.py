@@ -21,6 +21,7 @@ from flask_contentapi.types import (
     Entry,
     Image,
     Page,
+    Redirect,
 )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "PageURLs",
     "Problem",
     "Reader",
+    "Redirect",
     "Related",
     "RichText",
     "Tags",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from flask_contentapi.sites import Home, Site, Sites
 
-__all__ = ["Addresses", "PageURLs", "quote_slug", "split_path"]
+__all__ = ["Addresses", "PageURLs", "normal_path", "quote_slug", "split_path"]
 
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//")
 #: Paths that need no escaping.
@@ -23,6 +23,18 @@ def quote_slug(slug: str) -> str:
 def split_path(html_path: str) -> list[str]:
     """The slugs of a path, without empty ones."""
     return [part for part in html_path.split("/") if part]
+
+
+def normal_path(path: str) -> str:
+    """A path with its query in the form in which redirects are compared.
+
+    >>> normal_path("old/?b=%C3%A9&a=1#top")
+    '/old?a=1&b=%C3%A9'
+    """
+    path, _, query = path.partition("#")[0].partition("?")
+    parts = sorted(quote(unquote_to_bytes(part), safe="=") for part in query.split("&") if part)
+    normal = f"/{quote(unquote_to_bytes(path).strip(b'/'))}"
+    return f"{normal}?{'&'.join(parts)}" if parts else normal
 
 
 class PageURLs:

@@ -20,6 +20,7 @@ from flask_contentapi.sites import Home, Site, Sites
 
 __all__ = [
     "DEEPEST",
+    "SAME_PATH",
     "STRUCTURAL",
     "Library",
     "ReadRecord",
@@ -33,12 +34,17 @@ __all__ = [
     "read_code",
     "read_library",
     "rows_of",
+    "site_names",
     "too_deep_message",
     "too_long_message",
 ]
 
 #: The number of levels that a tree of pages or collections has at most (contract, Content records).
 DEEPEST = 400
+
+
+#: The message about a redirect with the path and the site of another one.
+SAME_PATH = "another redirect of the site has this path already"
 
 
 class Restriction(NamedTuple):
@@ -353,21 +359,26 @@ class Library:
             for table in self.tables.values()
             for row in table.rows
         )
-        return check_objects(objects, ids)
+        return check_objects(objects, ids, self.sites)
 
 
 def check_objects(
-    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Collection[int]]
+    objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Collection[int]], sites: Sites
 ) -> Iterator[Problem]:
-    """Likely mistakes in objects that are served: undeclared types and dangling relations.
+    """Likely mistakes in objects that are served: undeclared types, dangling relations, and
+    redirects of sites that do not exist.
 
     :param objects: for each its place, its endpoint, and the columns of its type.
     :param ids: the ids of all objects, by endpoint.
+    :param sites: all sites.
     """
     total = sum(map(len, ids.values()))
+    names = {"", *sites.aliases}
     for place, endpoint, row in watched(objects, "checking", total):
         if row[1] not in endpoint.types:
             yield place.problem("type", _undeclared_message(row[1], endpoint))
+        if endpoint.redirects and (name := row[endpoint.base.places["site_name"]]) not in names:
+            yield place.problem("site", f"there is no site {name}, or several")
         for column, stored, children in values_of(endpoint.type_of(row[1]), row):
             for target, identity in targets_of(column, stored):
                 if identity not in ids[target]:
@@ -383,7 +394,7 @@ def _undeclared_message(label: str, endpoint: Endpoint) -> str:
 
 #: The columns that determine places in the tree, restrictions and languages.
 STRUCTURAL = frozenset(
-    ("id", "type", "parent", "slug", "restriction", "locale", "translation_key", "collection")
+    "id type parent slug restriction locale translation_key collection site_name site_path".split()
 )
 
 
@@ -416,6 +427,8 @@ def read_library(
     }
     locales = _read_locales(content.get("locales", ()), tables["pages"], reader)
     sites = [*map(reader.read_site, count(), content.get("sites", ()))]
+    if "redirects" in tables and tables["redirects"].endpoint.redirects:
+        _check_redirects(tables["redirects"], site_names(filter(None, sites)), reader)
     return assemble_library(tables, locales, sites, collections, reader)
 
 
@@ -464,6 +477,27 @@ def assemble_library(
         raise ContentError(reader.problems)
     restrictions = Restrictions(page_restrictions, restrictions_of(collections))
     return Library(locales, found, tables, restrictions, [*filter(None, sites)], collections)
+
+
+def site_names(records: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[str]]:
+    """The names of sites, as :attr:`Sites.aliases`.
+
+    :param records: the sites as records with all keys.
+    """
+    return Sites(Site(record["hostname"], record["port"]) for record in records).aliases
+
+
+def _check_redirects(
+    table: Table, names: Mapping[str, Sequence[str]], reader: RecordReader
+) -> None:
+    """Notes redirects with the path and the site of another one."""
+    name, path = (table.endpoint.base.places[key] for key in ("site_name", "site_path"))
+    seen = set()
+    for row in table.rows:
+        key = (*names.get(row[name], [row[name]]), row[path][len(row[name]) :])
+        if key in seen:
+            reader.note(place_of(table, row), "old_path", SAME_PATH)
+        seen.add(key)
 
 
 def _sections(content: Content, registry: Registry, reader: RecordReader) -> Content:

@@ -369,6 +369,7 @@ class Endpoint:
     :param types: all types by label.
     :param tree: whether the objects are pages of a tree.
     :param collections: whether they belong to collections, which can be restricted.
+    :param redirects: whether they are redirects, each of a site or of all sites.
     """
 
     name: str
@@ -376,6 +377,18 @@ class Endpoint:
     types: dict[str, ObjectType] = field(default_factory=dict)
     tree: bool = False
     collections: bool = False
+    redirects: bool = False
+
+    @property
+    def essential(self) -> str | None:
+        """The relation without whose target an object does not exist, if it points to one; None if
+        there is no such relation."""
+        return "redirect_page" if self.redirects else None
+
+    @property
+    def of_sites(self) -> bool:
+        """Whether the ``site`` parameter chooses among the objects."""
+        return self.tree or self.redirects
 
     def type_of(self, label: str) -> ObjectType:
         """The type with a label; the base if the label is not declared."""

@@ -43,6 +43,7 @@ from flask_contentapi.state import CanView, State
 from flask_contentapi.types import Entry
 from flask_contentapi.views import (
     NOTHING,
+    DetailByPathView,
     DetailView,
     FindView,
     ListView,
@@ -252,7 +253,10 @@ class ContentAPI:
         blueprint.register_error_handler(Exception, _reraise)
         blueprint.before_app_request(_routing_error_handler(state))
         for name, endpoint in state.registry.endpoints.items():
-            for rule, view in (("", ListView), ("<id>/", DetailView), ("find/", FindView)):
+            views = {"": ListView, "<id>/": DetailView, "find/": FindView}
+            if endpoint.tree:
+                views["detail_by_path/"] = DetailByPathView
+            for rule, view in views.items():
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
                 view_function = view(state, endpoint).dispatch
                 blueprint.record(_rule_for_any_method(f"/{name}/{rule}", view_name, view_function))

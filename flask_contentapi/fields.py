@@ -26,6 +26,7 @@ __all__ = [
     "Anything",
     "Blocks",
     "Children",
+    "Derived",
     "Instant",
     "Related",
     "RichText",
@@ -92,6 +93,18 @@ class Tags(fields.List[str]):
 
 class RichText(fields.String):
     """HTML, returned as it is and searched without its markup."""
+
+
+class Derived(fields.String):
+    """Text that follows from other fields, so that records do not have it.
+
+    :param derive: gives it, from the stored values of the fields declared before it; raises a
+        ValueError, saying what is wrong, if they do not fit together.
+    """
+
+    def __init__(self, derive: Callable[[Mapping[str, Any]], str]) -> None:
+        super().__init__()
+        self.derive = derive
 
 
 #: Converts the stored JSON of a block's value to the JSON in answers.

@@ -98,6 +98,10 @@ def _is_tree(endpoint: Endpoint, settings: Settings) -> bool:
     return endpoint.tree
 
 
+def _is_of_sites(endpoint: Endpoint, settings: Settings) -> bool:
+    return endpoint.of_sites
+
+
 def _has_locales(endpoint: Endpoint, settings: Settings) -> bool:
     return endpoint.tree and settings.i18n
 
@@ -548,17 +552,17 @@ PARAMETERS = {
             "The site, as hostname or hostname:port.",
             lambda use: fields.String(),
             views=_ALL,
-            endpoints=_is_tree,
-            hint=_PAGES_ONLY,
+            endpoints=_is_of_sites,
+            hint=" Only pages/ and redirects/ have it.",
             empty_is_absent=True,
         ),
         Parameter(
             "html_path",
-            "The path of a page, without scheme and host.",
+            "A path on the site, without scheme and host.",
             lambda use: fields.String(),
             views=("find", "detail_by_path"),
-            endpoints=_is_tree,
-            hint=" Only pages/find/ has it.",
+            endpoints=_is_of_sites,
+            hint=" Only find/ and detail_by_path/ have it.",
         ),
         Parameter(
             "format",

@@ -10,7 +10,7 @@ from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.declarations import Column, Endpoint
 from flask_contentapi.errors import Problem, suggest
-from flask_contentapi.fields import kind_of
+from flask_contentapi.fields import Derived, kind_of
 from flask_contentapi.hosts import read_host
 from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json
 from flask_contentapi.logs import log
@@ -206,11 +206,16 @@ class RecordReader:
         self, place: Place, columns: Mapping[str, Column], values: dict[str, Any]
     ) -> list[Any]:
         """Removes the columns from a record's values and reads them."""
-        read = []
+        read: list[Any] = []
+        before = len(self.problems)
         for name, column in columns.items():
-            value = values.pop(name, None)
+            field = column.field
+            value = None if isinstance(field, Derived) else values.pop(name, None)
             try:
-                if value is None:
+                if isinstance(field, Derived):
+                    known = dict(zip(columns, read, strict=False))
+                    read.append(field.derive(known) if len(self.problems) == before else None)
+                elif value is None:
                     read.append(column.default())
                 elif column.child is None:
                     read.append(column.read_given(value))
@@ -218,7 +223,7 @@ class RecordReader:
                     read.append(self._children(place, column, value))
             except ValueError as error:
                 read.append(None)
-                self.note(place, name, str(error))
+                self.note(place, "" if isinstance(field, Derived) else name, str(error))
         return read
 
     def _children(self, place: Place, column: Column, records: Any) -> tuple[Row, ...]:
@@ -291,7 +296,7 @@ def differ(value: Any, other: Any) -> bool:
 def _is_left_out(column: Column, value: Any) -> bool:
     if column.field.required:
         return False
-    return not differ(value, column.default())
+    return isinstance(column.field, Derived) or not differ(value, column.default())
 
 
 def _record_value(column: Column, value: Any) -> Any:

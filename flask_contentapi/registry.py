@@ -17,6 +17,7 @@ from flask_contentapi.fields import (
     Anything,
     Blocks,
     Children,
+    Derived,
     Related,
     answer_field,
     inner_fields,
@@ -35,6 +36,7 @@ from flask_contentapi.types import (
     Entry,
     Image,
     Page,
+    Redirect,
 )
 
 __all__ = ["OPTIONS", "SECTIONS", "Registry", "mistake"]
@@ -376,6 +378,7 @@ class Registry:
             name,
             tree=issubclass(content_class, Page),
             collections=issubclass(content_class, Image | Document),
+            redirects=issubclass(content_class, Redirect),
         )
         self.endpoints[name] = endpoint
         label = content_class.type_label()
@@ -454,6 +457,8 @@ class Registry:
             raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
             )
+        if isinstance(built_in, Derived) and field is not built_in:
+            raise mistake(declared, name, "is derived from other fields; leave it as it is")
         if field.data_key is not None or field.attribute is not None:
             raise mistake(
                 declared,

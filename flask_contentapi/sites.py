@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -131,6 +131,16 @@ class Sites:
         """The value of the ``site`` parameter for a site, with the port only if it is needed."""
         shared = self._shared[site.hostname] > 1
         return f"{site.hostname}:{site.port}" if shared else site.hostname
+
+    @cached_property
+    def aliases(self) -> Mapping[str, Sequence[str]]:
+        """For each text in its normal form that names a site, all that name the same site."""
+        known: dict[str, list[str]] = {}
+        for site in self._sites if self._sites[0].hostname else ():
+            names = [f"{site.hostname}:{site.port}"]
+            names += [site.hostname] * (self._shared[site.hostname] == 1)
+            known |= dict.fromkeys(names, names)
+        return known
 
     def locate(self, url_path: str, i18n: bool) -> tuple[Site, Home] | None:
         """The site and the home page that a page is under. The deepest home page wins, then the

@@ -31,6 +31,7 @@ __all__ = [
     "DownloadURL",
     "Entries",
     "Getter",
+    "Location",
     "Lookup",
     "RowLayout",
     "Source",
@@ -238,6 +239,26 @@ class DownloadURL(Source):
     def compile(self, layout: RowLayout) -> Bind:
         index = layout.index_of("file")
         return lambda context: _apply(context.addresses.download_url, index)
+
+
+class Location(Source):
+    """The address that a redirect leads to: that of its page, or else its link."""
+
+    def compile(self, layout: RowLayout) -> Bind:
+        page, link = layout.index_of("redirect_page"), layout.index_of("redirect_link")
+        lookup = layout.related(layout.type.columns["redirect_page"], embedded=False)
+        path = lookup.layout.index_of("url_path")
+
+        def bind(context: Context) -> Getter:
+            found, html_url = context.related[lookup.slot], context.addresses.html_url
+
+            def location(row: Row) -> str | None:
+                of_page = found.get(row[page])
+                return (of_page and html_url(of_page[path])) or row[link] or None
+
+            return location
+
+        return bind
 
 
 def _apply(function: Callable[[Any], Any], index: int) -> Getter:

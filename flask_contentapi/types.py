@@ -21,10 +21,12 @@ from typing import Any, ClassVar, Literal
 
 from marshmallow import ValidationError, fields, validate
 
+from flask_contentapi.addresses import normal_path
 from flask_contentapi.errors import suggest
-from flask_contentapi.fields import Related, Tags
+from flask_contentapi.fields import Derived, Related, Tags
+from flask_contentapi.hosts import read_host
 from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
-from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Source, Type
+from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Location, Source, Type
 
 __all__ = [
     "APIField",
@@ -36,6 +38,7 @@ __all__ = [
     "Image",
     "Media",
     "Page",
+    "Redirect",
     "restriction_field",
 ]
 
@@ -311,3 +314,51 @@ class Document(Media):
     """The base of the site's document type (specification, 2.5)."""
 
     endpoint = "documents"
+
+
+def _site_name(site: str) -> str:
+    """The ``site`` of a redirect in its normal form; "" for all sites."""
+    try:
+        hostname, port = read_host(site) if site else ("", None)
+    except ValueError:
+        wanted = "must be the host name of a site, as 'example.org', or 'example.org:8000'"
+        raise ValidationError(wanted) from None
+    return hostname if port is None else f"{hostname}:{port}"
+
+
+def _site_path(values: Mapping[str, Any]) -> str:
+    """What a redirect is found by: its site and its path in their normal form."""
+    if values["redirect_page"] is None and not values["redirect_link"]:
+        raise ValueError("must have a redirect_page or a redirect_link")
+    path: str = values["site_name"] + normal_path(values["old_path"])
+    return path
+
+
+class Redirect(Entry):
+    """A former address, and what is at its place now.
+
+    A site that wants redirects adds the class to its types.
+    """
+
+    app_label = "wagtailredirects"
+    endpoint = "redirects"
+    body_fields: ClassVar[Sequence[str | APIField]] = (
+        "id",
+        "old_path",
+        APIField("location", fields.String(), source=Location()),
+        "is_permanent",
+    )
+    listing_default_fields: ClassVar[Sequence[str]] = (
+        *Entry.listing_default_fields,
+        "old_path",
+        "location",
+    )
+    nested_default_fields: ClassVar[Sequence[str]] = listing_default_fields
+
+    old_path = fields.String(required=True)
+    site = fields.String(validate=_site_name)
+    is_permanent = fields.Boolean()
+    redirect_page = Related("pages")
+    redirect_link = fields.String()
+    site_name = Derived(lambda values: _site_name(values["site"]))
+    site_path = Derived(_site_path)

@@ -20,7 +20,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed
 
 from flask_contentapi import kinds
-from flask_contentapi.addresses import quote_slug, split_path
+from flask_contentapi.addresses import normal_path, quote_slug, split_path
 from flask_contentapi.answers import Plan
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTEMPTS",
     "NOTHING",
+    "DetailByPathView",
     "DetailView",
     "FindView",
     "ListView",
@@ -146,7 +147,7 @@ class Responder:
         self._reader = reader
         host = host_of(request)
         known, self.addresses = state.origins.find(reader.sites, host, request.root_path, site)
-        if known is None and endpoint.tree:
+        if known is None and endpoint.of_sites:
             named = host if host.name else "the host of the request"
             raise NotFound(
                 f"No site answers to {named}. A site can be named with site=, or be the default."
@@ -154,8 +155,11 @@ class Responder:
         self.endpoint = endpoint
         self.viewer = viewer
         self.site = known or Site("", homes=())
-        self.schedule = self.site.scope(state.settings.i18n)
-        self.scope = self.schedule if endpoint.tree else None
+        scope = self.site.scope(state.settings.i18n)
+        self.scope = scope if endpoint.tree else None
+        self.schedule = None if endpoint.essential else scope
+        #: The names of the site, the full one first, and "" for what is of all sites.
+        self.names = *reader.sites.aliases.get(f"{self.site.hostname}:{self.site.port}", ()), ""
 
     def respond(
         self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *tags: str
@@ -191,8 +195,10 @@ class Responder:
     ) -> Mapping[int, Row]:
         """Fetches what rows point to, as :meth:`Reader.fetch`. Notes if pages of other sites, or
         such as are not there yet, are among it."""
-        is_page = self._state.registry.endpoints[endpoint].tree
-        if not is_page or scope is not None or self.schedule is None:
+        known = self._state.registry.endpoints[endpoint]
+        if known.essential:
+            self.schedule = None
+        if not known.tree or scope is not None or self.schedule is None:
             return self._reader.fetch(endpoint, ids, columns, viewer, scope)
         # Values behind those that are wanted do not matter.
         columns = columns if "url_path" in columns else (*columns, "url_path")
@@ -314,12 +320,38 @@ class EndpointView:
         """
         raise NotImplementedError
 
+    def show(
+        self, request: Request, reader: Reader, responder: Responder, identity: int, *tags: str
+    ) -> Response:
+        """The detail view of an object.
+
+        :param tags: cache tags besides that of the object.
+        :raises NotFound: if it may not be seen.
+        """
+        given = read_query_string(request.query_string)
+        selected = given.get("fields", "")
+        plans: dict[str, Plan] = {}
+
+        def columns_of(label: str) -> tuple[str, ...]:
+            check_length(request.query_string)
+            check_values(given)
+            plans[label] = self.state.parameters.detail_plan(self.endpoint.name, label, selected)
+            return plans[label].columns
+
+        name = self.endpoint.name
+        found = reader.get(name, identity, columns_of, responder.viewer, responder.scope)
+        if found is None:
+            raise _not_found(self.endpoint)
+        label, row = found
+        tags = (*tags, tag_of(name, identity))
+        return responder.respond(plans[label], [row], lambda items: items[0], *tags)
+
     def responder(
         self, request: Request, reader: Reader, viewer: Viewer, **parts: str
     ) -> Responder:
         """The responder for a request. An unknown site is reported before anything else (contract,
         Errors)."""
-        given = read_query_string(request.query_string) if self.endpoint.tree else {}
+        given = read_query_string(request.query_string) if self.endpoint.of_sites else {}
         site = given.get("site", "")
         return Responder(request, self.state, self.endpoint, reader, viewer, site)
 
@@ -334,8 +366,10 @@ class ListView(EndpointView):
                 responder.check_locale(condition.value)
         # Without a home page the answer is that of a site whose home page is hidden.
         home = responder.site.homes[0].page if responder.site.homes else NO_PAGE
+        of_site = Filter("site_name", "in", responder.names)
         query = replace(
             asked,
+            filters=(*asked.filters, *[of_site] * self.endpoint.redirects),
             viewer=responder.viewer,
             scope=responder.scope,
             tree=tuple(t._replace(page=home) if t.page == ROOT else t for t in asked.tree),
@@ -367,24 +401,7 @@ class DetailView(EndpointView):
         return super().responder(request, reader, viewer, **parts)
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
-        given = read_query_string(request.query_string)
-        selected = given.get("fields", "")
-        plans: dict[str, Plan] = {}
-
-        def columns_of(label: str) -> tuple[str, ...]:
-            check_length(request.query_string)
-            check_values(given)
-            plans[label] = self.state.parameters.detail_plan(self.endpoint.name, label, selected)
-            return plans[label].columns
-
-        name, identity = self.endpoint.name, _read_id(parts["id"])
-        found = reader.get(name, identity, columns_of, responder.viewer, responder.scope)
-        if found is None:
-            raise _not_found(self.endpoint)
-        label, row = found
-        return responder.respond(
-            plans[label], [row], lambda items: items[0], tag_of(name, identity)
-        )
+        return self.show(request, reader, responder, _read_id(parts["id"]))
 
 
 class FindView(EndpointView):
@@ -392,22 +409,32 @@ class FindView(EndpointView):
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         given = read_query_string(request.query_string)
+        row = self.find(request, reader, responder, given)
+        check_values(given)
+        return self._redirect(request, given, responder, row)
+
+    def find(
+        self, request: Request, reader: Reader, responder: Responder, given: Mapping[str, str]
+    ) -> Row:
+        """The id of the object that the parameters name, and its path if it has one.
+
+        :raises NotFound: if there is none.
+        """
         check_length(request.query_string)
         candidates = self._candidates(given, responder)
         found = (self._find(responder, reader, *candidate) for candidate in candidates)
         row = next(filter(None, found), None)
         if row is None:
-            hint = _path_hint(given.get("html_path", "")) if self.endpoint.tree else ""
+            hint = _path_hint(given.get("html_path", "")) if self.endpoint.of_sites else ""
             raise _not_found(self.endpoint, hint)
-        check_values(given)
-        return self._redirect(request, given, responder, row)
+        return row
 
     def _redirect(
         self, request: Request, given: Mapping[str, str], responder: Responder, row: Row
     ) -> Response:
         """The redirect to the detail view. It keeps parameters that ``find/`` does not consume."""
         pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
-        used = _FIND_PARAMETERS if self.endpoint.tree else _FIND_PARAMETERS[:1]
+        used = _FIND_PARAMETERS if self.endpoint.of_sites else _FIND_PARAMETERS[:1]
         kept = [(name, value) for name, value in pairs if name not in used]
         if self.endpoint.tree and not given.get("site"):
             # With CMSAPI_BASE_URL the next request can go to the host of another site.
@@ -428,9 +455,10 @@ class FindView(EndpointView):
 
         :param paths: if given, only objects at these paths match; the best path is first.
         """
+        path = ("site_path",) * self.endpoint.redirects + ("url_path",) * self.endpoint.tree
         query = Query(
             self.endpoint.name,
-            ("id", "url_path") if self.endpoint.tree else ("id",),
+            ("id", *path),
             responder.viewer,
             scope=responder.scope,
             filters=filters,
@@ -452,8 +480,14 @@ class FindView(EndpointView):
             responder.check_locale(locale)
         if self.endpoint.tree and "html_path" in given:
             yield from self._at_path(given["html_path"], locale, responder)
+        elif self.endpoint.redirects and "html_path" in given:
+            path = normal_path(given["html_path"])
+            tried = dict.fromkeys((path, path.partition("?")[0]))
+            paths = [name + each for each in tried for name in responder.names]
+            yield (Filter("site_path", "in", tuple(paths)),), paths
         else:
-            ways = "html_path, the path of a page, or " if self.endpoint.tree else ""
+            path = "the path of a page" if self.endpoint.tree else "a former path"
+            ways = f"html_path, {path}, or " if self.endpoint.of_sites else ""
             identity = _read_id(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
             yield (Filter("id", "eq", identity),), None
 
@@ -476,6 +510,17 @@ class FindView(EndpointView):
         if parts and others and locale == requested:
             named = Filter("slug", "eq", parts[-1])
             yield (named, in_language), [other.url_path + slugs for other in others]
+
+
+class DetailByPathView(FindView):
+    """The page at a path, as its detail view shows it."""
+
+    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
+        given = read_query_string(request.query_string)
+        if "html_path" not in given:
+            raise NotFound("detail_by_path/ needs html_path, the path of a page.")
+        identity, _ = self.find(request, reader, responder, given)
+        return self.show(request, reader, responder, identity, tag_of(self.endpoint.name))
 
 
 class UnknownView(EndpointView):
@@ -522,7 +567,8 @@ def _names_other_pages(query: Query, declared: ObjectType) -> bool:
         *(key.column for key in query.order),
     }
     columns = map(declared.columns.get, named)
-    return any(column and column.target and column.target.served_at.tree for column in columns)
+    targets = [column.target.served_at for column in columns if column and column.target]
+    return any(target.tree or target.essential for target in targets)
 
 
 def _unseen_message(asked: Query, query: Query, unseen: Sequence[int]) -> str:

@@ -22,8 +22,10 @@ from flask_contentapi.addresses import quote_slug
 from flask_contentapi.changes import MOST_NAMED, tags_of
 from flask_contentapi.content import (
     DEEPEST,
+    SAME_PATH,
     check_collections,
     read_code,
+    site_names,
     too_deep_message,
     too_long_message,
 )
@@ -101,6 +103,10 @@ class Transaction(ABC):
     @abstractmethod
     def page_at(self, parent: int | None, slug: str) -> int | None:
         """The page with a slug under a parent; None if there is none."""
+
+    @abstractmethod
+    def redirect_at(self, site_path: str) -> int | None:
+        """The redirect with a ``site_path``; None if there is none."""
 
     @abstractmethod
     def slugs(self, parent: int | None, start: str) -> Container[str]:
@@ -683,6 +689,12 @@ class Writer:
             reader.note(place, "collection", f"there is no collection {collection}")
         if endpoint.tree:
             self._check_page(place, new, row, reader)
+        if endpoint.redirects and "site_path" in new:
+            name = row[declared.places["site_name"]]
+            for alias in site_names(self._sites()).get(name, [name]):
+                path = alias + new["site_path"][len(name) :]
+                if self._stored.redirect_at(path) not in (None, row[0]):
+                    reader.note(place, "old_path", SAME_PATH)
         for name, column in declared.columns.items():
             if column.child is not None and new.get(name):
                 ids = [child[0] for child in new[name]]

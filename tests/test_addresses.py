@@ -593,3 +593,19 @@ def test_sites_that_share_a_host_name_are_named(harbour: API) -> None:
 )
 def test_the_site_follows_from_the_host_of_the_request(harbour: API, host: str, home: int) -> None:
     assert harbour.at(host).ids("pages/?limit=1") == [home]
+
+
+def test_detail_by_path_is_the_detail_view(harbour: API) -> None:
+    for path in ("/", "log", "/log/a%20b/", "/log/ü%252F%3F%23%26=%2B;/"):
+        there = harbour.get(f"pages/find/?html_path={path}&fields=*")
+        shown = harbour.get(f"pages/detail_by_path/?html_path={path}&fields=*")
+        assert there.status_code == 302
+        assert shown.data == harbour.follow(there.headers["Location"]).data
+
+
+def test_detail_by_path_needs_a_path(harbour: API) -> None:
+    assert "html_path" in harbour.refusal("pages/detail_by_path/?id=2", 404)
+    assert harbour.status("pages/detail_by_path/?html_path=/none/&fields=nope") == 404
+    assert harbour.status("pages/detail_by_path/?html_path=/log/&fields=nope") == 400
+    assert harbour.status("pages/detail_by_path/?html_path=/log/&site=none.example") == 404
+    assert harbour.status("images/detail_by_path/?html_path=/log/") == 404

@@ -230,6 +230,20 @@ def test_what_is_not_live_is_not_there(member: FlaskClient, path: str) -> None:
     assert member.get(path).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "leads_to"),
+    [
+        ("/marmalade/", "http://localhost/journal/forty-jars/"),
+        ("/varieties/?from=list", "/apples/"),
+    ],
+)
+def test_former_address_leads_to_the_present_one(
+    visitor: FlaskClient, path: str, leads_to: str
+) -> None:
+    answer = visitor.get(path)
+    assert (answer.status_code, answer.headers["Location"]) == (301, leads_to)
+
+
 def test_alias_leads_to_its_original(visitor: FlaskClient) -> None:
     answer = visitor.get("/directions/")
     assert (answer.status_code, answer.location) == (301, "http://localhost/visit/")

@@ -98,6 +98,14 @@ class LeaksRestrictedCollections(ListReader):
         ]
 
 
+@caught_by("test_viewer[redirects: those to pages that may not be seen are left out]")
+class ShowsRedirectsToHiddenPages(ListReader):
+    def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        if endpoint == "redirects":
+            return self.things(endpoint)
+        return super().visible(endpoint, viewer, scope)
+
+
 @caught_by("test_viewer[images: a restriction that is open opens the collections below]")
 class NeedsNoSecondRight(ListReader):
     def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
@@ -776,6 +784,12 @@ class KeepsSites(Draft):
 @writing("test_refused_change_leaves_everything[a sibling has the slug")
 class OverlooksSlugs(Draft):
     def page_at(self, parent: int | None, slug: str) -> int | None:
+        return None
+
+
+@writing("test_refused_change_leaves_everything[has this path already")
+class OverlooksRedirects(Draft):
+    def redirect_at(self, site_path: str) -> int | None:
         return None
 
 

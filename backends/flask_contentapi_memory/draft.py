@@ -152,6 +152,11 @@ class Draft(Transaction):
     def page_at(self, parent: int | None, slug: str) -> int | None:
         return self._slugs[parent].get(slug)
 
+    def redirect_at(self, site_path: str) -> int | None:
+        place = self.registry.endpoints["redirects"].base.places["site_path"]
+        redirects = self._objects["redirects"].values()
+        return next((row[0] for row, _ in redirects if row[place] == site_path), None)
+
     def slugs(self, parent: int | None, start: str) -> Set[str]:
         return self._slugs[parent].keys()
 

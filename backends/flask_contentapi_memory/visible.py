@@ -188,20 +188,24 @@ class VisibleContent:
         """The visible objects of an endpoint."""
         if endpoint not in self._visible:
             shelf = self._shelves[endpoint]
-            self._visible[endpoint] = VisibleObjects(shelf, _flags(shelf, self._viewer), self)
+            self._visible[endpoint] = VisibleObjects(shelf, self._flags(shelf), self)
         return self._visible[endpoint]
 
-
-def _flags(shelf: Shelf, viewer: Viewer) -> bytearray:
-    """For each object whether the viewer may see it."""
-    opened = {None} | (viewer.pages if shelf.endpoint.tree else viewer.collections)
-    flags = bytearray(access in opened for access in shelf.table.access)
-    if shelf.endpoint.tree:
-        live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
-        for position, row in enumerate(shelf.rows):
-            if not live(row) or not _in_time(start(row), end(row), viewer.moment):
-                flags[position] = 0
-    return flags
+    def _flags(self, shelf: Shelf) -> bytearray:
+        """For each object whether the viewer may see it."""
+        viewer, essential = self._viewer, shelf.endpoint.essential
+        opened = {None} | (viewer.pages if shelf.endpoint.tree else viewer.collections)
+        flags = bytearray(access in opened for access in shelf.table.access)
+        if shelf.endpoint.tree:
+            live, start, end = (shelf.getter(c, None) for c in ("live", "go_live_at", "expires_at"))
+            for position, row in enumerate(shelf.rows):
+                if not live(row) or not _in_time(start(row), end(row), viewer.moment):
+                    flags[position] = 0
+        if essential is not None:
+            target, pages = shelf.getter(essential, None), self.of("pages")
+            for position, row in enumerate(shelf.rows):
+                flags[position] = (page := target(row)) is None or pages.sees(page)
+        return flags
 
 
 def _in_time(start: datetime | None, end: datetime | None, moment: datetime) -> bool:

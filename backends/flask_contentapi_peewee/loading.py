@@ -173,7 +173,7 @@ def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
         for name, tables in reader.tables.endpoints.items()
     }
     records = RecordReader(registry, logs=False)
-    yield from check_objects(_checked_objects(reader, records), ids)
+    yield from check_objects(_checked_objects(reader, records), ids, reader.sites)
     yield from records.problems
 
 

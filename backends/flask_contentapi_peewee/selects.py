@@ -15,7 +15,7 @@ from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.shapes import Shape, literal, slot
-from flask_contentapi_peewee.tables import EndpointTables, IndexTable, StoredTable, Tables
+from flask_contentapi_peewee.tables import IndexTable, StoredTable, Tables
 from flask_contentapi_peewee.words import token, tokens
 
 __all__ = ["Select"]
@@ -30,11 +30,13 @@ _BELOW = frozenset(("child_of", "descendant_of"))
 class _BaseTable:
     """The base table of an endpoint in a statement.
 
-    :param tables: the endpoint's tables.
+    :param all_tables: all tables.
+    :param endpoint: the endpoint.
     :param aliased: whether it has an alias, because it occurs twice in the statement.
     """
 
-    def __init__(self, tables: EndpointTables, aliased: bool = False) -> None:
+    def __init__(self, all_tables: Tables, endpoint: str, aliased: bool = False) -> None:
+        self._all_tables, tables = all_tables, all_tables.endpoints[endpoint]
         self._endpoint = tables.endpoint
         self.model: Any = tables.base.model.alias() if aliased else tables.base.model
         self._fields = tables.base.fields
@@ -60,6 +62,21 @@ class _BaseTable:
             collection = self.field("collection")
             closed = slot(engine, lambda values: engine.integers(values.closed))
             yield collection.is_null() | ~engine.among(collection, closed)
+        elif self._endpoint.essential is not None:
+            page = self.field(self._endpoint.essential)
+            pages = _BaseTable(self._all_tables, "pages", aliased=True)
+            yield page.is_null() | pages.has_visible(page, shape, engine)
+
+    def has_visible(
+        self, identity: Clause, shape: Shape, engine: Engine, within_site: bool = False
+    ) -> Clause:
+        """The condition that the viewer may see the object with an id.
+
+        :param within_site: whether it also has to be a page in the scope.
+        """
+        conditions = [self.field("id") == identity, *self.visibility(shape, engine)]
+        conditions += self.in_scope(shape, engine) if within_site else ()
+        return fn.EXISTS(self.model.select(SQL("1")).where(all_of(conditions)))
 
     def path(self, shape: Shape, engine: Engine) -> Clause:
         """The path, without its index if others narrow more."""
@@ -110,7 +127,7 @@ class Select:
         self._shape = shape
         self._engine = tables.engine
         self._end = tables.endpoints[shape.endpoint]
-        self._base = _BaseTable(self._end)
+        self._base = _BaseTable(tables, shape.endpoint)
         self._words = peewee.Table(self._end.words)
         #: The index tables in which all objects of the types have a row.
         self.indexes = self._find_indexes()
@@ -233,7 +250,7 @@ class Select:
 
         :param conditions: further conditions on the page.
         """
-        pages = _BaseTable(self._end, aliased=True)
+        pages = _BaseTable(self._all_tables, self._shape.endpoint, aliased=True)
         met = all_of([pages.field("id") == identity, *conditions(pages)])
         return pages.model.select(pages.field(column)).where(met)
 
@@ -335,12 +352,9 @@ class Select:
         declared = self._column(column)
         if declared is None or declared.target is None:
             return
-        end = self._all_tables.endpoints[declared.target.served_at.name]
-        objects = _BaseTable(end, aliased=True)
-        conditions = [objects.field("id") == field, *objects.visibility(self._shape, self._engine)]
-        if declared.within_site:
-            conditions += objects.in_scope(self._shape, self._engine)
-        yield fn.EXISTS(objects.model.select(SQL("1")).where(all_of(conditions)))
+        endpoint, shape = declared.target.served_at.name, self._shape
+        objects = _BaseTable(self._all_tables, endpoint, aliased=True)
+        yield objects.has_visible(field, shape, self._engine, declared.within_site)
 
     # Order.
 

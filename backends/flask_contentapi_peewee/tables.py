@@ -419,8 +419,7 @@ class _Maker:
         indexed = {column.name for column in endpoint.base.filterable.values()} - {"id"}
         for declared in (endpoint.base, *endpoint.types.values()):
             indexed |= {custom.source for custom in declared.api_filters}
-        if endpoint.tree:
-            indexed.add("translation_key")
+        indexed |= {"translation_key", "site_path"}
         for name in (name for name in columns if name in indexed):
             self._index_column(table, columns[name])
         if endpoint.tree:

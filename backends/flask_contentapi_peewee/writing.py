@@ -111,6 +111,12 @@ class DatabaseTransaction(Transaction):
         found = self.reader.all(self._pages.model.select(fields["id"]).where(same))
         return next((page for (page,) in found), None)
 
+    def redirect_at(self, site_path: str) -> int | None:
+        base = self.tables.endpoints["redirects"].base
+        same = self.engine.equals(base.fields["site_path"], site_path)
+        found = self.reader.all(base.model.select(base.fields["id"]).where(same))
+        return next((redirect for (redirect,) in found), None)
+
     def slugs(self, parent: int | None, start: str) -> set[str]:
         slug = self._pages.fields["slug"]
         # The slug itself and numbered ones sort before the slug followed by ".", which follows "-".

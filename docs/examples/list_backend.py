@@ -106,7 +106,11 @@ class ListReader(Reader):
     def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
         """The objects that the viewer may see, of pages those in the scope."""
         things = self.open_to(endpoint, viewer, scope)
-        if not self.library.tables[endpoint].endpoint.tree:
+        known = self.library.tables[endpoint].endpoint
+        if known.essential is not None:
+            seen = {None, *(page.values["id"] for page in self.visible("pages", viewer, None))}
+            things = [thing for thing in things if thing.values[known.essential] in seen]
+        if not known.tree:
             return things
         return [thing for thing in things if self.is_live(thing.values, viewer.moment)]
 

@@ -53,6 +53,7 @@ SMALL: Content = {
     "images": [{"id": 1, "type": "museum.Photo", "title": "Agate", "collection": 1}],
     "documents": [{"id": 1, "type": "museum.Leaflet", "title": "Guide", "tags": ["visit"]}],
     "people": [{"id": 1, "type": "museum.Person", "name": "Ada"}],
+    "redirects": [{"id": 1, "old_path": "/old", "site": "museum.example", "redirect_page": 3}],
 }
 
 
@@ -94,6 +95,7 @@ CHANGES: list[tuple[str, Change]] = [
     ("the type of an image", _put("images", 0, type="museum.Scan")),
     ("a tag of a document", _put("documents", 0, tags=["Visit"])),
     ("an object of another endpoint", _put("people", 0, name="ada")),
+    ("a redirect", _put("redirects", 0, old_path="/older")),
     ("a collection", _put("collections", 0, restriction={"type": "login"})),
     ("a site", _put("sites", 0, port=8080)),
     ("a language", _add("locales", "fr")),
@@ -115,6 +117,15 @@ FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
     ("a second id", _add("people", {"id": 1, "name": "Eve"}), {("people 1", "id")}),
     ("a second slug", _put("pages", 2, slug="agate"), {("pages 2", "slug")}),
     ("a value that does not fit", _put("images", 0, width="wide"), {("images 1", "width")}),
+    (
+        "a second path",
+        _add(
+            "redirects",
+            {"id": 2, "old_path": "old/", "site": "museum.example:80", "redirect_link": "/"},
+        ),
+        {("redirects 2", "old_path")},
+    ),
+    ("a redirect to nothing", _put("redirects", 0, redirect_page=None), {("redirects 1", "")}),
     ("a number that does not fit", _put("pages", 1, number=2**63), {("pages 3", "number")}),
     (
         "a relation to many with null",

@@ -115,6 +115,7 @@ _FETCHED = [
     ),
     ("documents", "documents", [1, 3], {}, [1]),
     ("other endpoints", "people", [3, 4, 1], {}, [1, 3]),
+    ("redirects to hidden pages", "redirects", [1, 2, 3, 4, 5, 6], {}, [1, 4, 6]),
     ("ids at the end of what is possible", "people", [2**63 - 1, -(2**63), 0, 2], {}, [2]),
 ]
 

@@ -60,7 +60,8 @@ id     images                                                         collection
 ====== ============================================================== ==========
 
 Documents: 1 and 2 are open, 3 is hidden in collection 4. People: 1, 2 and 3, at one of the site's
-own endpoints.
+own endpoints. Redirects: 1 leads to 20, 2 to 30, which is hidden, 3 to 36, which is restricted, 4
+to an address, 5 to nothing that there is, and 6 to 35, which expires soon.
 """
 
 from __future__ import annotations
@@ -357,5 +358,13 @@ CONTENT: Mapping[str, Any] = {
             "mentor": 2,
         },
         {"id": 2, "type": "museum.Person", "name": "ada", "portrait": 5, "mentor": 404},
+    ],
+    "redirects": [
+        {"id": 2, "old_path": "/store", "redirect_page": 30, "redirect_link": "/"},
+        {"id": 1, "old_path": "rocks/?b=%C3%A9&a=1#top", "redirect_page": 20},
+        {"id": 3, "old_path": "/rota", "site": "Museum.example:80", "redirect_page": 36},
+        {"id": 4, "old_path": "/rota", "redirect_link": "mailto:staff@museum.example"},
+        {"id": 5, "old_path": "/lost", "redirect_page": 404},
+        {"id": 6, "old_path": "/last-days", "redirect_page": 35, "is_permanent": True},
     ],
 }

@@ -14,6 +14,7 @@ from flask_contentapi import (
     Entry,
     Image,
     Page,
+    Redirect,
     Related,
     RichText,
     Tags,
@@ -138,4 +139,4 @@ class Person(Entry):
     api_fields = ["name", "born", "portrait", "mentor"]
 
 
-TYPES = (Room, Exhibit, Loan, Photo, Scan, Leaflet, Person)
+TYPES = (Room, Exhibit, Loan, Photo, Scan, Leaflet, Person, Redirect)

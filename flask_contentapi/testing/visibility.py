@@ -77,6 +77,19 @@ VISIBLE = [
     case("documents: restricted collections are closed", [1, 2], "documents"),
     case("documents: open collections are shown", [1, 2, 3], "documents", viewer=STAFF),
     case("other endpoints are in no collection", [1, 2, 3], "people"),
+    case("redirects: those to pages that may not be seen are left out", [1, 4, 6], "redirects"),
+    case(
+        "redirects: a restriction that is open opens those that lead there",
+        [1, 3, 4, 6],
+        "redirects",
+        viewer=STAFF,
+    ),
+    case(
+        "redirects: those to pages that have expired are left out",
+        [1, 4],
+        "redirects",
+        viewer=Viewer(NOW + _MICROSECOND),
+    ),
 ]
 
 SCOPES = [

@@ -107,6 +107,12 @@ REFUSED: list[tuple[str, Change]] = [
         "stands in another object",
         lambda writer: writer.add("pages", {**_EXHIBIT, "captions": [{"id": 1}]}),
     ),
+    (
+        "has this path already",
+        lambda writer: writer.add(
+            "redirects", {"old_path": "old/", "site": "museum.example:80", "redirect_link": "/"}
+        ),
+    ),
     ("objects lie in it", lambda writer: writer.delete_collection(1)),
     ("form a circle", lambda writer: writer.put_collection(id=1, parent=1)),
 ]

@@ -17,6 +17,7 @@ from flask_contentapi import (
     ContentAPI,
     Document,
     Image,
+    Redirect,
     Related,
     RichText,
     Tags,
@@ -164,6 +165,7 @@ class Paper(Document):
 
 
 TYPES = (
+    Redirect,
     Page,
     HomePage,
     BlogIndexPage,
@@ -191,5 +193,5 @@ def create_app(content: Mapping[str, Any], backend: str, config: Mapping[str, An
     api = ContentAPI(app, types=TYPES)
     with app.app_context():
         store.lend(api.backend)
-        api.backend.load({name: content[name] for name in content if name != "redirects"})
+        api.backend.load(content)
     return app
