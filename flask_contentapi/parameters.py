@@ -6,7 +6,7 @@ results are cached for the next request with the same one. The caches are bounde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
@@ -214,10 +214,9 @@ class Parameters:
         filters = tuple(read.get("filters", {}).values())
         if len(filters) > MAX_FILTERS:
             raise BadRequest(f"The query has more than {MAX_FILTERS} filters.")
-        words = self._words(read.get("search"))
-        if words == ():
+        searches = tuple(self._searches(read))
+        if not all(wanted.words for wanted in searches):
             filters += (Filter("id", "in", ()),)
-        every = read.get("search_operator", "or" if self._ranks else "and") == "and"
         plan = self._plan(declared, "list", read.get("fields", ""))
         return plan, Query(
             endpoint.name,
@@ -226,21 +225,23 @@ class Parameters:
             types=_wanted_labels(endpoint, named),
             filters=filters,
             tree=tuple(read.get("tree", {}).values()),
-            search=Search(words, every) if words else None,
+            searches=tuple(wanted for wanted in searches if wanted.words),
             order=order,
             random=random,
             limit=read.get("limit", self._settings.default_limit),
             offset=read.get("offset", 0),
         )
 
-    def _words(self, text: str | None) -> tuple[str, ...] | None:
-        """The words to search for; None without a search."""
-        if text is None:
-            return None
-        words = search.terms(text, self._settings.stop_words)
-        if len(words) > MAX_WORDS:
-            raise BadRequest(f"search has more than {MAX_WORDS} different words.")
-        return words
+    def _searches(self, read: Mapping[str, Any]) -> Iterator[Search]:
+        """What is searched for; without words nothing is found."""
+        if "autocomplete" in read:
+            *whole, last = search.words(read["autocomplete"]) or [""]
+            words = (*dict.fromkeys(whole), last) if last else ()
+            yield Search(_bounded("autocomplete", words), every=True, prefix=True)
+        if "search" in read:
+            words = search.terms(read["search"], self._settings.stop_words)
+            every = read.get("search_operator", "or" if self._ranks else "and") == "and"
+            yield Search(_bounded("search", words), every)
 
     def _read(self, declared: ObjectType, given: Mapping[str, str]) -> dict[str, Any]:
         """The values of parameters.
@@ -282,6 +283,16 @@ class Parameters:
         used = {name: make() for name, make in made.items() if name in names}
         schema = ma.Schema.from_dict(used, name="Parameters")
         return schema(unknown=ma.RAISE)
+
+
+def _bounded(parameter: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a parameter.
+
+    :raises BadRequest: if they are too many.
+    """
+    if len(words) > MAX_WORDS:
+        raise BadRequest(f"{parameter} has more than {MAX_WORDS} different words.")
+    return words
 
 
 def _named_types(
@@ -491,6 +502,14 @@ PARAMETERS = {
         Parameter(
             "search",
             "Only objects with these words, the best matches first.",
+            lambda use: fields.String(),
+            endpoints=_is_searched,
+            hint=_SEARCH_OFF,
+        ),
+        Parameter(
+            "autocomplete",
+            "Only objects with these words, the last one as the beginning of a word; those with "
+            "such a word in their title first.",
             lambda use: fields.String(),
             endpoints=_is_searched,
             hint=_SEARCH_OFF,

@@ -81,12 +81,14 @@ class Tree(NamedTuple):
 class Search:
     """Words to search for.
 
-    :param words: normalised by :func:`flask_contentapi.search.terms`.
+    :param words: at least one, normalised by :func:`flask_contentapi.search.words`.
     :param every: whether an object must have every word; otherwise one of them is enough.
+    :param prefix: whether the last one is the beginning of a word; then ``every`` is true.
     """
 
     words: tuple[str, ...]
     every: bool
+    prefix: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,12 @@ class Query:
         objects of undeclared types.
     :param filters: conditions, all to be met.
     :param tree: conditions on places in the tree, all to be met.
-    :param search: words to search for, or None.
-    :param order: keys of the order; ties are broken by id. Empty: by relevance for a search, if
-        the backend ranks, else the default order (tree order for pages, id order for others).
-        Ties in relevance are broken by the default order.
+    :param searches: words to search for, all to be met.
+    :param order: keys of the order; ties are broken by id. Empty: by relevance for the searches,
+        of which the first counts most, else the default order (tree order for pages, id order for
+        others). Ties in relevance are broken by the default order. With ``prefix``, relevance is
+        whether a word with that beginning is in the title; otherwise it is only for backends that
+        rank.
     :param random: random order instead.
     :param limit: how many rows at most; None: all.
     :param offset: how many rows to skip.
@@ -122,7 +126,7 @@ class Query:
     types: frozenset[str] | None = None
     filters: tuple[Filter, ...] = ()
     tree: tuple[Tree, ...] = ()
-    search: Search | None = None
+    searches: tuple[Search, ...] = ()
     order: tuple[Order, ...] = ()
     random: bool = False
     limit: int | None = None
@@ -132,7 +136,7 @@ class Query:
     @property
     def conditions(self) -> tuple[Any, ...]:
         """What determines, with the viewer and the scope, which objects match."""
-        return self.endpoint, self.types, self.filters, self.tree, self.search
+        return self.endpoint, self.types, self.filters, self.tree, self.searches
 
 
 class Selected(NamedTuple):

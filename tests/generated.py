@@ -384,6 +384,7 @@ def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Requ
         else [],
         draw(searches(records)) if draw(seldom) else None,
         draw(st.sampled_from([None, True, False])),
+        draw(beginnings(records)) if draw(seldom) else None,
         draw(host) if is_tree and draw(seldom) else None,
         draw(locale) if is_tree and i18n and draw(seldom) else None,
         draw(st.sampled_from([None, None, 1, 2, 20, 0])),
@@ -432,3 +433,9 @@ def searches(records: list[Any]) -> st.SearchStrategy[str]:
     """Search texts, most of them from the records."""
     there = [text for record in records for text in record.values() if isinstance(text, str)]
     return st.sampled_from([*there, *_WORDS]) | texts
+
+
+def beginnings(records: list[Any]) -> st.SearchStrategy[str]:
+    """Texts for ``autocomplete``, most of them from the records, cut anywhere."""
+    cut = st.tuples(searches(records), st.integers(1, 12))
+    return cut.map(lambda drawn: drawn[0][: drawn[1]])

@@ -184,6 +184,7 @@ class Request:
     :param tree: relations, each with a page or "root".
     :param words: the text to search for, or None.
     :param every: whether every word has to match; None: the API's default.
+    :param begun: the text of which the last word is the beginning of one, or None.
     """
 
     section: str
@@ -197,6 +198,7 @@ class Request:
     tree: list[tuple[str, int | str]] = field(default_factory=list)
     words: str | None = None
     every: bool | None = None
+    begun: str | None = None
     site: str | None = None
     locale: str | None = None
     limit: int | None = None
@@ -212,6 +214,7 @@ class Request:
             ("order", "random" if self.shuffled else order or None),
             *self.tree,
             ("search", self.words),
+            ("autocomplete", self.begun),
             ("search_operator", {True: "and", False: "OR", None: None}[self.every]),
             ("site", self.site),
             ("locale", self.locale),
@@ -445,6 +448,8 @@ class Model:
             value = self.value(request, condition.kind, record, condition.parameter)
             if not condition.holds(value):
                 return False
+        if request.begun is not None and not self.has_begun(request, record):
+            return False
         return request.words is None or self.has_words(request, record)
 
     @staticmethod
@@ -452,19 +457,23 @@ class Model:
         asked = words(request.words or "")
         return [word for word in asked if word not in STOP_WORDS] or asked
 
+    @staticmethod
+    def has_begun(request: Request, record: Record) -> bool:
+        own = own_words(request, record)
+        *whole, last = words(request.begun or "") or [""]
+        return bool(last) and {*whole} <= own and any(word.startswith(last) for word in own)
+
     def has_words(self, request: Request, record: Record) -> bool:
         asked = self.asked_words(request)
-        own = {word for text in texts_of(request.section, record) for word in words(text)}
+        own = own_words(request, record)
         if not asked:
             return False
         return all(w in own for w in asked) if request.every else any(w in own for w in asked)
 
     def ordered(self, request: Request, found: list[int]) -> list[int]:
         """Ids in the requested order; ties by id."""
-        if request.words is not None and not request.order:
-            return sorted(found, key=lambda id: -self.relevance(request, id))
         if not request.order:
-            return found
+            return sorted(found, key=lambda id: self.relevance(request, id), reverse=True)
         kinds = kinds_of(request.section, request.types)
         ordered = sorted(found)
         for name, descending in reversed(request.order):
@@ -476,12 +485,15 @@ class Model:
             ordered.sort(key=keys.__getitem__, reverse=descending)
         return ordered
 
-    def relevance(self, request: Request, identity: int) -> int:
-        """One for each requested word that is found, and eight more if it is in the title."""
+    def relevance(self, request: Request, identity: int) -> tuple[bool, int]:
+        """Whether the word that is begun is in the title; and one for each requested word that is
+        found, and eight more if it is in the title."""
         record = self.records[request.section][identity]
-        own = {word for text in texts_of(request.section, record) for word in words(text)}
-        title = words(record.get("title") or "")
-        return sum((word in own) + 8 * (word in title) for word in {*self.asked_words(request)})
+        own, title = own_words(request, record), words(record.get("title") or "")
+        last = "".join(words(request.begun or "")[-1:])
+        begun = bool(last) and any(word.startswith(last) for word in title)
+        asked = {*self.asked_words(request)}
+        return begun, sum((word in own) + 8 * (word in title) for word in asked)
 
     # Single objects.
 
@@ -526,6 +538,11 @@ class Model:
                 return None
             page = named[0]
         return page
+
+
+def own_words(request: Request, record: Record) -> set[str]:
+    """The words by which searches find an object."""
+    return {word for text in texts_of(request.section, record) for word in words(text)}
 
 
 def proper(label: str) -> str:

@@ -16,6 +16,7 @@ import pytest
 from docs.examples.list_backend import ListBackend, ListReader, Thing
 from flask_contentapi.backend import Backend, ContentChanged, find_backend
 from flask_contentapi.content import read_library
+from flask_contentapi.query import Search
 from flask_contentapi.testing import BackendTests, LoadTests, WriteTests
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
@@ -89,8 +90,8 @@ class OtherReader(ListReader):
 
     backend: OtherBackend
 
-    def relevance(self, thing: Thing, words: Iterable[str]) -> int:
-        return 0
+    def relevance(self, thing: Thing, search: Search) -> int:
+        return super().relevance(thing, search) if search.prefix else 0
 
     def things(self, endpoint: str) -> list[Thing]:
         if self.backend.content is not self:

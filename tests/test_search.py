@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flask_contentapi import Blocks, Page
+from flask_contentapi.query import Search
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_memory.words import WordIndex
 from tests.api import API
@@ -324,9 +325,112 @@ def test_too_long_a_text_is_refused(api: API) -> None:
     assert api.status("pages/?search=" + "x" * 4096) == 200
 
 
+# Beginnings of words.
+
+
+#: As far as letters are written as others in databases, words of every length, and with each length
+#: of what is written.
+LONG = ["z" * 23, "z" * 24, "z" * 25, "x" * 47, "x" * 48, "x" * 49, "я" * 40, "x" * 200]
+
+
+@pytest.fixture(scope="module")
+def begun(make_api: MakeAPI) -> API:
+    titles = {**TITLES, **{100 + n: text for n, text in enumerate(LONG)}}
+    others = [page(id, 1, title=title, slug=f"p{id}") for id, title in titles.items()]
+    rich = [
+        blog(20, 1, title="Weather", body="<p>storm</p>", tags=["stone"]),
+        blog(21, 1, title="Storm and rain", body="<p>Harbour</p>"),
+        blog(22, 1, title="Harbour", body="<p>storm</p>"),
+    ]
+    images = [image(1, title="Lamp", tags=["Night storm"]), image(2, title="Stone")]
+    pages = [page(1, title="Home"), *others, *rich]
+    return make_api({"sites": [site(1)], "pages": pages, "images": images})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("sto", [3, 4, 5, 21, 20, 22]),
+        ("STORMY", [5]),
+        ("tormy", []),
+        ("e", [2, 10]),
+        ("éc", [2]),
+        ("船", [7]),
+        ("船と", [7]),
+        ("港", []),
+        ("stra", [8]),
+        ("straß", [8]),
+        ("οδ", [13, 14, 15]),
+        ("the", [11]),
+        ("of the a", [11]),
+        ("storm ni", [3]),
+        ("sto night", []),
+        ("ni storm", []),
+        ("night storm ", [3]),
+        ("storm storm", [3, 4, 21, 20, 22]),
+        ("z", list(range(100, 103))),
+        ("xx", [103, 104, 105, 107]),
+        ("x" * 47, [103, 104, 105, 107]),
+        ("x" * 48, [104, 105, 107]),
+        ("x" * 49, [105, 107]),
+        ("x" * 150, [107]),
+        ("x" * 201, []),
+        ("z" * 24, [101, 102]),
+        ("z" * 25, [102]),
+        ("я" * 8, [106]),
+        ("я" * 39, [106]),
+        ("я" * 41, []),
+        ("", []),
+        ("%20!%20", []),
+        ('sto*"', [3, 4, 5, 21, 20, 22]),
+        ("multi-w", [6]),
+    ],
+)
+def test_autocomplete_finds_beginnings(begun: API, text: str, found: list[int]) -> None:
+    assert begun.ids(f"pages/?autocomplete={text}") == found
+    assert begun.total(f"pages/?autocomplete={text}") == len(found)
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_long_words_are_found(begun: API, text: str) -> None:
+    assert begun.ids(f"pages/?search={text}") == [100 + LONG.index(text)]
+    assert begun.ids(f"pages/?search={text[:-1]}") == [
+        100 + number for number, other in enumerate(LONG) if other == text[:-1]
+    ]
+
+
+def test_only_the_last_word_counts_in_titles(begun: API) -> None:
+    assert begun.ids("pages/?autocomplete=storm ha") == [22, 21]
+    assert begun.ids("pages/?autocomplete=harbour sto") == [21, 22]
+
+
+def test_autocomplete_combines_with_filters_and_order(begun: API) -> None:
+    assert begun.ids("pages/?autocomplete=sto&order=-id&limit=2") == [22, 21]
+    assert begun.ids("pages/?autocomplete=sto&type=blog.BlogPage") == [21, 20, 22]
+    assert begun.ids("pages/?autocomplete=sto&slug=p4") == [4]
+    assert begun.ids("pages/?autocomplete=sto&limit=2&offset=4") == [20, 22]
+    assert sorted(begun.ids("pages/?autocomplete=sto&order=random")) == [3, 4, 5, 20, 21, 22]
+    assert begun.ids("images/?autocomplete=sto") == [2, 1]
+
+
+def test_autocomplete_combines_with_search(begun: API) -> None:
+    assert begun.ids("pages/?autocomplete=sto&search=harbour rain") == [21, 22]
+    assert begun.ids("pages/?autocomplete=ha&search=storm weather&search_operator=or") == [22, 21]
+    assert begun.ids("pages/?autocomplete=sto&search=") == []
+    assert begun.ids("pages/?autocomplete=!&search=storm") == []
+
+
+def test_autocomplete_needs_searching(begun: API, make_api: MakeAPI) -> None:
+    api = make_api({}, config={"CMSAPI_SEARCH_ENABLED": False})
+    assert "switched off" in api.refusal("pages/?autocomplete=a")
+    assert "50" in begun.refusal("pages/?autocomplete=" + "+".join(f"w{n}" for n in range(51)))
+
+
 # The word index of memory.
 
-WEIGHTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from([1, 1 + TITLE_WEIGHT]))
+WEIGHTS = st.dictionaries(
+    st.sampled_from(["a", "b", "c", "ab"]), st.sampled_from([1, 1 + TITLE_WEIGHT])
+)
 CHANGES = st.lists(st.tuples(st.integers(1, 4), st.none() | WEIGHTS), max_size=30)
 
 
@@ -341,7 +445,8 @@ def test_an_index_that_is_changed_holds_what_a_new_one_does(
         index = index.revised(before, after)
         held = {**held, **after} if after else {i: held[i] for i in held if i != identity}
     anew = WordIndex(held.items())
-    assert [index.score((w,), True) for w in "abc"] == [anew.score((w,), True) for w in "abc"]
+    searches = [Search((text,), True, prefix) for text in "abc" for prefix in (False, True)]
+    assert [index.score(s) for s in searches] == [anew.score(s) for s in searches]
 
 
 def test_an_index_does_not_grow_with_the_number_of_changes() -> None:

@@ -303,15 +303,40 @@ class FindsPartsOfWords(ListReader):
 
 @caught_by("test_word_in_title_comes_before_word_elsewhere")
 class RanksNothing(ListReader):
-    def relevance(self, thing: Thing, words: Iterable[str]) -> int:
+    def relevance(self, thing: Thing, search: Search) -> int:
         return 0
+
+
+@caught_by("test_beginning_of_word_in_title_comes_first")
+class RanksNoBeginnings(ListReader):
+    def relevance(self, thing: Thing, search: Search) -> int:
+        return 0 if search.prefix else super().relevance(thing, search)
+
+
+@caught_by("test_finds[begun: a word that starts so]")
+class FindsWholeWords(ListReader):
+    def weights(self, thing: Thing, search: Search) -> list[int]:
+        return super().weights(thing, replace(search, prefix=False))
+
+
+@caught_by("test_finds[begun: the others are whole words]")
+class FindsSeveralBeginnings(ListReader):
+    def weights(self, thing: Thing, search: Search) -> list[int]:
+        single = [replace(search, words=(word,)) for word in search.words]
+        return [super(FindsSeveralBeginnings, self).weights(thing, one)[0] for one in single]
+
+
+@caught_by("test_finds[two searches: what both find]")
+class SearchesOnce(ListReader):
+    def matches(self, thing: Thing, query: Query) -> bool:
+        return super().matches(thing, replace(query, searches=query.searches[:1]))
 
 
 @caught_by("test_ties_of_relevance_are_in_default_order")
 class RanksTiesById(ListReader):
-    def relevance(self, thing: Thing, words: Iterable[str]) -> int:
+    def relevance(self, thing: Thing, search: Search) -> int:
         identity: int = thing.values["id"]
-        return 1000 * super().relevance(thing, words) - identity
+        return 1000 * super().relevance(thing, search) - identity
 
 
 # Order, limit and offset.

@@ -85,8 +85,8 @@ class QueryRunner:
                 yield self._relatives(tree)
         for condition in query.filters:
             yield from self._filtered(condition)
-        if query.search is not None:
-            yield _among(sorted(map(self._shelf.ids.__getitem__, self._scores)))
+        for scores in self._scores:
+            yield _among(sorted(map(self._shelf.ids.__getitem__, scores)))
 
     def _of_types(self, labels: frozenset[str]) -> Condition:
         rows, of_type = self._shelf.rows, self._shelf.type_index
@@ -163,10 +163,9 @@ class QueryRunner:
         return None if column in self._shelf.endpoint.base.columns else self._query.types
 
     @cached_property
-    def _scores(self) -> Mapping[int, float]:
-        """The scores of objects that match the search, by id."""
-        search = self._query.search
-        return self._shelf.words.score(search.words, search.every) if search else {}
+    def _scores(self) -> Sequence[Mapping[int, int]]:
+        """The scores of objects that match each search, by id."""
+        return [self._shelf.words.score(search) for search in self._query.searches]
 
     # The requested page.
 
@@ -195,13 +194,15 @@ class QueryRunner:
             return matches
         if query.order:
             return self._by_order(matches)
-        return matches if query.search is None else Matches(self._by_relevance(matches))
+        return Matches(self._by_relevance(matches)) if query.searches else matches
 
     def _by_relevance(self, matches: Matches) -> list[int]:
         rows, identity = self._shelf.rows, self._shelf.getter("id", None)
         ids = {identity(rows[position]): position for position in matches}
         # Objects with equal scores stay in default order.
-        return [ids[i] for i in sorted(ids, key=self._scores.__getitem__, reverse=True)]
+        for scores in reversed(self._scores):
+            ids = {i: ids[i] for i in sorted(ids, key=scores.__getitem__, reverse=True)}
+        return [*ids.values()]
 
     def _by_order(self, matches: Matches) -> Matches:
         order = self._query.order

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import islice, takewhile
 
 from flask_contentapi.cache import BoundedCache
+from flask_contentapi.query import Search
 from flask_contentapi.search import TITLE_WEIGHT
 
 __all__ = ["WordIndex"]
@@ -76,14 +80,41 @@ class WordIndex:
                 del index._postings[word]
         return index
 
-    def score(self, words: tuple[str, ...], every: bool) -> Mapping[int, int]:
-        """The scores of objects that have every word, or any of them, by id."""
+    def score(self, search: Search) -> Mapping[int, int]:
+        """The scores of objects that match a search, by id."""
         # Clients that page through results repeat the search.
-        key = (words, every)
-        known = self._scores.get(key)
-        return self._scores.put(key, self._score(*key)) if known is None else known
+        known = self._scores.get(search)
+        return self._scores.put(search, self._score(search)) if known is None else known
 
-    def _score(self, words: tuple[str, ...], every: bool) -> Mapping[int, int]:
+    def _score(self, search: Search) -> Mapping[int, int]:
+        if not search.prefix:
+            return self._sums(search.words, search.every)
+        *whole, begun = search.words
+        among = self._sums(whole, True) if whole else None
+        return {
+            identity: int(count > 1)
+            for identity, count in self._begun(begun).items()
+            if among is None or identity in among
+        }
+
+    def _begun(self, beginning: str) -> Mapping[int, int]:
+        """The greatest weight of a word with a beginning in each object that has one, by id."""
+        known = self._vocabulary
+        words = islice(known, bisect_left(known, beginning), None)
+        found: dict[int, int] = {}
+        for word in takewhile(lambda word: word.startswith(beginning), words):
+            for entry in self._postings[word]:
+                identity, count = self._ids[entry >> _BITS], entry & _COUNT
+                found[identity] = max(count, found.get(identity, 0))
+        return found
+
+    @cached_property
+    def _vocabulary(self) -> list[str]:
+        """All words, sorted."""
+        return sorted(self._postings)
+
+    def _sums(self, words: Sequence[str], every: bool) -> Mapping[int, int]:
+        """The sums of the weights of words in objects that have every one, or any of them."""
         postings = sorted((self._postings.get(word, ()) for word in words), key=len)
         scores: dict[int, int] = {}
         for number, posting in enumerate(postings):

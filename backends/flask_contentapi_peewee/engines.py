@@ -38,6 +38,8 @@ class Engine(ABC):
 
     ordered_join: ClassVar[str] = peewee.JOIN.INNER
     sql_types: ClassVar[Mapping[str, str]]
+    #: What is behind a token that is the beginning of another one.
+    prefix: ClassVar[str] = "*"
     #: Whether loaded words may become searchable a moment after the rest.
     words_come_late: ClassVar[bool] = False
 
@@ -238,5 +240,9 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def query(self, tokens: Sequence[str], every: bool) -> str:
-        """The parameter of a search for objects with every token, or with any of them."""
+    def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:
+        """The parameter of a search for objects that meet several conditions.
+
+        :param searches: for each condition some tokens, and whether an object must have every one
+            of them, or any.
+        """

@@ -109,8 +109,11 @@ class MariaDB(Engine):
         columns = [table.c.title] if in_title else [table.c.title, table.c.rest]
         return _against(columns, word) > 0
 
-    def query(self, tokens: Sequence[str], every: bool) -> str:
-        return " ".join(f"+{token}" if every else token for token in tokens)
+    def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:
+        return " ".join(
+            f"+({' '.join(f'+{token}' if every else token for token in tokens)})"
+            for tokens, every in searches
+        )
 
 
 def _against(columns: Sequence[Clause], query: SQL) -> Clause:

@@ -22,6 +22,7 @@ __all__ = ["PostgreSQL"]
 class PostgreSQL(Engine):
     """PostgreSQL. With several hosts in the address, it reads from standbys."""
 
+    prefix = ":*"
     sql_types = {
         **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
         **dict.fromkeys(("key", "path", "date", "time", "datetime"), 'VARCHAR COLLATE "C"'),
@@ -124,8 +125,10 @@ class PostgreSQL(Engine):
         vector = table.c.title if in_title else table.c.words
         return peewee.Expression(vector, "@@", word.cast("tsquery")).cast("integer")
 
-    def query(self, tokens: Sequence[str], every: bool) -> str:
-        return (" & " if every else " | ").join(f"'{token}'" for token in tokens)
+    def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:
+        return " & ".join(
+            f"({(' & ' if every else ' | ').join(tokens)})" for tokens, every in searches
+        )
 
 
 def _vector(tokens: Iterable[str]) -> str:

@@ -117,11 +117,11 @@ class DatabaseReader(Reader):
 
     @staticmethod
     def _is_deep(query: Query) -> bool:
-        return query.offset >= DEEP and not query.search and not query.random
+        return query.offset >= DEEP and not query.searches and not query.random
 
     def _is_walk(self, query: Query, counted: Counted) -> bool:
         """Whether walking the index of the order finds the wanted rows soon."""
-        if not query.order or query.random or query.search or query.limit is None:
+        if not query.order or query.random or query.searches or query.limit is None:
             return False
         reach = (query.offset + query.limit) * self._structure.size(query.endpoint)
         return reach < counted.total**2
@@ -280,7 +280,7 @@ def _from_nearer_end(query: Query, total: int) -> Query:
     """
     left = total - query.offset
     size = left if query.limit is None else min(query.limit, left)
-    if query.random or query.search or left - size >= query.offset:
+    if query.random or query.searches or left - size >= query.offset:
         return query
     return replace(query, offset=left - size, limit=size)
 

@@ -9,14 +9,14 @@ import peewee
 from peewee import SQL, fn
 
 from flask_contentapi.declarations import Column
-from flask_contentapi.query import Order
+from flask_contentapi.query import Order, Search
 from flask_contentapi_peewee.clauses import all_of, any_of
 from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.shapes import Shape, literal, slot
 from flask_contentapi_peewee.tables import IndexTable, StoredTable, Tables
-from flask_contentapi_peewee.words import token, tokens
+from flask_contentapi_peewee.words import token
 
 __all__ = ["Select"]
 
@@ -110,11 +110,6 @@ def _same(one: StoredTable, other: StoredTable) -> Clause:
     return one.fields["id"] == other.fields["id"]
 
 
-def _nth_token(number: int) -> Callable[[Any], str]:
-    """The function that returns the token of one of the words of the search."""
-    return lambda values: token(values.query.search.words[number])
-
-
 class Select:
     """The tables and conditions of one shape of query.
 
@@ -160,7 +155,7 @@ class Select:
         # The first table is the one with the index that is walked in order.
         first = self._table(self._shape.order[0].column) if self._shape.walk else self._end.base
         source = self._join(joined, first)
-        if self._shape.searched:
+        if self._shape.searches:
             on = self.identity == self._engine.words_id(self._words)
             source = peewee.Join(source, self._words, on=on)
         conditions = list(self._conditions())
@@ -212,17 +207,30 @@ class Select:
             yield self._on_tree(number, relation)
         for number, (column, operator, arity) in enumerate(shape.filters):
             yield from self._on_column(number, column, operator, arity)
-        if shape.searched:
-            yield self._engine.matches(self._words, self._search())
+        if shape.searches:
+            found = self.slot(
+                lambda values: self._engine.query(map(self._search, values.query.searches))
+            )
+            yield self._engine.matches(self._words, found)
 
-    def _search(self) -> SQL:
-        engine = self._engine
-        return self.slot(lambda v: engine.query(tokens(v.query.search.words), v.query.search.every))
+    def _search(self, search: Search) -> tuple[Sequence[str], bool]:
+        """A search as an argument of :meth:`Engine.query`."""
+        terms = [*map(token, search.words)]
+        if search.prefix:
+            terms[-1] += self._engine.prefix
+        return terms, search.every
 
-    def _tokens(self) -> Iterator[SQL]:
-        """The tokens of the words of the search."""
-        for number in range(self._shape.searched):
-            yield self.slot(_nth_token(number))
+    def _ranks(self) -> Iterator[Clause]:
+        """The sort keys that put the best matches of each search first."""
+        for number, (size, every, prefix) in enumerate(self._shape.searches):
+            terms = [self.slot(self._term(number, word)) for word in range(size)]
+            if prefix:
+                yield self._engine.has(self._words, terms[-1], in_title=True).desc()
+            else:
+                yield self._engine.rank(self._words, terms, every)
+
+    def _term(self, number: int, word: int) -> Callable[[Any], str]:
+        return lambda values: self._search(values.query.searches[number])[0][word]
 
     # The tree.
 
@@ -369,9 +377,7 @@ class Select:
             # An index on a column includes the id of the same table.
             ordered = self._table(shape.order[0].column).fields["id"]
             return [*keys, *engine.sort_keys(ordered, shape.backward)]
-        if shape.searched:
-            return [engine.rank(self._words, [*self._tokens()], shape.every), default]
-        return [default.desc() if shape.backward else default.asc()]
+        return [*self._ranks(), default.desc() if shape.backward else default.asc()]
 
     def _sort_keys(self, order: Order) -> Sequence[Clause]:
         field = self._table(order.column).fields[order.column]

@@ -31,7 +31,7 @@ from flask_contentapi_peewee.tables import (
 __all__ = ["Setup"]
 
 #: The version of the tables.
-SCHEMA = "4"
+SCHEMA = "5"
 
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
 _MIGRATE = "Make them anew with the command: flask contentapi migrate."

@@ -87,8 +87,8 @@ class Shape(NamedTuple):
     :param types: as :attr:`Query.types`.
     :param filters: the column, the operator and the number of values of each filter.
     :param relations: the relation of each condition on the tree.
-    :param searched: the number of words in the search.
-    :param every: whether a match must have every one of them.
+    :param searches: for each search the number of words, whether a match must have every one of
+        them, and whether the last is the beginning of a word.
     :param order: as :attr:`Query.order`.
     :param random: as :attr:`Query.random`.
     :param scope: as :attr:`Values.scope`.
@@ -110,8 +110,7 @@ class Shape(NamedTuple):
     types: frozenset[str] | None = None
     filters: tuple[tuple[str, str, int], ...] = ()
     relations: tuple[str, ...] = ()
-    searched: int = 0
-    every: bool = False
+    searches: tuple[tuple[int, bool, bool], ...] = ()
     order: tuple[Order, ...] = ()
     random: bool = False
     scope: tuple[str, ...] | None = None
@@ -136,20 +135,18 @@ class Shape(NamedTuple):
     def is_narrow(self) -> bool:
         """Whether there is a condition that few objects meet, anywhere in the tree."""
         related = any(relation != "descendant_of" for relation in self.relations)
-        return bool(self.searched) or related or any(name not in WIDE for name, *_ in self.filters)
+        return bool(self.searches) or related or any(name not in WIDE for name, *_ in self.filters)
 
 
 def shape_of(query: Query, values: Values) -> Shape:
     """The shape of a query."""
-    words = query.search.words if query.search else ()
     return Shape(
         query.endpoint,
         query.columns,
         query.types,
         tuple((f.column, f.operator, _arity(f)) for f in query.filters),
         tuple(tree.relation for tree in query.tree),
-        len(words),
-        len(words) == 1 or bool(query.search and query.search.every),
+        tuple((len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches),
         query.order,
         query.random,
         values.scope,

@@ -123,5 +123,7 @@ class SQLite(Engine):
         """The hidden column that stands for all columns."""
         return getattr(table.c, table.__name__)
 
-    def query(self, tokens: Sequence[str], every: bool) -> str:
-        return (" AND " if every else " OR ").join(f'"{token}"' for token in tokens)
+    def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:
+        return " AND ".join(
+            f"({(' AND ' if every else ' OR ').join(tokens)})" for tokens, every in searches
+        )

@@ -1,12 +1,13 @@
 """Converts words to tokens that the full text search of every database indexes unchanged.
 
-A token consists of ASCII letters and digits, at least three and at most some thirty, and is no
+A token consists of ASCII letters and digits, at least three and at most some seventy, and is no
 word of any language. So no engine drops it as short or common, truncates it, folds its case or
-splits it.
+splits it. The token of the beginning of a word is the beginning of a token of the word.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,22 +16,43 @@ __all__ = ["token", "tokens"]
 
 #: How many words keep their tokens.
 CACHE_SIZE = 10_000
-#: The length of the longest word that stays readable.
-LONGEST = 30
+#: How much of a word is in one token.
+LONGEST = 48
+#: The characters that are written as others: those that engines fold, and the one that they are
+#: written with.
+_OTHERS = re.compile("[^0-9a-y]")
 
 
-@lru_cache(CACHE_SIZE)
 def token(word: str) -> str:
-    """The token of a word that :func:`flask_contentapi.search.words` returns.
+    """The token by which a word is found that :func:`flask_contentapi.search.words` returns.
 
     >>> token("storm")
     'zzstorm'
     """
-    if word.isascii() and len(word) <= LONGEST:
-        return f"zz{word}"
-    return f"zy{blake2b(word.encode(), digest_size=14).hexdigest()}"
+    return _parts(word)[-1]
 
 
 def tokens(words: Iterable[str]) -> list[str]:
-    """The tokens of some words, in order."""
-    return [token(word) for word in words]
+    """The tokens of some words, in order; a long word has several."""
+    return [part for word in words for part in _parts(word)]
+
+
+@lru_cache(CACHE_SIZE)
+def _parts(word: str) -> tuple[str, ...]:
+    """The tokens of a word: one for each part of it, with a digest of the parts before.
+
+    Only the last one is shorter than the others, so it belongs to no longer word.
+    """
+    code = _OTHERS.sub(_written, word)
+    starts = range(LONGEST, len(code) + 1, LONGEST)
+    later = (f"zy{_digest(code[:start])}{code[start : start + LONGEST]}" for start in starts)
+    return (f"zz{code[:LONGEST]}", *later)
+
+
+def _digest(code: str) -> str:
+    return blake2b(code.encode(), digest_size=10).hexdigest()
+
+
+def _written(char: re.Match[str]) -> str:
+    """How a character is written. What comes behind a ``z`` tells how long that is."""
+    return "zz" if char[0] == "z" else f"z{ord(char[0]):05x}"

@@ -185,7 +185,7 @@ class ListReader(Reader):
             (query.types is None or thing.values["type"] in query.types)
             and all(self.passes(thing, condition, query) for condition in query.filters)
             and all(self.is_related(thing, tree) for tree in query.tree)
-            and (query.search is None or self.has_words(thing, query.search))
+            and all(self.has_words(thing, search) for search in query.searches)
         )
 
     def passes(self, thing: Thing, condition: Filter, query: Query) -> bool:
@@ -215,9 +215,17 @@ class ListReader(Reader):
 
     def has_words(self, thing: Thing, search: Search) -> bool:
         """Whether an object has every word, or one of them."""
-        weights = words_of(thing.type, thing.row)
-        has = [word in weights for word in search.words]
-        return all(has) if search.every else any(has)
+        weights = self.weights(thing, search)
+        return all(weights) if search.every else any(weights)
+
+    def weights(self, thing: Thing, search: Search) -> list[int]:
+        """What each word of a search weighs in an object; 0 if it is not there."""
+        known = words_of(thing.type, thing.row)
+        weights = [known.get(word, 0) for word in search.words]
+        if search.prefix:
+            begun = [known[word] for word in known if word.startswith(search.words[-1])]
+            weights[-1] = max(begun, default=0)
+        return weights
 
     def sort(self, found: list[Thing], query: Query) -> None:
         """Puts objects that stand in default order into the order asked for."""
@@ -231,15 +239,15 @@ class ListReader(Reader):
                     key=lambda thing: self.key(self.value(thing, column, query)),
                     reverse=descending,
                 )
-        elif query.search is not None:
-            words = query.search.words
-            found.sort(key=lambda thing: self.relevance(thing, words), reverse=True)
+        else:
+            for search in reversed(query.searches):
+                found.sort(key=lambda thing: self.relevance(thing, search), reverse=True)
 
     def key(self, value: Any) -> tuple[bool, Any]:
         """What a value is sorted by: missing ones stand before all others."""
         return (value is not None, value)
 
-    def relevance(self, thing: Thing, words: Iterable[str]) -> int:
-        """How well an object fits some words; one in the title weighs more than elsewhere."""
-        weights = words_of(thing.type, thing.row)
-        return sum(weights.get(word, 0) for word in words)
+    def relevance(self, thing: Thing, search: Search) -> int:
+        """How well an object fits a search; a word in the title weighs more than elsewhere."""
+        weights = self.weights(thing, search)
+        return int(weights[-1] > 1) if search.prefix else sum(weights)

@@ -121,6 +121,7 @@ def query(
     tree: Mapping[Any, int] | None = None,
     any_word: str = "",
     every_word: str = "",
+    begun: str = "",
     order: str = "",
     **parts: Any,
 ) -> Query:
@@ -131,18 +132,19 @@ def query(
     :param tree: pages, by the relation to them.
     :param any_word: words of a search, one of which is enough.
     :param every_word: words of a search, all of which are needed.
+    :param begun: the same, the last one being the beginning of a word.
     :param order: keys as in the parameter ``order``: ``"-title,id"``.
     :param parts: other arguments of :class:`Query`.
     """
     keys = (Order(key.removeprefix("-"), key.startswith("-")) for key in order.split(",") if key)
-    words = tuple((any_word or every_word).split())
+    texts = (begun, True, True), (any_word, False), (every_word, True)
     return Query(
         endpoint,
         columns or ("id",),
         viewer,
         filters=tuple(Filter(*condition) for condition in where),
         tree=tuple(Tree(*condition) for condition in (tree or {}).items()),
-        search=Search(words, bool(every_word)) if words else None,
+        searches=tuple(Search(tuple(text.split()), *how) for text, *how in texts if text),
         order=tuple(keys),
         **parts,
     )

@@ -42,6 +42,16 @@ SEARCHES = [
     _finds("and: every word", [22, 23, 24, 25], every_word="agate quartz"),
     _finds("and: in different fields", [23], every_word="banded polished"),
     _finds("and: a word that nothing has", [], every_word="agate tin"),
+    _finds("begun: a word that starts so", [11, 13, 21, 22, 23, 24, 25, 71], begun="aga"),
+    _finds("begun: a whole word", [11, 13, 21, 22, 23, 24, 25], begun="agate"),
+    _finds("begun: no other part of a word", [], begun="gate"),
+    _finds("begun: nothing that is longer", [], begun="agates"),
+    _finds("begun: words in other scripts", [17], begun="gruß"),
+    _finds("begun: every word, the last one so", [22, 23, 24, 25], begun="agate qua"),
+    _finds("begun: the others are whole words", [], begun="aga quartz"),
+    _finds("begun: what the viewer may see", [22, 60], begun="obs"),
+    _finds("begun: images by tags", [1, 2, 3, 8], "images", begun="mac"),
+    _finds("two searches: what both find", [23, 25], any_word="banded", begun="qua"),
     _finds(
         "what the viewer may see", [11, 13, 21, 22, 23, 24, 25, 37], any_word="agate", viewer=STAFF
     ),
@@ -79,6 +89,10 @@ class SearchTests(Kit):
     def test_word_in_title_comes_before_word_elsewhere(self, reader: Reader) -> None:
         ids, _ = found(reader, query(any_word="obsidian"))
         assert ids == ([60, 22] if self.ranks else [22, 60])
+
+    def test_beginning_of_word_in_title_comes_first(self, reader: Reader) -> None:
+        ids, _ = found(reader, query(begun="obs"))
+        assert ids == [60, 22]
 
     def test_ties_of_relevance_are_in_default_order(self, reader: Reader) -> None:
         ids, _ = found(reader, query(any_word="hall"))
