@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple, NoReturn, cast
 from urllib.parse import parse_qsl
 
@@ -22,6 +23,7 @@ from flask_contentapi.answers import Plan, Planner, View
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import BadRequest, remarks, suggest
+from flask_contentapi.filters import NOTHING, Operator, filters_of
 from flask_contentapi.query import Filter, Order, Query, Relation, Search, Tree, Viewer
 from flask_contentapi.selection import parse_fields
 from flask_contentapi.settings import Settings
@@ -211,12 +213,13 @@ class Parameters:
             raise BadRequest("offset cannot be used with order=random.")
         if "child_of" in given and "descendant_of" in given:
             raise BadRequest("child_of and descendant_of cannot be used together.")
-        filters = tuple(read.get("filters", {}).values())
-        if len(filters) > MAX_FILTERS:
+        conditions = read.get("filters", {}).values()
+        if len(conditions) > MAX_FILTERS:
             raise BadRequest(f"The query has more than {MAX_FILTERS} filters.")
+        filters: tuple[Filter, ...] = tuple(chain.from_iterable(conditions))
         searches = tuple(self._searches(read))
         if not all(wanted.words for wanted in searches):
-            filters += (Filter("id", "in", ()),)
+            filters += NOTHING
         plan = self._plan(declared, "list", read.get("fields", ""))
         return plan, Query(
             endpoint.name,
@@ -251,16 +254,21 @@ class Parameters:
         names = self._names(declared)
         if unknown := sorted(given.keys() - names.keys()):
             hint = remarks(unknown, lambda name: self._hint(declared, name))
-            hint = hint or f" Known are {', '.join(sorted(names))}."
+            known = sorted(name for name in names if name.rpartition("__")[0] not in names)
+            hint = hint or f" Known are {', '.join(known)}."
             raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}")
         values: dict[str, Any] = _PARSER.parse(self._schema(declared, frozenset(given)), given)
         return values
 
     def _hint(self, declared: ObjectType, name: str) -> str:
         """A hint about an unknown parameter."""
+        names, field = self._names(declared), name.rpartition("__")[0]
+        compared = [known for known in names if known.rpartition("__")[0] == field in names]
+        if compared:
+            return f" {field} can be compared by {', '.join(compared)}."
         elsewhere = PARAMETERS[name].hint if name in PARAMETERS else ""
-        hint = elsewhere or declared.hint(name, "filtered")
-        return hint or suggest(name, self._names(declared))
+        hint = elsewhere or declared.hint(name, "filtered") or declared.hint(field, "filtered")
+        return hint or suggest(name, names)
 
     def _find_names(self, declared: ObjectType) -> dict[str, Callable[[], fields.Field[Any]]]:
         """The parameters of lists of a type, each with the function that makes its field."""
@@ -270,11 +278,8 @@ class Parameters:
             for name, parameter in PARAMETERS.items()
             if "list" in parameter.views and parameter.endpoints(declared.served_at, self._settings)
         }
-        for name, column in declared.filterable.items():
-            if name not in PARAMETERS:
-                names[name] = partial(_Filter, name, column, "eq")
-        for own in declared.api_filters:
-            names[own.name] = partial(_Filter, own.name, declared.columns[own.source], own.operator)
+        for name, (column, operator) in filters_of(declared, PARAMETERS).items():
+            names[name] = partial(_Filter, name, column, operator)
         return names
 
     def _make_schema(self, declared: ObjectType, names: frozenset[str]) -> ma.Schema:
@@ -424,28 +429,30 @@ class _Order(fields.Field[Any]):
 
 
 class _Filter(fields.Field[Any]):
-    """A condition on a stored field."""
+    """The conditions on a stored field."""
 
-    def __init__(self, name: str, column: Column, operator: Any) -> None:
+    def __init__(self, name: str, column: Column, operator: Operator) -> None:
         super().__init__(attribute=f"filters.{name}")
         self._column, self._operator = column, operator
 
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Filter:
-        wanted = _parse(self._column.kind.parse, value)
-        if isinstance(wanted, kinds.Gap):
-            return _neighbour_filter(self._column.name, self._operator, wanted)
-        if self._column.kind.many:
-            return Filter(self._column.name, "all", wanted)
-        return Filter(self._column.name, self._operator, wanted)
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Filter, ...]:
+        conditions: tuple[Filter, ...] = _parse(partial(self._operator.read, self._column), value)
+        return conditions
 
 
-def _neighbour_filter(name: str, operator: str, gap: kinds.Gap) -> Filter:
-    """The filter for a value that cannot be stored, by its storable neighbours."""
-    if operator in ("lt", "le") and gap.below is not None:
-        return Filter(name, "le", gap.below)
-    if operator in ("gt", "ge") and gap.above is not None:
-        return Filter(name, "ge", gap.above)
-    return Filter("id", "in", ())
+class _OtherTypes(fields.Field[Any]):
+    """``type__not``, as a condition."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(attribute="filters.type__not")
+        self._endpoint = endpoint
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Filter, ...]:
+        types = [*map(self._endpoint.named, value.split(","))]
+        if any(map(self._endpoint.is_of_all, types)):
+            return NOTHING
+        labels = {label for declared in types for label in declared.types}
+        return (Filter("type", "not", tuple(sorted(labels))),)
 
 
 def _parse(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:
@@ -462,7 +469,7 @@ class _Locale(fields.String):
         super().__init__(attribute="filters.locale")
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
-        return Filter("locale", "eq", value)
+        return (Filter("locale", "eq", value),)
 
 
 _PAGES_ONLY = " Only pages/ has it."
@@ -528,6 +535,14 @@ PARAMETERS = {
             lambda use: fields.Raw(),
             endpoints=has_types,
             hint=" Only endpoints with several types have it.",
+            empty_is_absent=True,
+        ),
+        Parameter(
+            "type__not",
+            "No objects of these types, separated by commas.",
+            lambda use: _OtherTypes(use.declared.served_at),
+            endpoints=_is_tree,
+            hint=_PAGES_ONLY,
             empty_is_absent=True,
         ),
         Parameter(

@@ -36,16 +36,20 @@ class Filter(NamedTuple):
     declared ``within_site`` to a page that is not in the scope; in a relation to many such objects
     are left out.
 
-    :param column: the stored field, or for pages ``url_path``, which is only compared by ``eq``.
-    :param operator: ``eq`` (an exact value), ``in`` (one of several, possibly none),
-        ``lt le gt ge`` (missing values never match) or ``all`` (tags and relations to many: every
-        one of them).
-    :param value: a stored value as defined by :mod:`flask_contentapi.kinds`, never None, or a
-        tuple of them.
+    Missing values meet no condition but ``not`` and ``isnull``.
+
+    :param column: the stored field; ``type`` (the label), which is only compared by ``not``;
+        or for pages ``url_path``, which is only compared by ``eq``.
+    :param operator: ``eq`` (an exact value), ``in`` (one of several, possibly none), ``not`` (none
+        of several), ``lt le gt ge``, ``isnull`` (whether it is missing) or ``startswith``. Tags and
+        relations to many have ``all`` (every one of several), ``in`` (at least one) and ``not``
+        (none). :data:`flask_contentapi.filters.OPERATORS` has the meaning of each.
+    :param value: for ``isnull`` a bool; otherwise a stored value as defined by
+        :mod:`flask_contentapi.kinds`, never None, or a tuple of them.
     """
 
     column: str
-    operator: Literal["eq", "in", "lt", "le", "gt", "ge", "all"]
+    operator: str
     value: Any
 
 

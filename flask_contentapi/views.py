@@ -362,7 +362,7 @@ class ListView(EndpointView):
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         plan, asked = self.state.parameters.list(self.endpoint.name, request.query_string)
         for condition in asked.filters if self.endpoint.tree else ():
-            if condition.column == "locale":
+            if condition[:2] == ("locale", "eq"):
                 responder.check_locale(condition.value)
         # Without a home page the answer is that of a site whose home page is hidden.
         home = responder.site.homes[0].page if responder.site.homes else NO_PAGE

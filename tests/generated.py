@@ -21,7 +21,18 @@ from flask_contentapi import (
     RichText,
     Tags,
 )
-from tests.model import MANY, OTHERS, RELATIONS, TYPES, Condition, Request, kinds_of, normal
+from tests.model import (
+    MANY,
+    OTHERS,
+    RELATIONS,
+    TYPES,
+    Condition,
+    Request,
+    compares,
+    comparisons_of,
+    kinds_of,
+    normal,
+)
 
 # The types; tests/model.py knows their fields.
 
@@ -147,6 +158,11 @@ POOLS: dict[str, list[Any]] = {
     "date": ["0001-01-01", "1900-01-01", "2026-01-15", "2026-01-16", "9999-12-31"],
     "time": ["00:00", "00:00:00.000001", "18:30", "18:30:00", "23:59:59.999999"],
     "datetime": INSTANTS,
+}
+#: Values that no field can have, but that it can be compared with.
+UNSTORABLE: dict[str, list[Any]] = {
+    "integer": [10**25, -(10**25)],
+    "decimal": ["4.505", "-0.001", "1e40"],
 }
 TAGS = ["a", "A", "b", "a b", "é", "100%", "storm", ""]
 NOW = dt.datetime(2026, 6, 1, tzinfo=dt.UTC)
@@ -357,6 +373,33 @@ def conditions(draw: st.DrawFn, kinds: dict[str, str], records: list[Any]) -> Co
 
 
 @st.composite
+def comparisons(draw: st.DrawFn, kinds: dict[str, str], records: list[Any]) -> Condition:
+    """Filters on a field that compare it, most of them with values that some record has."""
+    name = draw(st.sampled_from(list(kinds)))
+    kind = kinds[name]
+    operator = draw(st.sampled_from(comparisons_of(kind)))
+    parameter = f"{name}__{operator}"
+    if operator == "isnull":
+        missing = draw(st.booleans())
+        written = draw(st.sampled_from(spellings("boolean", missing)))
+        return Condition(parameter, written, kind, lambda found: compares("isnull", found, missing))
+    entry = {"tags": "text"}.get(kind, kind.removeprefix(MANY))
+    own = [record[name] for record in records if record.get(name) not in (None, [])]
+    own = [one for value in own for one in (value if isinstance(value, list) else [value])]
+    one = st.sampled_from(own * 3 + UNSTORABLE.get(kind, [])) if own else values(entry)
+    size = 3 if operator in ("in", "not") else 1
+    asked = draw(st.lists(one, min_size=1, max_size=size))
+    written = ",".join(draw(st.sampled_from(spellings(entry, value))) for value in asked)
+    if size == 1:
+        wanted = normal(entry, asked[0])
+    else:
+        # A comma in a text separates two values as well.
+        texts = entry in ("text", "rich")
+        wanted = [normal(entry, value) for value in (written.split(",") if texts else asked)]
+    return Condition(parameter, written, kind, lambda found: compares(operator, found, wanted))
+
+
+@st.composite
 def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Request:
     """Requests for lists, most of them for pages, and for values that exist."""
     section = draw(st.sampled_from(["pages"] * 5 + ["images", "documents", "people"]))
@@ -401,9 +444,10 @@ def labels(records: list[Any]) -> st.SearchStrategy[tuple[str, ...]]:
 
 
 def filters(kinds: dict[str, str], records: list[Any]) -> st.SearchStrategy[list[Condition]]:
-    """Filters on different fields, because the last one of a field would win."""
+    """Filters by different parameters, because the last one of each would win."""
     filterable = {name: kind for name, kind in kinds.items() if name != "locale"}
-    drawn = st.lists(conditions(filterable, records), min_size=1, max_size=2)
+    either = conditions(filterable, records) | comparisons(filterable, records)
+    drawn = st.lists(either, min_size=1, max_size=3)
     return drawn.map(lambda found: list({one.parameter: one for one in found}.values()))
 
 

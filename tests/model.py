@@ -229,7 +229,7 @@ class Request:
 class Condition:
     """One filter.
 
-    :param parameter: its name, which is that of the field.
+    :param parameter: its name, which is that of the field, maybe with a comparison.
     :param value: the value as the client writes it.
     :param kind: the kind of the field.
     :param holds: whether a normalised value meets the condition.
@@ -239,6 +239,34 @@ class Condition:
     value: str
     kind: str
     holds: Callable[[Any], bool]
+
+
+def comparisons_of(kind: str) -> list[str]:
+    """The comparisons of a field."""
+    entries = kind == "tags" or kind.startswith(MANY)
+    text = kind in ("text", "rich")
+    found = ["in", "not"]
+    if not entries and kind != "boolean" and kind not in RELATIONS:
+        found += ["lt", "lte", "gt", "gte"]
+    if not entries and kind != "boolean" and not text:
+        found += ["isnull"]
+    return [*found, "startswith"] if text else found
+
+
+def compares(operator: str, found: Any, wanted: Any) -> bool:
+    """Whether a normalised value compares with the one that is asked for, or with those."""
+    entries = found if isinstance(found, list | frozenset) else [found]
+    if operator in ("in", "not"):
+        return any(entry in wanted for entry in entries) is (operator == "in")
+    if operator == "isnull":
+        return (found is None) is bool(wanted)
+    if found is None:
+        return False
+    if operator == "startswith":
+        return bool(found[: len(wanted)] == wanted)
+    if operator in ("lte", "gte") and found == wanted:
+        return True
+    return bool(found < wanted if operator in ("lt", "lte") else found > wanted)
 
 
 @dataclass
@@ -445,7 +473,8 @@ class Model:
             if record.get("type") not in wanted:
                 return False
         for condition in request.conditions:
-            value = self.value(request, condition.kind, record, condition.parameter)
+            name = condition.parameter.partition("__")[0]
+            value = self.value(request, condition.kind, record, name)
             if not condition.holds(value):
                 return False
         if request.begun is not None and not self.has_begun(request, record):

@@ -292,6 +292,9 @@ SEEN = {
     "pages/6/": 50,
     "pages/7/": 5,
     "pages/?alias_of=51": 5,
+    "pages/?alias_of__isnull=false": 5,
+    "pages/?alias_of__not=51": 5,
+    "pages/?title__not=51": 50,
     "pages/?order=alias_of": 5,
 }
 

@@ -190,7 +190,11 @@ def test_hidden_ancestors_are_left_out(api: API) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["type=blog.BlogPage&feed_image=2", "type=standard.StandardPage&banner=2", "alias_of=20"],
+    [
+        *("type=blog.BlogPage&feed_image=2", "type=standard.StandardPage&banner=2", "alias_of=20"),
+        *("type=blog.BlogPage&feed_image__in=2,99", "alias_of__in=20"),
+        "type=standard.StandardPage&banner__isnull=false",
+    ],
 )
 def test_filters_do_not_know_hidden_targets(api: API, query: str) -> None:
     assert api.total(f"pages/?{query}") == 0
@@ -206,6 +210,11 @@ def test_order_takes_a_hidden_target_for_a_missing_one(api: API) -> None:
     "query",
     [
         "private_note=x",
+        "private_note__startswith=x",
+        "type=blog.BlogPage&private_note__isnull=true",
+        "type=blog.BlogPage&authors__isnull=true",
+        "live__in=true",
+        "url_path__startswith=/p1",
         "type=blog.BlogPage&private_note=x",
         "type=blog.BlogPage&order=private_note",
         "type=blog.BlogPage&fields=private_note",
@@ -393,6 +402,8 @@ ASKED = [
     *("pages/?translation_of=20", "pages/?translation_of=root", "pages/?child_of=root"),
     *("pages/?site=other.example", "pages/?site=other.example&child_of=root&fields=*"),
     *("pages/?alias_of=20", "pages/?alias_of=3", "pages/?order=alias_of", "pages/?order=-alias_of"),
+    *("pages/?alias_of__not=20", "pages/?alias_of__isnull=true", f"{BLOG}&feed_image__isnull=1"),
+    *("pages/?title__startswith=Storm", "pages/?id__gte=20", "pages/?title__foo=x"),
     *(f"{BLOG}&fields=*", f"{BLOG}&fields=feed_image(*),related_links(*)", f"{BLOG}&feed_image=2"),
     *(f"{BLOG}&order=feed_image", f"{BLOG}&tags=storm", f"{BLOG}&tags=rain", f"{BLOG}&fields=x"),
     *("pages/?fields=slgu", "pages/?order=slgu", "pages/?slgu=x", "pages/?type=blog.BlogPge"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
+from flask_contentapi.filters import OPERATORS
 from flask_contentapi.query import Filter, Query, Selected, Tree
 from flask_contentapi_memory.matches import Condition, Matches
 from flask_contentapi_memory.shelves import Labels, Range, is_within
@@ -129,20 +129,16 @@ class QueryRunner:
             yield _among([] if position is None else [position])
             return
         labels = self._labels(column)
-        if comparison in _COMPARE:
-            read, compare = self._visible.value(column, labels, self._scope), _COMPARE[comparison]
-            rows = self._shelf.rows
-            yield Condition(
-                None,
-                lambda position: (
-                    (value := read(rows[position])) is not None and compare(value, wanted)
-                ),
-            )
+        if comparison not in ("eq", "all", "in"):
+            meets = OPERATORS[comparison].meets
+            read, rows = self._visible.value(column, labels, self._scope), self._shelf.rows
+            yield Condition(None, lambda position: meets(read(rows[position]), wanted))
             return
         index = self._visible.index(column, labels, self._scope)
         if comparison == "in":
             lists = [index[value] for value in set(wanted) if value in index]
-            yield _among(sorted(chain.from_iterable(lists)))
+            # One object can have several of the values.
+            yield _among(sorted({*chain.from_iterable(lists)}))
             return
         for value in wanted if comparison == "all" else (wanted,):
             yield self._equal(column, labels, value, index.get(value, ()))
@@ -239,14 +235,6 @@ class QueryRunner:
             low, high = ranges[0]
             return lambda position: low <= position < high
         return set(matches).__contains__
-
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
 
 
 def _among(positions: Sequence[int]) -> Condition:

@@ -147,6 +147,13 @@ class Engine(ABC):
         """The condition that a column has a value, in a form that uses its index."""
         return field == value
 
+    def compare(self, field: Clause, operator: str, value: Clause) -> Clause:
+        """The condition that a column is below or above a value, in a form that uses its index.
+
+        :param operator: ``<``, ``<=``, ``>`` or ``>=``.
+        """
+        return peewee.Expression(field, operator, value)
+
     def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
         """The condition that a column has one of some values, in a form that uses its index."""
         return field.in_(values)

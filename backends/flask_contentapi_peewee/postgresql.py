@@ -86,6 +86,13 @@ class PostgreSQL(Engine):
         start = fn.LEFT(value, SQL(str(INDEXED)))
         return (self.indexed(field) == start) & (field == value)
 
+    def compare(self, field: Clause, operator: str, value: Clause) -> Clause:
+        met = super().compare(field, operator, value)
+        if not self.is_long(field):
+            return met
+        start = fn.LEFT(value, SQL(str(INDEXED)))
+        return super().compare(self.indexed(field), f"{operator[0]}=", start) & met
+
     def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
         if not self.is_long(field):
             return field.in_(values)

@@ -101,9 +101,11 @@ class DatabaseReader(Reader):
             values = values._replace(named=counted.named)
         if query.count:
             near = _from_nearer_end(query, counted.total)
+            soon = self._is_walk(near, counted)
             shape = shape._replace(
                 deep=self._is_deep(near),
-                walk=self._is_walk(near, counted),
+                walk=soon and bool(query.order),
+                broad=soon and not query.order,
                 backward=near is not query,
             )
             values = values._replace(query=near)
@@ -121,7 +123,7 @@ class DatabaseReader(Reader):
 
     def _is_walk(self, query: Query, counted: Counted) -> bool:
         """Whether walking the index of the order finds the wanted rows soon."""
-        if not query.order or query.random or query.searches or query.limit is None:
+        if query.random or query.searches or query.limit is None:
             return False
         reach = (query.offset + query.limit) * self._structure.size(query.endpoint)
         return reach < counted.total**2

@@ -12,6 +12,7 @@ from flask_contentapi.declarations import Column
 from flask_contentapi.query import Order, Search
 from flask_contentapi_peewee.clauses import all_of, any_of
 from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
+from flask_contentapi_peewee.conditions import CONDITIONS, operands
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
 from flask_contentapi_peewee.shapes import Shape, literal, slot
@@ -297,57 +298,55 @@ class Select:
     # Filters.
 
     def _on_column(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
-        if operator == "all":
-            yield from self._on_entries(number, column, arity)
+        shape, declared = self._shape, self._column(column)
+        if declared is not None and declared.kind.many:
+            yield from self._on_entries(number, column, operator, arity)
             return
         if column == "url_path":
             # The index has a digest, as addresses can be long.
             digest = self.slot(lambda values: md5(values.query.filters[number].value))
             yield self._base.field("url_hash_") == digest
         field = self._table(column).fields[column]
-        if operator == "in":
-            yield self._one_of(number, field, range(arity))
-        elif operator == "eq":
-            yield self._engine.equals(field, self._wanted(number, field))
-        else:
-            yield peewee.Expression(field, _COMPARE[operator], self._wanted(number, field))
-        yield from self._target_visible(column, field)
+        there = [*self._target_visible(column, field)]
+        if operator == "isnull":
+            met = all_of([field.is_null(False), *there])
+            yield ~met if arity and there else field.is_null() if arity else met
+            return
+        # An index would be of no use for what many objects meet.
+        useless = shape.broad or (shape.walk and shape.order[0].column != column)
+        shown = self._engine.unindexed(field) if useless else field
+        wanted = [self._wanted(number, field, index) for index in range(arity)]
+        met = all_of([CONDITIONS[operator](self._engine, shown, wanted), *there])
+        yield ~fn.COALESCE(met, SQL("FALSE")) if operator == "not" else met
 
-    def _wanted(self, number: int, field: StoredField, index: int | None = None) -> SQL:
-        """A requested value, as stored in a column."""
+    def _wanted(self, number: int, field: StoredField, index: int) -> SQL:
+        """One of the values that a filter compares with, as stored in a column."""
+        return self.slot(lambda v: field.db_value(operands(v.query.filters[number])[index]))
 
-        def get(values: Any) -> Any:
-            wanted = values.query.filters[number].value
-            return field.db_value(wanted if index is None else wanted[index])
+    def _on_entries(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
+        """The conditions that an object has every requested tag or visible target, one of them, or
+        none.
 
-        return self.slot(get)
-
-    def _one_of(self, number: int, field: StoredField, indexes: Sequence[int]) -> Clause:
-        """The condition that a column has one of the requested values.
-
-        :param indexes: the indexes of these values.
-        """
-        values = [self._wanted(number, field, index) for index in indexes]
-        return self._engine.one_of(field, values)
-
-    def _on_entries(self, number: int, column: str, arity: int) -> Iterator[Clause]:
-        """The conditions that an object has every requested tag or visible target.
-
-        The first ones get a subquery each, so that the database can start with the rarest. The
-        others share one.
+        The first of those that have to be there get a subquery each, so that the database can start
+        with the rarest. The others share one.
         """
         terms, declared = self._end.terms.fields, self._column(column)
         identity = terms["id"]
         entry = terms["number" if declared is not None and declared.target else "text"]
         named = [terms["field"] == SQL(f"'{column}'"), *self._target_visible(column, entry)]
+        values = [self._wanted(number, entry, index) for index in range(arity)]
+        if operator == "not":
+            same = [*named, identity == self.identity, self._engine.one_of(entry, values)]
+            yield ~fn.EXISTS(self._end.terms.model.select(SQL("1")).where(all_of(same)))
+            return
         before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
-        few = min(arity, max(FEW_ENTRIES - before, 0))
-        singly, together = range(few), range(few, arity)
-        for indexes in [*([index] for index in singly), *filter(None, [together])]:
-            wanted = [*named, self._one_of(number, entry, indexes)]
-            found = self._end.terms.model.select(identity).where(all_of(wanted))
-            if len(indexes) > 1:
-                all_there = fn.COUNT(entry.distinct()) == literal(len(indexes))
+        few = 0 if operator == "in" else min(arity, max(FEW_ENTRIES - before, 0))
+        together = [values[few:]] if values[few:] or operator == "in" else []
+        for some in [*([value] for value in values[:few]), *together]:
+            wanted = all_of([*named, self._engine.one_of(entry, some)])
+            found = self._end.terms.model.select(identity).where(wanted)
+            if operator == "all" and len(some) > 1:
+                all_there = fn.COUNT(entry.distinct()) == literal(len(some))
                 found = found.group_by(identity).having(all_there)
             yield self.identity.in_(found)
 
@@ -384,6 +383,3 @@ class Select:
         visibility = list(self._target_visible(order.column, field))
         shown = peewee.Case(None, [(visibility[0], field)], None) if visibility else field
         return self._engine.sort_keys(shown, order.descending is not self._shape.backward)
-
-
-_COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from peewee import SQL
 
-from flask_contentapi.query import Filter, Order, Query, Viewer
+from flask_contentapi.query import Order, Query, Viewer
 from flask_contentapi_peewee.columns import EPOCH
+from flask_contentapi_peewee.conditions import operands
 from flask_contentapi_peewee.engines import Engine
 
 __all__ = ["NOBODY", "Shape", "Slot", "Values", "literal", "shape_of", "slot"]
@@ -26,6 +27,8 @@ _PATH = re.compile(r"[0-9:]*")
 SHORT = 100
 #: Columns in which many objects have the same value.
 WIDE = frozenset(("show_in_menus", "locale"))
+#: Operators that many objects meet.
+EXCEPT = frozenset(("not", "isnull"))
 
 
 class Values(NamedTuple):
@@ -85,7 +88,7 @@ class Shape(NamedTuple):
     :param endpoint: as :attr:`Query.endpoint`.
     :param columns: as :attr:`Query.columns`.
     :param types: as :attr:`Query.types`.
-    :param filters: the column, the operator and the number of values of each filter.
+    :param filters: the column, the operator and the number of operands of each filter.
     :param relations: the relation of each condition on the tree.
     :param searches: for each search the number of words, whether a match must have every one of
         them, and whether the last is the beginning of a word.
@@ -99,6 +102,7 @@ class Shape(NamedTuple):
     :param everything: whether hidden objects match as well.
     :param deep: whether many rows are skipped.
     :param walk: whether so many objects match that walking an index in order finds rows soon.
+    :param broad: the same for the index of the default order.
     :param backward: whether the order is reversed.
     :param limit: how many rows are wanted, if they are few; None for more.
     :param offset: whether rows are skipped.
@@ -121,6 +125,7 @@ class Shape(NamedTuple):
     everything: bool = False
     deep: bool = False
     walk: bool = False
+    broad: bool = False
     backward: bool = False
     limit: int | None = None
     offset: bool = False
@@ -135,7 +140,8 @@ class Shape(NamedTuple):
     def is_narrow(self) -> bool:
         """Whether there is a condition that few objects meet, anywhere in the tree."""
         related = any(relation != "descendant_of" for relation in self.relations)
-        return bool(self.searches) or related or any(name not in WIDE for name, *_ in self.filters)
+        narrow = (n not in WIDE and o not in EXCEPT for n, o, _ in self.filters)
+        return bool(self.searches) or related or (not self.broad and any(narrow))
 
 
 def shape_of(query: Query, values: Values) -> Shape:
@@ -144,7 +150,7 @@ def shape_of(query: Query, values: Values) -> Shape:
         query.endpoint,
         query.columns,
         query.types,
-        tuple((f.column, f.operator, _arity(f)) for f in query.filters),
+        tuple((f.column, f.operator, len(operands(f))) for f in query.filters),
         tuple(tree.relation for tree in query.tree),
         tuple((len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches),
         query.order,
@@ -154,7 +160,3 @@ def shape_of(query: Query, values: Values) -> Shape:
         bool(query.viewer.pages),
         bool(values.closed),
     )
-
-
-def _arity(condition: Filter) -> int:
-    return len(condition.value) if condition.operator in ("in", "all") else 1

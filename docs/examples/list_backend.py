@@ -6,7 +6,6 @@ records as rows, the pages in tree order, and for each object the restriction th
 
 from __future__ import annotations
 
-import operator
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -19,6 +18,7 @@ from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.content import Library, Restrictions, read_library
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.errors import Problem
+from flask_contentapi.filters import OPERATORS
 from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words_of
@@ -191,12 +191,7 @@ class ListReader(Reader):
     def passes(self, thing: Thing, condition: Filter, query: Query) -> bool:
         """Whether an object meets a filter."""
         value = self.value(thing, condition.column, query)
-        if condition.operator == "in":
-            return value in condition.value
-        if condition.operator == "all":
-            return set(condition.value) <= set(value)
-        compare = getattr(operator, condition.operator)  # eq, lt, le, gt or ge
-        return value is not None and bool(compare(value, condition.value))
+        return OPERATORS[condition.operator].meets(value, condition.value)
 
     def is_related(self, thing: Thing, tree: Tree) -> bool:
         """Whether a page stands in a relation to the one that is named."""

@@ -1,0 +1,205 @@
+"""How lists are filtered: ``<field>=<value>`` and ``<field>__<operator>=<value>``.
+
+An operator is one entry of :data:`OPERATORS`. Backends that look at each object take its meaning
+from there; a database has a condition of its own for each (contract, Parameters; 1 and 11 of what
+is beyond it).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Container, Mapping
+from typing import Any, NamedTuple
+
+from flask_contentapi import kinds
+from flask_contentapi.declarations import Column, ObjectType
+from flask_contentapi.kinds import Gap
+from flask_contentapi.query import Filter
+
+__all__ = ["NOTHING", "OPERATORS", "Operator", "filters_of"]
+
+#: How many values ``in`` and ``not`` may have.
+MAX_VALUES = 100
+#: Conditions that no object meets.
+NOTHING = (Filter("id", "in", ()),)
+
+#: The conditions that a text in a query string makes for a column.
+#:
+#: :raises ValueError: if it cannot be read, saying what could.
+Read = Callable[[Column, str], tuple[Filter, ...]]
+
+
+class Operator(NamedTuple):
+    """A way to compare a field.
+
+    :param name: what follows the field and ``__`` in a parameter; "" for the field alone.
+    :param purpose: which objects are found, after "Only objects whose field".
+    :param fits: tells whether a column, which can be filtered, has it.
+    :param read: reads its value.
+    :param meets: whether a stored value, None if it is missing, meets the condition for a value.
+        Tags and relations to many are collections of their entries.
+    """
+
+    name: str
+    purpose: str
+    fits: Callable[[Column], bool]
+    read: Read
+    meets: Callable[[Any, Any], bool]
+
+
+Offered = Mapping[str, tuple[Column, Operator]]
+
+
+def filters_of(declared: ObjectType, reserved: Container[str]) -> Offered:
+    """The filters of a type by parameter, each with its column and operator.
+
+    The names of fields, and of the type's own parameters, win over comparisons.
+
+    :param reserved: parameters that mean something else. Fields of their names have no filters.
+    """
+    found = {}
+    for name, column in declared.filterable.items():
+        for each in OPERATORS.values():
+            parameter = f"{name}__{each.name}" if each.name else name
+            is_other_field = each.name and parameter in declared.exports
+            if each.fits(column) and name not in reserved and not is_other_field:
+                found[parameter] = column, each
+    own = {
+        f.name: (declared.columns[f.source], OPERATORS[f.operator]) for f in declared.api_filters
+    }
+    return found | own
+
+
+# Which fields have an operator.
+
+
+def _is_single(column: Column) -> bool:
+    return not column.kind.many
+
+
+def _is_many(column: Column) -> bool:
+    return column.kind.many
+
+
+def _is_any(column: Column) -> bool:
+    return True
+
+
+def _is_ordered(column: Column) -> bool:
+    return column.kind.orderable and not isinstance(column.kind, kinds.Boolean | kinds.Relation)
+
+
+def _may_be_missing(column: Column) -> bool:
+    empty = column.kind.empty() is None or column.field.load_default is None
+    return empty and not column.kind.many
+
+
+def _is_text(column: Column) -> bool:
+    return isinstance(column.kind, kinds.Text)
+
+
+# Reading values.
+
+
+def _exactly(name: str) -> Read:
+    def read(column: Column, text: str) -> tuple[Filter, ...]:
+        wanted = column.kind.parse(text)
+        return NOTHING if isinstance(wanted, Gap) else (Filter(column.name, name, wanted),)
+
+    return read
+
+
+def _several(column: Column, text: str) -> Collection[Any]:
+    """The storable values among those in a text."""
+    parts = text.split(",")
+    if len(parts) > MAX_VALUES:
+        raise ValueError(f"has more than {MAX_VALUES} values")
+    read = [column.kind.parse(part) for part in parts]
+    stored = [value for value in read if not isinstance(value, Gap)]
+    return dict.fromkeys([v for value in stored for v in value] if column.kind.many else stored)
+
+
+def _any_of(column: Column, text: str) -> tuple[Filter, ...]:
+    wanted = _several(column, text)
+    return (Filter(column.name, "in", tuple(wanted)),) if wanted else NOTHING
+
+
+def _none_of(column: Column, text: str) -> tuple[Filter, ...]:
+    wanted = _several(column, text)
+    return (Filter(column.name, "not", tuple(wanted)),) if wanted else ()
+
+
+def _compared(name: str) -> Read:
+    # A value between storable ones is compared by its neighbour.
+    nearest, neighbour = ("le", "below") if name in ("lt", "le") else ("ge", "above")
+
+    def read(column: Column, text: str) -> tuple[Filter, ...]:
+        wanted = column.kind.parse(text)
+        if not isinstance(wanted, Gap):
+            return (Filter(column.name, name, wanted),)
+        wanted = getattr(wanted, neighbour)
+        return NOTHING if wanted is None else (Filter(column.name, nearest, wanted),)
+
+    return read
+
+
+def _is_missing(column: Column, text: str) -> tuple[Filter, ...]:
+    return (Filter(column.name, "isnull", kinds.Boolean().parse(text)),)
+
+
+def _beginning(column: Column, text: str) -> tuple[Filter, ...]:
+    return (Filter(column.name, "startswith", text),)
+
+
+# Which stored values meet a condition.
+
+
+def _has_any(own: Any, wanted: Collection[Any]) -> bool:
+    if isinstance(own, tuple | set):
+        return any(entry in wanted for entry in own)
+    return own in wanted
+
+
+def _there(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda own, wanted: own is not None and compare(own, wanted)
+
+
+#: All operators, by the name that :class:`~flask_contentapi.query.Filter` has for them.
+OPERATORS: dict[str, Operator] = {
+    "eq": Operator("", "is the value", _is_single, _exactly("eq"), operator.eq),
+    "all": Operator(
+        "",
+        "has all of the values, separated by commas",
+        _is_many,
+        _exactly("all"),
+        lambda own, wanted: set(wanted) <= set(own),
+    ),
+    "in": Operator(
+        "in", "is, or has, one of the values, separated by commas", _is_any, _any_of, _has_any
+    ),
+    "not": Operator(
+        "not",
+        "is, and has, none of the values, separated by commas",
+        _is_any,
+        _none_of,
+        lambda own, wanted: not _has_any(own, wanted),
+    ),
+    "lt": Operator("lt", "is below the value", _is_ordered, _compared("lt"), _there(operator.lt)),
+    "le": Operator(
+        "lte", "is the value or below", _is_ordered, _compared("le"), _there(operator.le)
+    ),
+    "gt": Operator("gt", "is above the value", _is_ordered, _compared("gt"), _there(operator.gt)),
+    "ge": Operator(
+        "gte", "is the value or above", _is_ordered, _compared("ge"), _there(operator.ge)
+    ),
+    "isnull": Operator(
+        "isnull",
+        "is missing (true) or there (false)",
+        _may_be_missing,
+        _is_missing,
+        lambda own, wanted: (own is None) is wanted,
+    ),
+    "startswith": Operator(
+        "startswith", "begins with the value", _is_text, _beginning, _there(str.startswith)
+    ),
+}
