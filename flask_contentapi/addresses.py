@@ -140,6 +140,14 @@ class Addresses:
         path = file.lstrip("/")
         return self._media + (path if _SAFE.fullmatch(path) else quote(path))
 
+    def trail(self, url_path: str) -> list[str]:
+        """The paths of the pages above a page, from the home page of its site down; from the top
+        if it is in no site."""
+        site_and_home = self._locate(url_path)
+        first = len(site_and_home[1].url_path) if site_and_home else 2
+        ends = [end for end, sign in enumerate(url_path, 1) if sign == "/"]
+        return [url_path[:end] for end in ends[:-1] if end >= first]
+
     def _locate(self, url_path: str) -> tuple[Site, Home] | None:
         for home in self._homes:
             if url_path.startswith(home.url_path):

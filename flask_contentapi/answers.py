@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import compress, repeat
 from operator import mul
-from typing import Any, Literal, NamedTuple, cast
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import orjson
 from marshmallow import fields
 
 from flask_contentapi import kinds
+from flask_contentapi.addresses import Addresses
 from flask_contentapi.declarations import Column, Endpoint, Export, ObjectType
 from flask_contentapi.errors import BadRequest, DeclarationError, remarks, suggest
 from flask_contentapi.fields import (
@@ -24,7 +27,7 @@ from flask_contentapi.fields import (
     itself,
 )
 from flask_contentapi.kinds import convert_blocks, id_converter
-from flask_contentapi.query import Row, Viewer
+from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.selection import DEFAULT, Selection
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import (
@@ -36,10 +39,11 @@ from flask_contentapi.sources import (
     RowLayout,
     Step,
     Stored,
+    Way,
 )
 from flask_contentapi.types import Entry
 
-__all__ = ["Chosen", "Item", "Plan", "Planner", "View", "choose"]
+__all__ = ["Chosen", "Item", "Plan", "Planner", "Several", "View", "choose"]
 
 View = Literal["list", "detail", "nested"]
 #: The keys in the order of exports, each with the selection in its brackets.
@@ -55,11 +59,10 @@ def choose(
     :param i18n: whether internationalisation is on.
     :raises BadRequest: if the selection names what the type does not show.
     """
-    hidden = frozenset() if view == "detail" else declared.detail_only
-    available = {n: e for n, e in declared.exports.items() if n not in hidden}
+    available = _available(declared, view)
     _check(declared, view, available, selection)
     if selection.base == "*":
-        names = set(available)
+        names = {name for name, export in available.items() if export.way is None}
     else:
         names = set() if selection.base == "_" else set(_defaults(declared, view, i18n))
     names = (names | selection.added.keys()) - selection.removed
@@ -68,6 +71,56 @@ def choose(
         for name, export in available.items()
         if name in names
     ]
+
+
+def _available(declared: ObjectType, view: View) -> Mapping[str, Export]:
+    """The keys that a view of a type can have."""
+    if view == "detail" or not declared.detail_only:
+        return declared.exports
+    return {n: e for n, e in declared.exports.items() if n not in declared.detail_only}
+
+
+class Several(NamedTuple):
+    """The types that objects can have, each with keys of its own.
+
+    :param named: the types whose keys can be chosen.
+    :param types: all types that the objects can have, by label.
+    """
+
+    named: Collection[ObjectType]
+    types: Mapping[str, ObjectType]
+
+
+def choose_each(
+    declared: ObjectType, view: View, selection: Selection, i18n: bool, several: Several
+) -> tuple[Chosen, Mapping[str, Chosen]]:
+    """The keys that objects have, and by label those of types that have more of what is chosen.
+
+    :param declared: the type whose keys all of them have.
+    :raises BadRequest: if the selection names what none of the types shows.
+    """
+    shared, asked = _available(declared, view), selection.added.keys() | selection.removed
+    # A type's own field hides a way of the same name.
+    common = {name for name in asked if name in shared and shared[name].way is None}
+    if asked == common:
+        return choose(declared, view, selection, i18n), {}
+    offered = {n: e for other in several.named for n, e in _available(other, view).items()}
+    offered |= shared
+    _check(declared, view, offered, replace(selection, added=dict.fromkeys(selection.added)))
+    added = {name: inner for name, inner in selection.added.items() if name in shared}
+    rest = Selection(selection.base, added, selection.removed & shared.keys())
+    chosen = choose(declared, view, rest, i18n)
+    found = {}
+    for label, other in several.types.items():
+        exports = _available(other, view)
+        own = {n: e for n, e in exports.items() if n in asked - common and e.way is None}
+        _check_brackets(own, selection)
+        mine = {export.name: (export, inner) for export, inner in chosen}
+        mine |= {n: (own[n], selection.added[n] or DEFAULT) for n in own if n in selection.added}
+        if own:
+            order = {name: place for place, name in enumerate(exports)}
+            found[label] = [mine[n] for n in sorted(mine, key=lambda n: order.get(n, len(order)))]
+    return chosen, found
 
 
 def refuse_circles(endpoints: Iterable[Endpoint]) -> None:
@@ -109,18 +162,6 @@ def _embedded_types(export: Export, inner: Selection) -> Iterator[tuple[ObjectTy
         yield block.target, block.shown or DEFAULT
 
 
-def is_volatile(chosen: Chosen) -> bool:
-    """Whether one of the keys, or a key of an object in them, depends on more than the content."""
-    return any(
-        export.volatile
-        or any(
-            is_volatile(choose(target, "nested", selection))
-            for target, selection in _embedded_types(export, inner)
-        )
-        for export, inner in chosen
-    )
-
-
 def _check(
     declared: ObjectType, view: View, available: Mapping[str, Export], selection: Selection
 ) -> None:
@@ -129,8 +170,12 @@ def _check(
         hint = remarks(unknown, lambda name: _hint(declared, view, available, name))
         hint = hint or f" There are {', '.join(available)}."
         raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
+    _check_brackets(available, selection)
+
+
+def _check_brackets(available: Mapping[str, Export], selection: Selection) -> None:
     for name, inner in selection.added.items():
-        if inner is not None and available[name].nested is None:
+        if inner is not None and name in available and available[name].nested is None:
             raise BadRequest(f"{name} has no fields of its own to be chosen in brackets.")
 
 
@@ -144,8 +189,6 @@ def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unk
         hint = f" What is in meta is named directly: {', '.join(inside)}."
     elif view == "list":
         hint = declared.hint(unknown)
-    elif view == "nested" and declared.endpoint and (labels := declared.labels_showing(unknown)):
-        hint = f" It is a field of {', '.join(labels)}; here is only what all objects have."
     return hint or suggest(unknown, available)
 
 
@@ -155,7 +198,8 @@ def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:
         return declared.exports
     languages = content_class.i18n_default_fields
     if view == "detail":
-        return declared.exports.keys() - (() if i18n else languages)
+        ways = {name for name, export in declared.exports.items() if export.way is not None}
+        return declared.exports.keys() - ways - {*(() if i18n else languages)}
     if view == "nested":
         return content_class.nested_default_fields
     return (*content_class.listing_default_fields, *(languages if i18n else ()))
@@ -170,10 +214,26 @@ TEXT_SIZE = 5000
 COMPILED = 512
 #: Takes the getter of each key and returns the function from a row to its answer.
 Assembler = Callable[..., Callable[[Row], dict[str, Any]]]
-#: Fetches objects, as :meth:`flask_contentapi.Reader.fetch`.
-Fetch = Callable[
-    [str, Collection[int], Sequence[str], Viewer, Sequence[int] | None], Mapping[int, Row]
-]
+#: How often the way to the children may stand in one path.
+MOST_CHILDREN = 2
+#: If no type has keys of its own.
+NO_VARIANTS: Mapping[str, Chosen] = MappingProxyType({})
+
+
+class Source(Protocol):
+    """Where the objects that rows point to come from; methods as of a
+    :class:`flask_contentapi.Reader`."""
+
+    def fetch(
+        self,
+        endpoint: str,
+        ids: Collection[int],
+        columns: Sequence[str],
+        viewer: Viewer,
+        scope: Sequence[int] | None,
+    ) -> Mapping[int, Row]: ...
+
+    def select(self, query: Query) -> Selected: ...
 
 
 class Key(NamedTuple):
@@ -183,12 +243,14 @@ class Key(NamedTuple):
     :param value: gives the value to be dumped by a schema.
     :param serialized: gives the value as JSON.
     :param row_index: the index in the row of a value that is its own JSON; None if it is computed.
+    :param volatile: whether it depends on more than the content.
     """
 
     export: Export
     value: Bind
     serialized: Bind
     row_index: int | None = None
+    volatile: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +260,19 @@ class Plan:
     :param layout: the columns and steps needed.
     :param keys: the keys, in the order of answers.
     :param assemble: puts the values of the keys together.
-    :param volatile: whether the answers depend on more than the content.
+    :param variants: the plans for rows of types with keys of their own, by label.
     """
 
     layout: RowLayout
     keys: tuple[Key, ...]
     assemble: Assembler
-    volatile: bool = False
+    variants: Mapping[str, Plan]
+
+    @property
+    def volatile(self) -> bool:
+        """Whether the answers depend on more than the content."""
+        plans = (self, *self.variants.values())
+        return any(key.volatile for plan in plans for key in plan.keys)
 
     @property
     def size(self) -> int:
@@ -218,16 +286,22 @@ class Plan:
 
     def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
         """The function from a row to its answer, for one request."""
-        return self.assemble(*[key.serialized(context) for key in self.keys])
+        build = self.assemble(*[key.serialized(context) for key in self.keys])
+        if not self.variants:
+            return build
+        of_type = {label: plan.bind(context) for label, plan in self.variants.items()}
+        index = self.layout.index_of("type")
+        return lambda row: of_type.get(row[index], build)(row)
 
     def look_up(
         self,
         rows: Sequence[Row],
-        fetch: Fetch,
+        source: Source,
+        addresses: Addresses,
         viewer: Viewer,
         scope: Sequence[int] | None,
         most: int | None = None,
-    ) -> list[Mapping[int, Row]]:
+    ) -> list[Mapping[Any, Any]]:
         """Fetches what the rows point to, and what that points to, in one fetch per relation.
 
         Counts meanwhile how many objects the answer would embed. A row that stands in several
@@ -239,17 +313,19 @@ class Plan:
         """
         # For each level its rows, and in how many places each stands; None: each in one.
         levels: list[tuple[Sequence[Row], Sequence[int] | None]] = [(rows, None)]
-        related: list[Mapping[int, Row]] = []
+        related: list[Mapping[Any, Any]] = []
         embedded = 0
         for step in self.layout.steps:
-            origin, times = levels[step.level]
-            found: Mapping[int, Row] = {}
+            origin, times = _starting(step, *levels[step.level])
+            found: Mapping[Any, Any] = {}
             if isinstance(step, Entries):
                 index = step.index
                 reached: Sequence[Row] = [entry for row in origin for entry in row[index]]
                 if times is not None:
                     pairs = zip(origin, times, strict=True)
                     times = [n for row, n in pairs for _ in row[index]]
+            elif isinstance(step, Way):
+                found, reached, times = _pages_along(step, origin, times, source, addresses, viewer)
             else:
                 assert isinstance(step, Lookup)
                 places: Counter[int] = Counter()
@@ -262,7 +338,7 @@ class Plan:
                 if places:
                     within = scope if step.within_site else None
                     columns = step.layout.columns
-                    found = fetch(step.endpoint, places, columns, viewer, within)
+                    found = source.fetch(step.endpoint, places, columns, viewer, within)
                 reached, times = [*found.values()], [places[i] for i in found]
             if step.embedded and most is not None:
                 weights = [_weight(step.layout, row) for row in reached]
@@ -276,17 +352,67 @@ class Plan:
             related.append(found)
         return related
 
-    def tags(self, related: Sequence[Mapping[int, Row]]) -> Iterator[str]:
+    def tags(self, related: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
         """The cache tags of what the rows point to (:mod:`flask_contentapi.caching`)."""
         for step, found in zip(self.layout.steps, related, strict=True):
             if isinstance(step, Lookup):
                 yield from (tag_of(step.endpoint, identity) for identity in sorted(found))
+            elif isinstance(step, Way):
+                # Any page can come to stand on a way, as on a list.
+                yield tag_of(step.layout.type.served_at.name)
+
+
+def _starting(
+    step: Step, rows: Sequence[Row], times: Sequence[int] | None
+) -> tuple[Sequence[Row], Sequence[int] | None]:
+    """The rows of its level that a step starts from."""
+    if step.only is None:
+        return rows, times
+    index, labels = step.only
+    kept = [row[index] in labels for row in rows]
+    return [*compress(rows, kept)], None if times is None else [*compress(times, kept)]
+
+
+def _pages_along(
+    way: Way,
+    origin: Sequence[Row],
+    times: Sequence[int] | None,
+    source: Source,
+    addresses: Addresses,
+    viewer: Viewer,
+) -> tuple[Mapping[Any, Sequence[Row]], Sequence[Row], Sequence[int]]:
+    """The pages that rows lead to, by their value of the way's column; the same pages in order;
+    and in how many places each stands."""
+    keys, places, itself = way.keys(addresses), Counter[Any](), Counter[Any]()
+    for row, n in zip(origin, repeat(1) if times is None else times, strict=False):
+        for key in keys(row):
+            places[key] += n
+            itself[key, row[way.origin]] += n
+    if not places:
+        return {}, [], []
+    query = Query(
+        way.layout.type.served_at.name,
+        (*way.layout.columns, "id", way.by),
+        viewer,
+        filters=(Filter(way.by, "in", tuple(places)),),
+        count=False,
+        each=way.each,
+    )
+    found: defaultdict[Any, list[Row]] = defaultdict(list)
+    reached: dict[int, tuple[Row, int]] = {}
+    for row in source.select(query).rows:
+        *_, identity, key = row
+        found[key].append(row)
+        reached[identity] = row, places[key] - itself[key, identity]
+    standing = [(row, n) for row, n in reached.values() if n]
+    return found, [row for row, _ in standing], [n for _, n in standing]
 
 
 def _weight(layout: RowLayout, row: Row) -> int:
     """How often an embedded object counts."""
     size = 0
-    for value in (row[index] for index in layout.texts if row[index]):
+    # Another type can store something else in a column of the same name.
+    for value in (v for i in layout.texts if isinstance(v := row[i], str | list | dict) and v):
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
         # An entry of a list takes as much time as thirty characters.
         size += len(text) if text is value else len(text) + 30 * text.count(",")
@@ -310,49 +436,82 @@ class Planner:
 
     :param endpoints: its endpoints.
     :param i18n: whether internationalisation is on.
+    :param limit_max: how many children of a page its way to them shows at most; None: all.
     :raises DeclarationError: if objects would embed each other endlessly.
     """
 
-    def __init__(self, endpoints: Iterable[Endpoint], i18n: bool) -> None:
+    def __init__(
+        self, endpoints: Iterable[Endpoint], i18n: bool, limit_max: int | None = None
+    ) -> None:
         refuse_circles(endpoints)
         self._i18n = i18n
+        self._limit_max = limit_max
 
-    def plan(self, declared: ObjectType, view: View, selection: Selection = DEFAULT) -> Plan:
-        """The plan for a type and a client's selection.
+    def plan(
+        self,
+        declared: ObjectType,
+        view: View,
+        selection: Selection = DEFAULT,
+        several: Several | None = None,
+    ) -> Plan:
+        """The plan for objects and a client's selection.
 
-        :raises BadRequest: if the selection names what the type does not show, or too much.
+        :param declared: the type whose keys all of them have.
+        :param several: their types, if more of these can be chosen from.
+        :raises BadRequest: if the selection names what the objects do not show, or too much.
         """
-        chosen = choose(declared, view, selection, self._i18n)
-        plan = self._plan(RowLayout(declared), chosen)
-        return replace(plan, volatile=is_volatile(chosen))
+        several = several or Several((), {})
+        return self._plan(
+            RowLayout(declared), *choose_each(declared, view, selection, self._i18n, several)
+        )
 
     # Compiling.
 
-    def _plan(self, layout: RowLayout, chosen: Chosen) -> Plan:
-        keys = tuple(self._key(layout, *choice) for choice in chosen)
-        return Plan(layout, keys, _assembler(keys))
+    def _plan(
+        self, layout: RowLayout, chosen: Chosen, variants: Mapping[str, Chosen] = NO_VARIANTS
+    ) -> Plan:
+        made = {_origin(export): self._key(layout, export, inner) for export, inner in chosen}
+        keys = (*made.values(),)
+        # What several types have of the same declaration is read and fetched once.
+        labels: defaultdict[Hashable, set[str]] = defaultdict(set)
+        for label, own in variants.items():
+            for export, _ in own:
+                labels[_origin(export)].add(label)
+        plans = {}
+        for label, own in variants.items():
+            for export, inner in own:
+                if (origin := _origin(export)) not in made:
+                    declared = layout.type.served_at.types[label]
+                    own_layout = layout.of_type(declared, frozenset(labels[origin]))
+                    made[origin] = self._key(own_layout, export, inner)
+            mine = tuple(made[_origin(export)] for export, _ in own)
+            plans[label] = Plan(layout, mine, _assembler(mine), {})
+        return Plan(layout, keys, _assembler(keys), plans)
 
     def _key(self, layout: RowLayout, export: Export, selection: Selection) -> Key:
         if (source := export.source) is not None:
             value = source.compile(layout)
             serialized = _serialized(export, value, source.kind(layout))
+            index = None
             if isinstance(source, Stored):
-                layout.note_text(source.column)
-            if isinstance(source, Stored) and serialized is value:
-                return Key(export, value, serialized, layout.index_of(source.column))
-            return Key(export, value, serialized)
+                index = layout.note_text(source.column)
+            index = index if serialized is value else None
+            return Key(export, value, serialized, index, export.volatile)
+        if export.way is not None:
+            return self._way(export, layout, export.way, selection)
         column = export.column
         assert column is not None
         if column.target is not None:
             return self._embedded(export, layout, column, selection)
         if column.child is not None:
             return self._children(export, layout, column, selection)
-        value = self._blocks(layout, column)
-        return Key(export, value, value)
+        return self._blocks(export, layout, column)
 
     def _nested(self, layout: RowLayout, export: Export, selection: Selection) -> Plan:
-        chosen = choose(layout.type, "nested", export.shown or selection)
-        plan = self._plan(layout, chosen)
+        types = layout.type.endpoint.types if layout.type.endpoint is not None else {}
+        several = Several(types.values(), types)
+        chosen = choose_each(layout.type, "nested", export.shown or selection, False, several)
+        plan = self._plan(layout, *chosen)
         if selection is not DEFAULT and _count_inside(layout.steps) > MAX_INSIDE:
             raise BadRequest(
                 f"fields asks for more than {MAX_INSIDE} relations, tag fields and lists of child "
@@ -374,7 +533,31 @@ class Planner:
             found = context.related[lookup.slot]
             return build(found, index, lambda row: Item(plan, row, context))
 
-        return Key(export, value, serialized)
+        return Key(export, value, serialized, volatile=plan.volatile)
+
+    def _way(
+        self, export: Export, layout: RowLayout, base: ObjectType, selection: Selection
+    ) -> Key:
+        own, way = layout.index_of("id"), layout.way(export.name, base, self._limit_max)
+        if way.layout.above > MOST_CHILDREN:
+            raise BadRequest(f"fields has children inside children more than {MOST_CHILDREN} deep.")
+        plan = self._nested(way.layout, export, selection)
+
+        def bind(context: Context, build: Callable[[Row], Any]) -> Getter:
+            found, keys = context.related[way.slot], way.keys(context.addresses)
+            return lambda row: [
+                build(page)
+                for key in keys(row)
+                for page in found.get(key, ())
+                if page[-2] != row[own]
+            ]
+
+        return Key(
+            export,
+            lambda context: bind(context, lambda row: Item(plan, row, context)),
+            lambda context: bind(context, plan.bind(context)),
+            volatile=plan.volatile,
+        )
 
     def _children(
         self, export: Export, layout: RowLayout, column: Column, selection: Selection
@@ -389,9 +572,9 @@ class Planner:
         def value(context: Context) -> Getter:
             return _build_each(index, lambda row: Item(plan, row, context))
 
-        return Key(export, value, serialized)
+        return Key(export, value, serialized, volatile=plan.volatile)
 
-    def _blocks(self, layout: RowLayout, column: Column) -> Bind:
+    def _blocks(self, export: Export, layout: RowLayout, column: Column) -> Key:
         """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
         index = layout.note_text(column.name)
@@ -426,7 +609,13 @@ class Planner:
 
             return blocks
 
-        return bind
+        return Key(export, bind, bind, volatile=any(plan.volatile for *_, plan in related))
+
+
+def _origin(export: Export) -> Hashable:
+    """What is the same for the keys of several types that come from the same declaration."""
+    stored = export.column is not None and export.column.field
+    return export.name, id(stored or export)
 
 
 def _count_inside(steps: Sequence[Step]) -> int:

@@ -95,8 +95,7 @@ class Reader(ABC):
 
         :param endpoint: the endpoint of the objects.
         :param ids: their ids, each once, in any order and any number.
-        :param columns: the stored fields wanted in each row, in order, as :attr:`Query.columns`;
-            every type of the endpoint has them or, for a single id, the type of that object.
+        :param columns: the stored fields wanted in each row, in order, as :attr:`Query.columns`.
         :param viewer: who sends the request, and when.
         :param scope: as :attr:`Query.scope`.
         """

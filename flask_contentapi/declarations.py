@@ -212,6 +212,7 @@ class Export:
     :param in_meta: whether it is in ``meta``.
     :param shown: for a relation that is always shown with the same fields, these fields.
     :param volatile: whether its value depends on more than the content.
+    :param way: for pages that a page leads to, the base of their types.
     """
 
     name: str
@@ -221,10 +222,13 @@ class Export:
     in_meta: bool
     shown: Selection | None = None
     volatile: bool = False
+    way: ObjectType | None = None
 
     @property
     def nested(self) -> ObjectType | None:
         """The type of the objects shown in it, whose fields can be selected in brackets."""
+        if self.way is not None:
+            return self.way
         if self.column is None or self.source is not None or self.shown is not None:
             return None
         return self.column.target or self.column.child

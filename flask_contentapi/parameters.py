@@ -19,7 +19,7 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
-from flask_contentapi.answers import Plan, Planner, View
+from flask_contentapi.answers import Plan, Planner, Several, View
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import BadRequest, remarks, suggest
@@ -160,7 +160,7 @@ class Parameters:
 
     def __init__(self, endpoints: Mapping[str, Endpoint], settings: Settings, ranks: bool) -> None:
         self._endpoints, self._settings, self._ranks = endpoints, settings, ranks
-        self._planner = Planner(endpoints.values(), settings.i18n)
+        self._planner = Planner(endpoints.values(), settings.i18n, settings.limit_max)
         self._lists: BoundedCache[tuple[Plan, Query]] = BoundedCache(
             CACHE_SIZE, lambda read: read[0].size
         )
@@ -190,12 +190,23 @@ class Parameters:
         read = self._list(self._endpoints[name], query_string)
         return read if len(query_string) > MAX_CACHED else self._lists.put(key, read)
 
-    def _plan(self, declared: ObjectType, view: View, selected: str) -> Plan:
+    def _plan(
+        self,
+        declared: ObjectType,
+        view: View,
+        selected: str,
+        named: tuple[ObjectType, ...] = (),
+        labels: frozenset[str] | None = None,
+    ) -> Plan:
         # What clients name is unlimited, but most of them only ever vary other parameters.
-        key = declared, view, selected
+        key = declared, view, selected, named
         if (known := self._plans.get(key)) is not None:
             return known
-        plan = self._planner.plan(declared, view, parse_fields(selected))
+        several = None
+        if len(named) > 1:
+            types = declared.served_at.types
+            several = Several(named, {n: t for n, t in types.items() if not labels or n in labels})
+        plan = self._planner.plan(declared, view, parse_fields(selected), several)
         return plan if len(selected) > MAX_CACHED else self._plans.put(key, plan)
 
     def _list(self, endpoint: Endpoint, query_string: bytes) -> tuple[Plan, Query]:
@@ -220,12 +231,13 @@ class Parameters:
         searches = tuple(self._searches(read))
         if not all(wanted.words for wanted in searches):
             filters += NOTHING
-        plan = self._plan(declared, "list", read.get("fields", ""))
+        labels = _wanted_labels(endpoint, named)
+        plan = self._plan(declared, "list", read.get("fields", ""), tuple(named), labels)
         return plan, Query(
             endpoint.name,
             plan.columns,
             _NOBODY,
-            types=_wanted_labels(endpoint, named),
+            types=labels,
             filters=filters,
             tree=tuple(read.get("tree", {}).values()),
             searches=tuple(wanted for wanted in searches if wanted.words),

@@ -39,7 +39,8 @@ class Filter(NamedTuple):
     Missing values meet no condition but ``not`` and ``isnull``.
 
     :param column: the stored field; ``type`` (the label), which is only compared by ``not``;
-        or for pages ``url_path``, which is only compared by ``eq``.
+        or for pages ``url_path``, which is only compared by ``eq`` and
+        ``in``.
     :param operator: ``eq`` (an exact value), ``in`` (one of several, possibly none), ``not`` (none
         of several), ``lt le gt ge``, ``isnull`` (whether it is missing) or ``startswith``. Tags and
         relations to many have ``all`` (every one of several), ``in`` (at least one) and ``not``
@@ -99,12 +100,13 @@ class Search:
 class Query:
     """One list.
 
-    All columns named are common to every type of the endpoint or, if ``types`` are given, to each
-    of those.
+    The columns of filters and of the order are common to every type of the endpoint or, if
+    ``types`` are given, to each of those.
 
     :param endpoint: the endpoint of the objects (``"pages"``, ``"images"``, ...).
     :param columns: the columns wanted in each row, in order: stored fields, ``type`` (the label)
-        and for pages ``url_path`` (the slugs down to it, percent-encoded, ``/home/log/``).
+        and for pages ``url_path`` (the slugs down to it, percent-encoded, ``/home/log/``). A row
+        has None for the fields that its type lacks.
     :param viewer: who sends the request, and when.
     :param scope: ids of home pages; only they and the pages below them match. None: all.
     :param types: labels of types, including all types derived from them. None: all, including
@@ -121,6 +123,8 @@ class Query:
     :param limit: how many rows at most; None: all.
     :param offset: how many rows to skip.
     :param count: whether the total is wanted.
+    :param each: how many rows at most for each value of the first filter's column; then there is
+        neither an order nor a limit, and no total is wanted. None: all.
     """
 
     endpoint: str
@@ -136,6 +140,7 @@ class Query:
     limit: int | None = None
     offset: int = 0
     count: bool = True
+    each: int | None = None
 
     @property
     def conditions(self) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from flask_contentapi.fields import (
     relation_in,
 )
 from flask_contentapi.parameters import PARAMETERS
-from flask_contentapi.selection import Selection, parse_fields
+from flask_contentapi.selection import WAYS, Selection, parse_fields
 from flask_contentapi.sources import Computed, Source, Stored, attribute
 from flask_contentapi.types import (
     APIField,
@@ -158,13 +158,19 @@ def exports_of(declared: ObjectType) -> dict[str, Export]:
     :raises DeclarationError: for the first mistake found.
     """
     content_class = declared.content_class
+    body = [*content_class.body_fields, *content_class.api_fields]
     listed: list[tuple[str | APIField, bool]] = [
         *((entry, True) for entry in content_class.meta_fields),
-        *((entry, False) for entry in content_class.body_fields),
-        *((entry, False) for entry in content_class.api_fields),
+        *((entry, False) for entry in body),
     ]
     exports: dict[str, Export] = {}
     for entry, in_meta in listed:
+        if not in_meta and declared.endpoint is not None and declared.endpoint.tree:
+            # A field of its own hides a way of the same name.
+            own = {entry.name if isinstance(entry, APIField) else entry for entry in body}
+            for way in (way for way in WAYS if way not in own):
+                base = declared.endpoint.base
+                exports.setdefault(way, Export(way, Anything(), None, None, True, way=base))
         export = _make_export(declared, entry, in_meta)
         if not _is_name(export.name):
             what = f"has {export.name!r}; a key of an answer is a name, as Python has them"

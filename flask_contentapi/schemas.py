@@ -56,6 +56,8 @@ class Schemas:
 
     def _field(self, export: Export) -> fields.Field[Any]:
         column = export.column
+        if export.way is not None:
+            return fields.List(fields.Nested(self._embedded(export.way, None)))
         if column is None or export.source is not None:
             return export.field
         if column.target is not None:

@@ -9,7 +9,10 @@ from types import MappingProxyType
 
 from flask_contentapi.errors import BadRequest
 
-__all__ = ["DEFAULT", "Selection", "parse_fields"]
+__all__ = ["DEFAULT", "WAYS", "Selection", "parse_fields"]
+
+#: The ways from a page to others, which only an answer that names them has, also after ``*``.
+WAYS = ("ancestors", "children", "translations")
 
 #: How deep brackets may be nested, and how many pairs there may be.
 MAX_DEPTH, MAX_BRACKETS = 10, 50
@@ -101,7 +104,8 @@ class _Parser:
                 removed.add(name)
             else:
                 inner = self._brackets(depth)
-                self._refuse(base == "*" and inner is None, f"'*' brings {name!r} already")
+                is_double = base == "*" and inner is None and name not in WAYS
+                self._refuse(is_double, f"'*' brings {name!r} already")
                 removed.discard(name)
                 added[name] = inner
             self._refuse(self.ahead == "(", "brackets follow a name that is asked for")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ __all__ = [
     "Step",
     "Stored",
     "Type",
+    "Way",
     "attribute",
 ]
 
@@ -49,11 +50,12 @@ class Context:
     """What one request adds to the rows.
 
     :param addresses: its addresses.
-    :param related: for each step the rows that it found, by id; empty for :class:`Entries`.
+    :param related: for each step what it found: rows by id, for a :class:`Way` the rows of each
+        value; nothing for :class:`Entries`.
     """
 
     addresses: Addresses
-    related: Sequence[Mapping[int, Row]]
+    related: Sequence[Mapping[Any, Any]]
 
 
 Bind = Callable[[Context], Getter]
@@ -67,11 +69,14 @@ class Step:
         level for each step.
     :param layout: the layout of the rows that it leads to.
     :param embedded: whether these are objects of the answer, not only read for it.
+    :param only: if it starts from rows of some types alone, the index of the type in them, and the
+        labels of these types.
     """
 
     level: int
     layout: RowLayout
     embedded: bool
+    only: tuple[int, frozenset[str]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,25 @@ class Lookup(Step):
     within_site: bool
     slot: int
     ids: Callable[[Row], Iterable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Way(Step):
+    """Pages that pages lead to by another column than the id, to be fetched in one go.
+
+    :param origin: the index of the id in the rows that it starts from.
+    :param by: the column, in which a page may have the same value as others.
+    :param slot: its index in :attr:`Context.related`.
+    :param keys: gives for the addresses of a request the function from a row to the values of that
+        column in the pages that it leads to, in order.
+    :param each: how many pages of each value at most; None: all.
+    """
+
+    origin: int
+    by: str
+    slot: int
+    keys: Callable[[Addresses], Callable[[Row], Sequence[Any]]]
+    each: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +133,8 @@ class RowLayout:
     :param steps: all steps of the plan that is being compiled, in the order they are made.
     :param level: the level of the rows.
     :param texts: the indexes of the columns whose texts, or whose JSON, are shown.
+    :param only: as :attr:`Step.only`.
+    :param above: how often the way to the children led here.
     """
 
     type: ObjectType
@@ -116,6 +142,16 @@ class RowLayout:
     steps: list[Step] = field(default_factory=list)
     level: int = 0
     texts: set[int] = field(default_factory=set)
+    only: tuple[int, frozenset[str]] | None = None
+    above: int = 0
+
+    def of_type(self, declared: ObjectType, labels: frozenset[str]) -> RowLayout:
+        """The layout of those of the same rows that are of some types.
+
+        :param declared: one of these types; all of them have in common what is read.
+        """
+        only = self.index_of("type"), labels
+        return replace(self, type=declared, only=only)
 
     def index_of(self, name: str) -> int:
         """The index of a column in the rows; adds a missing column."""
@@ -145,17 +181,47 @@ class RowLayout:
     ) -> Lookup:
         target, slot = relation.target, len(self.steps)
         assert target is not None
-        found = RowLayout(target, [], self.steps, slot + 1)
+        found = RowLayout(target, [], self.steps, slot + 1, above=self.above)
         endpoint, within_site = target.served_at.name, relation.within_site
-        lookup = Lookup(self.level, found, embedded, endpoint, within_site, slot, ids)
+        lookup = Lookup(self.level, found, embedded, self.only, endpoint, within_site, slot, ids)
         self.steps.append(lookup)
         return lookup
 
+    def way(self, name: str, base: ObjectType, limit: int | None) -> Way:
+        """Adds the way of some name to other pages.
+
+        :param base: the base of their types.
+        :param limit: how many children of a page it leads to at most; None: all.
+        """
+        by, column = _WAYS[name]
+        index, slot = self.index_of(column), len(self.steps)
+        is_down = name == "children"
+        found = RowLayout(base, [], self.steps, slot + 1, above=self.above + is_down)
+
+        def keys(addresses: Addresses) -> Callable[[Row], Sequence[Any]]:
+            if name == "ancestors":
+                return lambda row: addresses.trail(row[index])
+            return lambda row: () if row[index] is None else (row[index],)
+
+        each, identity = limit if is_down else None, self.index_of("id")
+        way = Way(self.level, found, True, self.only, identity, by, slot, keys, each)
+        self.steps.append(way)
+        return way
+
     def children(self, column: str, child: ObjectType, *, embedded: bool = True) -> RowLayout:
         """The layout of the child objects in a column, with all their stored fields."""
-        entries = RowLayout(child, list(child.columns), self.steps, len(self.steps) + 1)
-        self.steps.append(Entries(self.level, entries, embedded, self.index_of(column)))
+        level, index = len(self.steps) + 1, self.index_of(column)
+        entries = RowLayout(child, list(child.columns), self.steps, level, above=self.above)
+        self.steps.append(Entries(self.level, entries, embedded, self.only, index))
         return entries
+
+
+#: The column by which each way finds pages, and the column of a page with its value there.
+_WAYS = {
+    "ancestors": ("url_path", "url_path"),
+    "children": ("parent", "id"),
+    "translations": ("translation_key", "translation_key"),
+}
 
 
 class Source(ABC):

@@ -29,7 +29,7 @@ from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.origins import host_of
 from flask_contentapi.parameters import ROOT, check_length, check_values, read_query_string
-from flask_contentapi.query import Filter, Query, Row, Viewer
+from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Home, Site
 from flask_contentapi.sources import Context
@@ -174,7 +174,9 @@ class Responder:
         """
         settings = self._state.settings
         # For HEAD too, because its status has to be that of GET.
-        related = plan.look_up(rows, self._fetch, self.viewer, self.scope, settings.embed_max)
+        related = plan.look_up(
+            rows, self, self.addresses, self.viewer, self.scope, settings.embed_max
+        )
         if self._request.method == "HEAD":
             response: Response = Bodiless()
         else:
@@ -185,7 +187,14 @@ class Responder:
         is_tagged = settings.cache_tag_header is not None
         return self.tagged(response, tags, plan.tags(related) if is_tagged else ())
 
-    def _fetch(
+    def select(self, query: Query) -> Selected:
+        """The pages that others lead to, as :meth:`Reader.select`. Notes if pages of other sites
+        can be among them; those above or below a page are in the same site."""
+        if query.filters[0].column == "translation_key":
+            self.schedule = None
+        return self._reader.select(query)
+
+    def fetch(
         self,
         endpoint: str,
         ids: Collection[int],

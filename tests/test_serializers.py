@@ -184,7 +184,7 @@ def both(state: State, declared: ObjectType, view: View, chosen: Chosen) -> tupl
         labels = None if declared is endpoint.base else declared.types
         query = Query(endpoint.name, plan.columns, responder.viewer, types=labels)
         rows = reader.select(query).rows
-        related = plan.look_up(rows, reader.fetch, responder.viewer, responder.scope)
+        related = plan.look_up(rows, reader, responder.addresses, responder.viewer, responder.scope)
         context = Context(responder.addresses, related)
         build = plan.bind(context)
         compiled = [build(row) for row in rows]

@@ -79,6 +79,10 @@ LISTS = [
     ("pages/?type=w.Note&fields=parts(picture(tags))&limit=500", 3),
     ("pages/?type=w.Note&fields=others&limit=500", 1),
     ("pages/?type=w.Note&fields=others(alias_of),parts(_,pictures)&limit=500", 3),
+    ("pages/?fields=ancestors(title),children,translations&limit=500", 3),
+    ("pages/?child_of=root&fields=children(title,children(title,alias_of))&limit=500", 3),
+    ("pages/?type=w.Note,w.Plain&fields=picture,parts(picture),title&limit=500", 2),
+    ("pages/?fields=alias_of,ancestors(picture,parts(picture))&limit=500", 4),
     ("pages/?type=w.Note&others=11,10&pictures=10&order=-title&limit=500", 0),
     ("pages/?type=w.Note&tags=a,b&number=3&order=-number,title&limit=500", 0),
     ("pages/?type=w.Note&picture=11&order=picture,-alias_of&limit=500", 0),
@@ -102,6 +106,7 @@ DETAILS = [
     ("pages/10/?fields=_,title", 0),
     ("pages/10/?fields=_,parts(picture(tags))", 3),
     ("pages/4/", 2),
+    ("pages/4/?fields=_,ancestors,children(picture),translations", 4),
     ("images/10/", 1),
     (f"people/10/?fields=_,{DEEP}", 7),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -38,11 +39,24 @@ class QueryRunner:
         if unseen:
             return Selected((), 0, unseen)
         positions, total = self._page()
+        if query.each is not None:
+            positions = self._of_each(positions, query.each)
         project = self._shelf.project(query.columns, query.types)
         return Selected([project(rows[position]) for position in positions], total)
 
     def _is_seen(self, page: int) -> bool:
         return self._visible.sees(page) and is_within(self._shelf.ids[page], self._scope)
+
+    def _of_each(self, positions: Sequence[int], most: int) -> list[int]:
+        """So many first positions for each value of the first filter's column."""
+        read, left = self._shelf.getter(self._query.filters[0].column, None), Counter[Any]()
+        kept = []
+        for position in positions:
+            value = read(self._shelf.rows[position])
+            left[value] += 1
+            if left[value] <= most:
+                kept.append(position)
+        return kept
 
     # Matching.
 
@@ -125,8 +139,8 @@ class QueryRunner:
     def _filtered(self, condition: Filter) -> Iterator[Condition]:
         column, comparison, wanted = condition
         if column == "url_path":
-            position = self._shelf.paths.get(wanted)
-            yield _among([] if position is None else [position])
+            paths, known = wanted if comparison == "in" else (wanted,), self._shelf.paths
+            yield _among(sorted(known[path] for path in {*paths} if path in known))
             return
         labels = self._labels(column)
         if comparison not in ("eq", "all", "in"):

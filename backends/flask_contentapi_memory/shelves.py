@@ -93,10 +93,11 @@ class Shelf:
         """The index of the type's label in the rows."""
         return 1 + self._ahead
 
-    def _column_index(self, column: str, label: str) -> int:
+    def _column_index(self, column: str, label: str) -> int | None:
         if column == "url_path":
             return 0
-        return self.endpoint.type_of(label).places[column] + self._ahead
+        place = self.endpoint.type_of(label).places.get(column)
+        return None if place is None else place + self._ahead
 
     def _labels(self, labels: Labels) -> Iterable[str]:
         return labels or {self.endpoint.base.label, *self.endpoint.types}
@@ -123,16 +124,22 @@ class Shelf:
     def _getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
         positions = {label: self._column_index(column, label) for label in self._labels(labels)}
         first, *others = set(positions.values())
-        if not others:
+        if not others and first is not None:
             return itemgetter(first)
         base, of_type = positions.get(self.endpoint.base.label, first), self.type_index
-        return lambda row: row[positions.get(row[of_type], base)]
+
+        def read(row: Row) -> Any:
+            place = positions.get(row[of_type], base)
+            return None if place is None else row[place]
+
+        return read
 
     def _project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
         getters = [self._getter(column, labels) for column in columns]
         if len(columns) > 1 and all(isinstance(getter, itemgetter) for getter in getters):
             label = next(iter(self._labels(labels)))
-            return itemgetter(*(self._column_index(column, label) for column in columns))
+            places = [self._column_index(column, label) for column in columns]
+            return itemgetter(*places)
         return lambda row: tuple([getter(row) for getter in getters])
 
     def project_own(self, row: Row, columns: Sequence[str]) -> Row:

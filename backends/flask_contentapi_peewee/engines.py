@@ -94,13 +94,13 @@ class Engine(ABC):
 
     @abstractmethod
     def among(self, column: Clause, values: SQL) -> Clause:
-        """The condition that a column is one of some integers.
+        """The condition that a column is one of some integers or texts.
 
-        :param values: a parameter made by :meth:`integers`.
+        :param values: a parameter made by :meth:`array`.
         """
 
-    def integers(self, values: Iterable[int]) -> Any:
-        """Integers as one parameter of a statement."""
+    def array(self, values: Iterable[int] | Iterable[str]) -> Any:
+        """Integers or texts as one parameter of a statement."""
         return orjson.dumps(list(values)).decode()
 
     def random(self) -> Clause:
@@ -114,6 +114,9 @@ class Engine(ABC):
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         """The keys of the indexes needed to filter and order by a column."""
         return [[self.indexed(field)]]
+
+    #: Of how many characters of a long text the index consists that comparisons have to name.
+    index_start: int | None = None
 
     def is_long(self, field: Clause) -> bool:
         """Whether a column may hold more than an index can."""

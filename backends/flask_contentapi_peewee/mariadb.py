@@ -61,9 +61,10 @@ class MariaDB(Engine):
                 self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
 
     def among(self, column: Clause, values: SQL) -> Clause:
-        table = fn.JSON_TABLE(
-            peewee.NodeList((values, SQL(", '$[*]' COLUMNS (value BIGINT PATH '$')")))
-        )
+        of_text = isinstance(getattr(column, "kind", None), kinds.Text)
+        sql_type = "TEXT CHARACTER SET utf8mb4" if of_text else "BIGINT"
+        entries = SQL(f", '$[*]' COLUMNS (value {sql_type} PATH '$')")
+        table = fn.JSON_TABLE(peewee.NodeList((values, entries)))
         return column.in_(peewee.Select(columns=[SQL("j.value")]).from_(table.alias("j")))
 
     def as_integer(self, value: Clause) -> Clause:

@@ -56,6 +56,8 @@ class PostgreSQL(Engine):
             self.reading.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             yield
 
+    index_start = INDEXED
+
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
 
@@ -70,8 +72,9 @@ class PostgreSQL(Engine):
         """The quoted name of the index of a table of words."""
         return self.quoted(index_name(table, "words"))
 
-    def integers(self, values: Iterable[int]) -> Any:
-        return f"{{{','.join(map(str, values))}}}"
+    def array(self, values: Iterable[int] | Iterable[str]) -> Any:
+        escaped = (str(value).replace("\\", r"\\").replace('"', r"\"") for value in values)
+        return "{" + ",".join([f'"{value}"' for value in escaped]) + "}"
 
     def indexed(self, field: Clause) -> Clause:
         # Longer values do not fit into index pages.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import peewee
@@ -15,7 +15,7 @@ from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
 from flask_contentapi_peewee.conditions import CONDITIONS, operands
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.paths import AFTER, end
-from flask_contentapi_peewee.shapes import Shape, literal, slot
+from flask_contentapi_peewee.shapes import MANY, Shape, literal, slot
 from flask_contentapi_peewee.tables import IndexTable, StoredTable, Tables
 from flask_contentapi_peewee.words import token
 
@@ -61,7 +61,7 @@ class _BaseTable:
             yield engine.unindexed(self.field("visible_until_")) > moment
         elif self._endpoint.collections and shape.closed:
             collection = self.field("collection")
-            closed = slot(engine, lambda values: engine.integers(values.closed))
+            closed = slot(engine, lambda values: engine.array(values.closed))
             yield collection.is_null() | ~engine.among(collection, closed)
         elif self._endpoint.essential is not None:
             page = self.field(self._endpoint.essential)
@@ -86,7 +86,7 @@ class _BaseTable:
 
     @staticmethod
     def _opened(access: Any, engine: Engine) -> Clause:
-        opened = slot(engine, lambda values: engine.integers([OPEN, *values.viewer.pages]))
+        opened = slot(engine, lambda values: engine.array([OPEN, *values.viewer.pages]))
         return engine.among(access, opened)
 
     def in_scope(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
@@ -167,8 +167,15 @@ class Select:
         """The condition that an object is one of those requested by id."""
         if self._shape.one:
             return self.identity == self.slot(lambda values: values.ids[0])
-        ids = self.slot(lambda values: self._engine.integers(values.ids))
+        ids = self.slot(lambda values: self._engine.array(values.ids))
         return self._engine.among(self.identity, ids)
+
+    def first_of_each(self, most: int) -> Any:
+        """A query for the ids of so many first objects for each value of the first filter."""
+        column = self._base.field(self._shape.filters[0][0])
+        number = fn.ROW_NUMBER().over(partition_by=[column], order_by=self.order())
+        found = self.query(self.identity.alias("id"), number.alias("number")).alias("each")
+        return peewee.Select([found], [found.c.id]).where(found.c.number <= literal(most))
 
     def named_by(self, ids: Any, *columns: Clause, joined: Sequence[StoredTable] = ()) -> Any:
         """A query for columns of the objects that another query returns, in the same order."""
@@ -304,13 +311,21 @@ class Select:
             return
         if column == "url_path":
             # The index has a digest, as addresses can be long.
+            field = self._base.field("url_hash_")
+            if arity == MANY:
+                yield self._any_of(field, lambda v: map(md5, v.query.filters[number].value))
+                return
             digest = self.slot(lambda values: md5(values.query.filters[number].value))
-            yield self._base.field("url_hash_") == digest
+            yield field == digest
         field = self._table(column).fields[column]
         there = [*self._target_visible(column, field)]
         if operator == "isnull":
             met = all_of([field.is_null(False), *there])
             yield ~met if arity and there else field.is_null() if arity else met
+            return
+        if arity == MANY:
+            yield self._any_of(field, lambda values: values.query.filters[number].value)
+            yield from there
             return
         # An index would be of no use for what many objects meet.
         useless = shape.broad or (shape.walk and shape.order[0].column != column)
@@ -318,6 +333,16 @@ class Select:
         wanted = [self._wanted(number, field, index) for index in range(arity)]
         met = all_of([CONDITIONS[operator](self._engine, shown, wanted), *there])
         yield ~fn.COALESCE(met, SQL("FALSE")) if operator == "not" else met
+
+    def _any_of(self, field: StoredField, get: Callable[[Any], Iterable[Any]]) -> Clause:
+        """The condition that a column has one of any number of values."""
+        engine = self._engine
+        condition = engine.among(field, self.slot(lambda values: engine.array(get(values))))
+        if engine.index_start is None or not engine.is_long(field):
+            return condition
+        cut = slice(engine.index_start)
+        starts = self.slot(lambda values: engine.array(v[cut] for v in get(values)))
+        return engine.among(engine.indexed(field), starts) & condition
 
     def _wanted(self, number: int, field: StoredField, index: int) -> SQL:
         """One of the values that a filter compares with, as stored in a column."""

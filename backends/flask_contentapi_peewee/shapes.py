@@ -19,12 +19,16 @@ from flask_contentapi_peewee.columns import EPOCH
 from flask_contentapi_peewee.conditions import operands
 from flask_contentapi_peewee.engines import Engine
 
-__all__ = ["NOBODY", "Shape", "Slot", "Values", "literal", "shape_of", "slot"]
+__all__ = ["MANY", "NOBODY", "Shape", "Slot", "Values", "literal", "shape_of", "slot"]
 
 _PATH = re.compile(r"[0-9:]*")
 
 #: The greatest limit that is a literal.
 SHORT = 100
+#: How many values a filter has of a column in :data:`MANY_VALUES`: any number, as one parameter.
+MANY = -1
+#: Columns that are compared with any number of values.
+MANY_VALUES = frozenset(("parent", "translation_key", "url_path"))
 #: Columns in which many objects have the same value.
 WIDE = frozenset(("show_in_menus", "locale"))
 #: Operators that many objects meet.
@@ -107,6 +111,7 @@ class Shape(NamedTuple):
     :param limit: how many rows are wanted, if they are few; None for more.
     :param offset: whether rows are skipped.
     :param one: whether a single object is requested by its id.
+    :param each: as :attr:`Query.each`.
     """
 
     endpoint: str
@@ -130,6 +135,7 @@ class Shape(NamedTuple):
     limit: int | None = None
     offset: bool = False
     one: bool = False
+    each: int | None = None
 
     def windowed(self, query: Query) -> Shape:
         """The same shape, with the limit and offset of a query."""
@@ -150,7 +156,7 @@ def shape_of(query: Query, values: Values) -> Shape:
         query.endpoint,
         query.columns,
         query.types,
-        tuple((f.column, f.operator, len(operands(f))) for f in query.filters),
+        tuple((f.column, f.operator, _arity(f)) for f in query.filters),
         tuple(tree.relation for tree in query.tree),
         tuple((len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches),
         query.order,
@@ -159,4 +165,11 @@ def shape_of(query: Query, values: Values) -> Shape:
         values.since,
         bool(query.viewer.pages),
         bool(values.closed),
+        each=query.each,
     )
+
+
+def _arity(condition: Filter) -> int:
+    if condition.operator == "in" and condition.column in MANY_VALUES:
+        return MANY
+    return len(operands(condition))

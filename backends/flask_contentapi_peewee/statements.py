@@ -142,13 +142,17 @@ class Statements:
         select = Select(self.tables, shape)
         projection = Projection(select, self.documents[shape.endpoint], shape.columns)
         columns = [select.identity, *projection.nodes, self.tables.version()]
-        if not shape.deep:
+        if not shape.deep and shape.each is None:
             query = select.query(*columns, joined=projection.joined).order_by(*select.order())
             return self._statement(_window(query, select, shape), select), projection
         # Skips rows in an index and looks up only the wanted ones.
         narrow = Select(self.tables, shape._replace(columns=()))
-        found = narrow.query(narrow.identity).order_by(*narrow.order())
-        query = select.named_by(_window(found, narrow, shape), *columns, joined=projection.joined)
+        if shape.each is None:
+            ids = narrow.query(narrow.identity).order_by(*narrow.order())
+            ids = _window(ids, narrow, shape)
+        else:
+            ids = narrow.first_of_each(shape.each)
+        query = select.named_by(ids, *columns, joined=projection.joined)
         return self._statement(query, narrow), projection
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:

@@ -237,7 +237,7 @@ class Structure:
     ) -> int:
         engine, fields = self._tables.engine, self._pages.fields
         start, until = fields["visible_from_"], fields["visible_until_"]
-        param = peewee.SQL(engine.database.param, (engine.integers([OPEN, *opened]),))
+        param = peewee.SQL(engine.database.param, (engine.array([OPEN, *opened]),))
         seen = engine.among(fields["access_"], param) if opened else fields["access_"] == OPEN
         seen &= start < until
         if paths is not None:

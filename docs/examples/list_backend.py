@@ -7,6 +7,7 @@ records as rows, the pages in tree order, and for each object the restriction th
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -157,7 +158,7 @@ class ListReader(Reader):
     ) -> Mapping[int, Row]:
         wanted = set(ids)
         return {
-            thing.values["id"]: tuple(thing.values[column] for column in columns)
+            thing.values["id"]: tuple(thing.values.get(column) for column in columns)
             for thing in self.visible(endpoint, viewer, scope)
             if thing.values["id"] in wanted
         }
@@ -172,12 +173,24 @@ class ListReader(Reader):
             return Selected((), 0, unseen)
         found = [thing for thing in things if self.matches(thing, query)]
         self.sort(found, query)
+        if query.each is not None:
+            found = self.first_of_each(found, query.filters[0].column, query.each)
         end = None if query.limit is None else query.offset + query.limit
         rows = [
-            tuple(thing.values[column] for column in query.columns)
+            tuple(thing.values.get(column) for column in query.columns)
             for thing in found[query.offset : end]
         ]
         return Selected(rows, len(found))
+
+    def first_of_each(self, found: list[Thing], column: str, most: int) -> list[Thing]:
+        """So many first objects for each value of a column."""
+        numbers: Counter[Any] = Counter()
+        kept = []
+        for thing in found:
+            numbers[thing.values[column]] += 1
+            if numbers[thing.values[column]] <= most:
+                kept.append(thing)
+        return kept
 
     def matches(self, thing: Thing, query: Query) -> bool:
         """Whether an object meets all conditions."""

@@ -198,11 +198,17 @@ class RowTests(Kit):
             1: ("Museum", "/home/", 1, "museum.Room"),
         }
 
-    def test_fetch_has_columns_of_the_type_of_one_object(self, reader: Reader) -> None:
-        found = reader.fetch("pages", [25], ["lender", "found_on"], ANYBODY)
-        assert {i: tuple(row) for i, row in found.items()} == {
-            25: ("A neighbour", date(2024, 2, 29))
+    def test_rows_have_nothing_of_fields_that_their_types_lack(self, reader: Reader) -> None:
+        columns = ["floor", "lender", "found_on", "captions", "neighbours"]
+        wanted = {
+            20: (1, None, None, None, None),
+            25: (None, "A neighbour", date(2024, 2, 29), (), (24, 23)),
+            16: (None, None, None, None, None),
         }
+        found = reader.fetch("pages", [20, 25, 16], columns, ANYBODY)
+        assert {i: tuple(row) for i, row in found.items()} == wanted
+        asked = query("pages", *columns, where=[("id", "in", (20, 25, 16))])
+        assert sorted(map(repr, reader.select(asked).rows)) == sorted(map(repr, wanted.values()))
 
     def test_fetch_takes_more_ids_than_a_statement_has_parameters(self, reader: Reader) -> None:
         found = reader.fetch("people", range(100_000), ["id"], ANYBODY)

@@ -70,6 +70,30 @@ TREES = [
 ]
 
 
+_FIRST = {"where": [("parent", "in", (20, 12, 1, 30, 404))], "each": 2, "count": False}
+#: Pages that others lead to: the rule, the query, and the ids.
+WAYS = [
+    (
+        "by their paths, those that may be seen",
+        query(where=[("url_path", "in", ("/home/minerals/", "/home/depot/", "/", "/home/"))]),
+        [1, 20],
+    ),
+    (
+        "by their translation keys, in tree order",
+        query(where=[("translation_key", "in", ("minerals", "home", "none"))]),
+        [1, 20, 2, 70, 80],
+    ),
+    ("by nothing", query(where=[("translation_key", "in", ())]), []),
+    ("the first ones of each parent, in tree order", query(**_FIRST), [20, 23, 22, 12, 13]),
+    (
+        "the first ones that may be seen, within the scope",
+        query(**_FIRST, scope=(12, 36), viewer=STAFF),
+        [12, 13, 36],
+    ),
+    ("none of each", query(**{**_FIRST, "each": 0}), []),
+]
+
+
 def _names(rule: str, unseen: list[int], **parts: Any) -> Any:
     return pytest.param(query(**parts), unseen, id=rule)
 
@@ -99,6 +123,10 @@ class TreeTests(Kit):
     def test_names_unseen(self, reader: Reader, query: Query, unseen: list[int]) -> None:
         selected = reader.select(query)
         assert (sorted(selected.unseen), list(selected.rows)) == (unseen, [])
+
+    @pytest.mark.parametrize(("query", "ids"), [w[1:] for w in WAYS], ids=[w[0] for w in WAYS])
+    def test_pages_that_others_lead_to(self, reader: Reader, query: Query, ids: list[int]) -> None:
+        assert [row[0] for row in reader.select(query).rows] == ids
 
     @each_case(TREES)
     def test_names_nothing_unseen(

@@ -15,7 +15,16 @@ from tests.conformance.reference_site import create_app
 from tests.conftest import CONFORMANCE
 
 #: The groups of requests beyond the recorded system that are answered.
-BEYOND: tuple[str, ...] = ("autocomplete", "operators", "operators-media", "operators-wrong")
+BEYOND = (
+    "autocomplete",
+    "operators",
+    "operators-media",
+    "operators-wrong",
+    "own-fields-nested",
+    "several-types",
+    "ways",
+    "ways-nested",
+)
 
 
 def _cases(name: str) -> list[dict[str, Any]]:
