@@ -43,7 +43,7 @@ from flask_contentapi.sources import (
 )
 from flask_contentapi.types import Entry
 
-__all__ = ["Chosen", "Item", "Plan", "Planner", "Several", "View", "choose"]
+__all__ = ["Chosen", "Plan", "Planner", "Several", "View", "choose"]
 
 View = Literal["list", "detail", "nested"]
 #: The keys in the order of exports, each with the selection in its brackets.
@@ -240,15 +240,13 @@ class Key(NamedTuple):
     """One key of a plan.
 
     :param export: what it shows.
-    :param value: gives the value to be dumped by a schema.
-    :param serialized: gives the value as JSON.
+    :param value: gives its value as JSON.
     :param row_index: the index in the row of a value that is its own JSON; None if it is computed.
     :param volatile: whether it depends on more than the content.
     """
 
     export: Export
     value: Bind
-    serialized: Bind
     row_index: int | None = None
     volatile: bool = False
 
@@ -286,7 +284,7 @@ class Plan:
 
     def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
         """The function from a row to its answer, for one request."""
-        build = self.assemble(*[key.serialized(context) for key in self.keys])
+        build = self.assemble(*[key.value(context) for key in self.keys])
         if not self.variants:
             return build
         of_type = {label: plan.bind(context) for label, plan in self.variants.items()}
@@ -419,18 +417,6 @@ def _weight(layout: RowLayout, row: Row) -> int:
     return 1 + size // TEXT_SIZE
 
 
-class Item:
-    """An object in the form that its schema dumps."""
-
-    def __init__(self, plan: Plan, row: Row, context: Context) -> None:
-        self._plan, self._row, self._context = plan, row, context
-
-    def value(self, name: str) -> Any:
-        """The value of a key, before its field writes it."""
-        key = next(key for key in self._plan.keys if key.export.name == name)
-        return key.value(self._context)(self._row)
-
-
 class Planner:
     """Makes plans for one instance.
 
@@ -496,7 +482,7 @@ class Planner:
             if isinstance(source, Stored):
                 index = layout.note_text(source.column)
             index = index if serialized is value else None
-            return Key(export, value, serialized, index, export.volatile)
+            return Key(export, serialized, index, export.volatile)
         if export.way is not None:
             return self._way(export, layout, export.way, selection)
         column = export.column
@@ -526,14 +512,10 @@ class Planner:
         plan = self._nested(lookup.layout, export, selection)
         build = _build_many if column.kind.many else _build_related
 
-        def serialized(context: Context) -> Getter:
+        def bind(context: Context) -> Getter:
             return build(context.related[lookup.slot], index, plan.bind(context))
 
-        def value(context: Context) -> Getter:
-            found = context.related[lookup.slot]
-            return build(found, index, lambda row: Item(plan, row, context))
-
-        return Key(export, value, serialized, volatile=plan.volatile)
+        return Key(export, bind, volatile=plan.volatile)
 
     def _way(
         self, export: Export, layout: RowLayout, base: ObjectType, selection: Selection
@@ -543,8 +525,9 @@ class Planner:
             raise BadRequest(f"fields has children inside children more than {MOST_CHILDREN} deep.")
         plan = self._nested(way.layout, export, selection)
 
-        def bind(context: Context, build: Callable[[Row], Any]) -> Getter:
+        def bind(context: Context) -> Getter:
             found, keys = context.related[way.slot], way.keys(context.addresses)
+            build = plan.bind(context)
             return lambda row: [
                 build(page)
                 for key in keys(row)
@@ -552,12 +535,7 @@ class Planner:
                 if page[-2] != row[own]
             ]
 
-        return Key(
-            export,
-            lambda context: bind(context, lambda row: Item(plan, row, context)),
-            lambda context: bind(context, plan.bind(context)),
-            volatile=plan.volatile,
-        )
+        return Key(export, bind, volatile=plan.volatile)
 
     def _children(
         self, export: Export, layout: RowLayout, column: Column, selection: Selection
@@ -565,14 +543,11 @@ class Planner:
         assert column.child is not None
         index = layout.index_of(column.name)
         plan = self._nested(layout.children(column.name, column.child), export, selection)
-
-        def serialized(context: Context) -> Getter:
-            return _build_each(index, plan.bind(context))
-
-        def value(context: Context) -> Getter:
-            return _build_each(index, lambda row: Item(plan, row, context))
-
-        return Key(export, value, serialized, volatile=plan.volatile)
+        return Key(
+            export,
+            lambda context: _build_each(index, plan.bind(context)),
+            volatile=plan.volatile,
+        )
 
     def _blocks(self, export: Export, layout: RowLayout, column: Column) -> Key:
         """Blocks, each with the representation of its type."""
@@ -609,7 +584,7 @@ class Planner:
 
             return blocks
 
-        return Key(export, bind, bind, volatile=any(plan.volatile for *_, plan in related))
+        return Key(export, bind, volatile=any(plan.volatile for *_, plan in related))
 
 
 def _origin(export: Export) -> Hashable:

@@ -1,8 +1,7 @@
-"""The marshmallow schema of each type, which defines its answers.
+"""The marshmallow schema of each type, which describes its answers.
 
 Schemas and the plans that make answers (:mod:`flask_contentapi.answers`) come from the same
-declared fields. Dumping an :class:`~flask_contentapi.answers.Item` gives the same result as
-its plan, but slowly; the tests compare the two for every plan.
+declared fields.
 """
 
 from __future__ import annotations

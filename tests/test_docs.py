@@ -159,7 +159,7 @@ def test_what_is_called_a_mistake_in_fields_is_one(demo: Flask) -> None:
     for text in wrong:
         answer = client.get("/api/v2/pages/7/", query_string={"fields": text})
         assert answer.status_code == 400, text
-    assert len(wrong) == 10
+    assert len(wrong) == 11
 
 
 # Completeness.

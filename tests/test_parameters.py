@@ -489,8 +489,8 @@ HINTS = {
     "pages/?type=blog.BlogPage&authors=1": "authors is no single stored value; lists cannot be"
     " filtered by it.",
     "pages/?alias_of=x": "alias_of must be the id of an object.",
-    "pages/?type=blog.BlogPage&fields=related_links(link_page(reading_minutes))": "It is a field"
-    " of blog.BlogPage; here is only what all objects have.",
+    "pages/?type=blog.BlogPage&fields=related_links(link_page(reading_minute))": "not here:"
+    " reading_minute. Did you mean 'reading_minutes'?",
     "pages/?parent=1": "parent is shown in details only; lists cannot be filtered by it.",
     "pages/?order=parent": "parent is shown in details only; lists cannot be ordered by it.",
     "pages/?fields=parent": "not here: parent. parent is shown in details only.",

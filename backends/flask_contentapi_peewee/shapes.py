@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from peewee import SQL
 
-from flask_contentapi.query import Order, Query, Viewer
+from flask_contentapi.query import Filter, Order, Query, Viewer
 from flask_contentapi_peewee.columns import EPOCH
 from flask_contentapi_peewee.conditions import operands
 from flask_contentapi_peewee.engines import Engine

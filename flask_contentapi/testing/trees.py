@@ -70,7 +70,7 @@ TREES = [
 ]
 
 
-_FIRST = {"where": [("parent", "in", (20, 12, 1, 30, 404))], "each": 2, "count": False}
+_PARENTS = [("parent", "in", (20, 12, 1, 30, 404))]
 #: Pages that others lead to: the rule, the query, and the ids.
 WAYS = [
     (
@@ -84,13 +84,17 @@ WAYS = [
         [1, 20, 2, 70, 80],
     ),
     ("by nothing", query(where=[("translation_key", "in", ())]), []),
-    ("the first ones of each parent, in tree order", query(**_FIRST), [20, 23, 22, 12, 13]),
+    (
+        "the first ones of each parent, in tree order",
+        query(where=_PARENTS, count=False, each=2),
+        [20, 23, 22, 12, 13],
+    ),
     (
         "the first ones that may be seen, within the scope",
-        query(**_FIRST, scope=(12, 36), viewer=STAFF),
-        [12, 13, 36],
+        query(where=_PARENTS, count=False, each=2, scope=(12, 36), viewer=STAFF),
+        [13],
     ),
-    ("none of each", query(**{**_FIRST, "each": 0}), []),
+    ("none of each", query(where=_PARENTS, count=False, each=0), []),
 ]
 
 
