@@ -154,6 +154,7 @@ class FactTests(Kit):
             ("pages 22", "neighbours"),
             ("pages 13", "photo"),
             ("people 2", "mentor"),
+            ("redirects 5", "redirect_page"),
         }
 
     def test_ranks_is_as_declared(self, sample: Backend) -> None:
