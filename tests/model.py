@@ -402,6 +402,25 @@ class Model:
         same = [id for id in self.pages if self.records["pages"][id].get("translation_key") == key]
         return [] if key is None else [id for id in same if id != page]
 
+    def ways(self, request: Request, page: int) -> dict[str, list[int]]:
+        """The pages that a page of the requested site leads to, by the name of the way."""
+        homes = self.homes(self.site(request))
+        trail: list[int] = []
+        for above in [page, *self.above(page)]:
+            trail.append(above)
+            if above in homes:
+                break
+        below = [id for id in self.pages if self.records["pages"][id].get("parent") == page]
+        found = {
+            "ancestors": trail[:0:-1],
+            "children": below,
+            "translations": self.translations(page),
+        }
+        return {
+            name: [id for id in ids if self.sees(request, "pages", id)]
+            for name, ids in found.items()
+        }
+
     def scope(self, site: Record | None) -> list[int]:
         """The pages of a site."""
         if site is None:

@@ -103,7 +103,8 @@ def test_single_objects_are_there_for_whom_the_model_says(
     for section in RELATIONS:
         wanted = replace(wanted, section=section)
         for id in [*model.records[section], 99]:
-            response = ask(api, wanted, f"{id}/", **site, fields="*")
+            ways = ",ancestors,children,translations" if section == "pages" else ""
+            response = ask(api, wanted, f"{id}/", **site, fields=f"*{ways}")
             assert response.status_code == model.detail(wanted, id)
             if response.status_code == 200:
                 check_relations(response.get_json(), model, wanted, id)
@@ -126,6 +127,8 @@ def check_relations(item: dict[str, Any], model: Model, wanted: Request, id: int
         pictures = model.value(wanted, "many images", part, "pictures")
         assert [other["id"] for other in entry["pictures"]] == pictures
     if wanted.section == "pages":
+        for name, pages in model.ways(wanted, id).items():
+            assert [page["id"] for page in item["meta"][name]] == pages
         parent = record.get("parent")
         shown = parent if parent is not None and model.detail(wanted, parent) == 200 else None
         assert (item["meta"]["parent"] and item["meta"]["parent"]["id"]) == shown

@@ -251,6 +251,9 @@ FOUND = [
     ("pages/?type=w.Note&text__gt=all word399", f"{NOTE}_text"),
     ("pages/?type=w.Note&tags__in=t2500,t2501", f"{PAGE_TERMS}_text"),
     ("pages/?type=w.Note&tags=t2500&tags__not=t2501", f"{PAGE_TERMS}_text"),
+    ("pages/2500/?fields=_,ancestors(title)", f"{PAGES}_url_hash"),
+    ("pages/2500/?fields=_,translations(title)", f"{PAGES}_translation_key"),
+    ("pages/?slug=p2500&fields=_,ancestors(_,translations)", f"{PAGES}_translation_key"),
     ("pages/find/?html_path=/p20/p2500/", f"{PAGES}_url_hash"),
     ("pages/find/?id=2500", KEY),
     ("pages/2500/?fields=*", KEY),
@@ -323,6 +326,16 @@ def test_the_first_ones_of_all_are_met_in_the_order_of_an_index(
     plan = plans_of(path, walks=True)[-1]
     assert any(re.match(key, read.key) for read in plan.reads), plan
     assert not plan.sorts
+
+
+@on_databases
+@pytest.mark.parametrize("path", ["pages/20/?fields=_,children", "pages/?id=20&fields=_,children"])
+def test_children_are_found_by_their_parents(
+    plans_of: Callable[..., list[Plan]], path: str
+) -> None:
+    # In so little content, what is found may be joined with all pages.
+    plan = plans_of(path)[-1]
+    assert any(re.match(f"{PAGES}_parent", read.key) for read in plan.reads), plan
 
 
 DEEP = [
