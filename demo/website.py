@@ -30,6 +30,12 @@ from demo.languages import ENGLISH, LANGUAGES, Language
 __all__ = ["files", "pages"]
 
 RESULTS = 6
+#: The fields of a page: its own, and the pages that its trail and its languages lead to.
+PAGE = "*,ancestors(_,title,html_url),translations(_,locale,html_url)"
+#: Those of the home page, which also leads to the sections and what is in them.
+SECTIONS = "children(_,type,title,html_url,show_in_menus,children(_,title,html_url,day,intro))"
+#: Those of the home page that the header and the footer of every page show.
+FRAME = "_,title,address,links,children(_,title,html_url,show_in_menus)"
 
 #: Registered once for each language, under its code.
 pages = Blueprint("pages", __name__)
@@ -44,7 +50,7 @@ files = Blueprint("files", __name__)
 def page(path: str = "") -> ResponseReturnValue:
     """Any page of the tree; the template is named after its type, if there is one."""
     try:
-        found = api.find(request.path)
+        found = api.find(request.path, fields=PAGE if path else f"{PAGE},{SECTIONS}")
     except NotFound:
         moved = api.moved(request.full_path)
         return redirect(moved["location"], 301 if moved["is_permanent"] else 302)
@@ -53,7 +59,8 @@ def page(path: str = "") -> ResponseReturnValue:
         return redirect(original["meta"]["html_url"], 301)
     own = (found["meta"]["type"] or "").rpartition(".")[2]
     templates: list[str | Template] = [f"pages/{own}.html", "pages/Page.html"]
-    return render_template(templates, page=found, source=found.url)
+    home = None if path else found
+    return render_template(templates, page=found, home=home, source=found.url)
 
 
 @pages.get("/apple/<slug>/")
@@ -146,7 +153,7 @@ def error(problem: HTTPException) -> ResponseReturnValue:
     """
     home = None
     with suppress(HTTPException):
-        home = api.find(address("page").removeprefix(request.root_path))
+        home = frame()
     response = problem.get_response()
     response.set_data(render_template("error.html", problem=problem, home=home))
     return response
@@ -160,6 +167,7 @@ def common() -> dict[str, Any]:
         "address": address,
         "address_in": address_in,
         "api": api,
+        "frame": frame,
         "language": language(),
         "languages": LANGUAGES.values(),
         "member": members.is_member(),
@@ -169,6 +177,11 @@ def common() -> dict[str, Any]:
         "part_of": part_of,
         "source": None,
     }
+
+
+def frame() -> api.Item:
+    """What the header and the footer of every page show of the home page."""
+    return api.find(f"{language().prefix}/", fields=FRAME)
 
 
 def language() -> Language:
@@ -204,8 +217,9 @@ def path_of(text: str) -> str:
 def address_in(other: Language, page: api.Item | None) -> str:
     """The address of this page in another language; the home page if it is not translated."""
     if page:
-        for translation in api.items("pages", translation_of=page["id"], locale=other.code):
-            return str(translation["meta"]["html_url"])
+        for translation in page["meta"]["translations"]:
+            if translation["meta"]["locale"] == other.code:
+                return str(translation["meta"]["html_url"])
     view = (request.endpoint or "").rpartition(".")[2]
     if view in ("apple", "search", "login"):
         values: dict[str, Any] = {**(request.view_args or {}), **request.args, "page": None}
