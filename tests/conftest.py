@@ -20,12 +20,12 @@ from tests.stores import QUICK, named_backends, wrong_variables
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
-# How much generated content and how many generated requests are tried: more of both with
-# "--hypothesis-profile=ci". There is no deadline for an example, because loading takes time.
+# How much generated content and how many generated requests are tried: less for a quick answer,
+# more with "--hypothesis-profile=ci". There is no deadline, because loading takes time.
 _GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", _GENERATED, max_examples=5)
 settings.register_profile("default", _GENERATED, max_examples=30)
 settings.register_profile("ci", _GENERATED, max_examples=600)
-settings.load_profile("default")
 
 #: Makes an application that serves some content, from an empty store of the test's backend.
 MakeApp = Callable[..., Flask]
@@ -79,6 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuses wrong variables, and starts servers once for several processes (``pytest -n 2``)."""
+    settings.load_profile("default" if config.getoption("backends") else "quick")
     wrong = [*wrong_variables(os.environ)]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))

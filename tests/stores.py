@@ -46,6 +46,8 @@ QUICK = ("memory", "sqlite")
 REQUIRED = "CONTENTAPI_REQUIRE_SERVERS"
 #: Marks what the core does alike over every backend, so that one is enough.
 on_memory = pytest.mark.backends("memory")
+#: Marks tests of the stores in modules with that mark.
+on_all = pytest.mark.backends(*BACKENDS)
 #: After this many stores with the same tables, garbage collection looks for unused ones.
 LENT_AT_ONCE = 8
 

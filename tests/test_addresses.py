@@ -16,6 +16,9 @@ from flask_contentapi.sites import Site
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import Record, blog, document, image, page, site
+from tests.stores import on_all, on_memory
+
+pytestmark = on_memory
 
 
 def addresses(value: Any, name: str) -> Iterator[str]:
@@ -82,6 +85,7 @@ def test_every_detail_address_of_a_list_answers(harbour: API, host: str) -> None
         assert f"/{item['id']}/" in address
 
 
+@on_all
 @pytest.mark.parametrize("host", HOSTS[:5])
 @pytest.mark.parametrize("asked", [*HOSTS[:5]])
 def test_a_named_site_is_listed_from_every_host(harbour: API, host: str, asked: str) -> None:
@@ -114,6 +118,7 @@ def test_default_ports_are_not_written(harbour: API) -> None:
         assert item["meta"]["detail_url"] == f"{start}api/v2/pages/1/"
 
 
+@on_all
 def test_page_addresses_are_those_of_their_site(harbour: API) -> None:
     wanted = {
         "harbour.example": ["http://harbour.example/", "http://harbour.example/log/"],
@@ -125,6 +130,7 @@ def test_page_addresses_are_those_of_their_site(harbour: API) -> None:
         assert [i["meta"]["html_url"] for i in harbour.at(host).items("pages/?limit=2")] == urls
 
 
+@on_all
 def test_of_sites_with_one_home_the_default_one_is_named(make_api: MakeAPI) -> None:
     sites = [site(1, "a.example"), site(1, "b.example", is_default=True), site(2, "c.example")]
     pages = [page(1), page(2, alias_of=3), page(3, 1)]
@@ -155,6 +161,7 @@ def test_hosts_without_a_site_are_told_how_there_can_be_one(make_api: MakeAPI) -
     assert nameless.startswith("No site answers to the host of the request. ")
 
 
+@on_all
 def test_content_without_languages_says_so(make_api: MakeAPI) -> None:
     api = make_api({}, types=[], config={"CMS_I18N_ENABLED": True})
     said = "There is no language 'en'. None is declared."
@@ -185,6 +192,7 @@ def test_files_are_served_below_the_media_address(harbour: API, make_api: MakeAP
     )
 
 
+@on_all
 def test_content_without_sites_has_no_page_addresses(make_api: MakeAPI) -> None:
     api = make_api({"pages": [page(1), page(2, 1), page(3)]}).at("any.example:81")
     assert api.ids("pages/") == [1, 2, 3]
@@ -192,6 +200,7 @@ def test_content_without_sites_has_no_page_addresses(make_api: MakeAPI) -> None:
     assert api.get("pages/find/?html_path=/p2/").headers["Location"].endswith("/pages/2/")
 
 
+@on_all
 def test_without_a_default_site_other_hosts_have_no_pages(make_api: MakeAPI) -> None:
     api = make_api({"sites": [site(1, "a.example")], "pages": [page(1)], "images": [image(1)]})
     assert api.refusal("pages/", 404)
@@ -372,6 +381,7 @@ def languages(request: pytest.FixtureRequest, make_api: MakeAPI) -> API:
     return make_api(LANGUAGES, config={"CMS_I18N_ENABLED": request.param})
 
 
+@on_all
 @pytest.mark.parametrize("host", ["a.example", "b.example:8000", "c.example"])
 @pytest.mark.parametrize("asked", [{}, {"site": "a.example"}, {"site": "b.example:8000"}])
 def test_a_public_address_leads_back_to_its_page(
@@ -385,6 +395,7 @@ def test_a_public_address_leads_back_to_its_page(
         assert went_back(api, item, **asked, **language) == item["id"]
 
 
+@on_all
 @pytest.mark.parametrize("host", ["a.example", "b.example:8000"])
 def test_a_language_in_front_of_the_path_leads_back(make_api: MakeAPI, host: str) -> None:
     config = {"CMS_I18N_ENABLED": True}
@@ -395,6 +406,7 @@ def test_a_language_in_front_of_the_path_leads_back(make_api: MakeAPI, host: str
         assert went_back(api, item) == item["id"]
 
 
+@on_all
 def test_a_translation_in_the_tree_of_another_language_leads_back(make_api: MakeAPI) -> None:
     pages = [page(1, locale="en"), page(2, 1, locale="en"), page(3, 1, locale="fr")]
     content = {"locales": ["en", "fr"], "sites": [site(1)], "pages": pages}
@@ -422,6 +434,7 @@ ASTRAY = {
 }
 
 
+@on_all
 def test_a_page_in_the_tree_of_another_language_than_its_own_leads_back(make_api: MakeAPI) -> None:
     api = make_api(ASTRAY, config={"CMS_I18N_ENABLED": True})
     items = api.items("pages/")
@@ -430,6 +443,7 @@ def test_a_page_in_the_tree_of_another_language_than_its_own_leads_back(make_api
     ]
 
 
+@on_all
 def test_in_trees_of_other_languages_only_pages_of_the_language_are_found(
     make_api: MakeAPI,
 ) -> None:
@@ -438,6 +452,7 @@ def test_in_trees_of_other_languages_only_pages_of_the_language_are_found(
     assert api.status("pages/find/?html_path=/p6/&locale=fr") == 302
 
 
+@on_all
 def test_a_tree_that_the_path_names_is_the_only_one_looked_in(make_api: MakeAPI) -> None:
     api = make_api(ASTRAY, config={"CMS_I18N_ENABLED": True}, page_urls=LanguageFirst())
     assert api.refusal("pages/find/?html_path=/fr/p4/", 404)
@@ -511,6 +526,7 @@ def test_paths_that_the_hook_leads_nowhere_are_not_found(make_api: MakeAPI, path
     assert api.refusal(f"pages/find/?html_path={path}", 404)
 
 
+@on_all
 def test_find_looks_in_the_language_asked_for(make_api: MakeAPI) -> None:
     api = make_api(LANGUAGES, config={"CMS_I18N_ENABLED": True}).at("b.example:8000")
     found = {
@@ -534,6 +550,7 @@ def test_find_looks_in_the_language_asked_for(make_api: MakeAPI) -> None:
 # Several sites.
 
 
+@on_all
 def test_the_site_parameter_chooses_where_everything_looks(harbour: API) -> None:
     api = harbour.at("harbour.example")
     found = api.get("pages/find/?html_path=/rota/&site=staff.example")

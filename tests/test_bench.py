@@ -12,6 +12,8 @@ from bench import by_hand, compare, content
 from tests.pages import ROOT, text_of
 from tests.stores import fresh_address
 
+pytestmark = pytest.mark.slow
+
 PAGES = 600
 SHORT = [f"--pages={PAGES}", "--rounds=1", "--seconds=0.01"]
 W2, W9 = "W2 articles, fields=*", "W9 detail"

@@ -293,6 +293,7 @@ def origin(make_api: MakeAPI) -> API:
     return make_api(types=TYPES, config=config, clock=clock)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(steps=st.lists(st.tuples(random_edits, st.sampled_from([0, 1, 1799.5, 1800])), min_size=4))
 def test_a_cache_in_front_never_gives_what_is_over(origin: API, steps: list[Step]) -> None:

@@ -17,6 +17,7 @@ from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases
 from tests.samples import page, private
+from tests.stores import on_memory
 
 
 class Leaf(ChildObject):
@@ -77,6 +78,7 @@ def api(make_api: MakeAPI) -> API:
     return make_api(content, types=[Node], config={"CMSAPI_CACHE_SIZE": 0})
 
 
+@on_memory
 @pytest.mark.parametrize("selection", MOST)
 @pytest.mark.parametrize("path", ["nodes/", "nodes/1/"])
 def test_what_brackets_ask_for_is_counted(api: API, path: str, selection: str) -> None:
@@ -88,6 +90,7 @@ def test_what_brackets_ask_for_is_counted(api: API, path: str, selection: str) -
     )
 
 
+@on_memory
 def test_what_stands_outside_brackets_is_not_counted(api: API) -> None:
     for path in ("nodes/?fields=*", "nodes/1/", f"nodes/?fields=*,{MOST['relations'][0][2:]}"):
         assert api.status(path) == 200
@@ -122,6 +125,7 @@ def test_what_only_reads_the_content_asks_it(api: API, method: str) -> None:
         assert statements == []
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_requests_is_bounded(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +158,7 @@ def memory_kept_of(requests: int, ask: Callable[[int], object]) -> int:
         tracemalloc.stop()
 
 
+@on_memory
 def test_long_queries_are_not_kept(api: API) -> None:
     # Not by the client of the tests, which keeps addresses itself.
     environ = create_environ(f"{PREFIX}/nodes/", "http://localhost/")
@@ -167,6 +172,7 @@ def test_long_queries_are_not_kept(api: API) -> None:
     assert memory_kept_of(100, ask) < 100 * 4000
 
 
+@pytest.mark.slow
 def test_what_viewers_may_see_is_kept_once(make_api: MakeAPI) -> None:
     pages = [page(1), *(page(id, 1, restriction=private()) for id in range(2, 2002))]
     api = make_api({"pages": pages}, can_view=lambda rule: True, config={"CMSAPI_CACHE_SIZE": 0})

@@ -559,6 +559,7 @@ def test_numbers_of_the_home_page_are_true(visitor: FlaskClient) -> None:
     assert numbers["kinds of apple"] == str(len(apples))
 
 
+@pytest.mark.slow
 def test_an_edit_shows_where_the_site_says_so(visitor: FlaskClient, tmp_path: Path) -> None:
     (said,) = {
         command
@@ -608,6 +609,7 @@ def test_wrong_variables_end_in_a_sentence(name: str, wrong: str, right: str) ->
     assert re.fullmatch(f"{name} is '{wrong}'; it must be {right}.*\\.\n", done.stderr)
 
 
+@pytest.mark.slow
 def test_help_is_there_at_once(tmp_path: Path) -> None:
     shutil.copytree(DEMO, tmp_path / "demo")
     shown = subprocess.check_output([sys.executable, "demo", "--help"], cwd=tmp_path, text=True)
@@ -615,6 +617,7 @@ def test_help_is_there_at_once(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["demo"]
 
 
+@pytest.mark.slow
 def test_server_ends_with_what_started_it(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     port = free_port()
@@ -623,6 +626,7 @@ def test_server_ends_with_what_started_it(tmp_path: Path) -> None:
     assert not answers(port)
 
 
+@pytest.mark.slow
 def test_the_address_is_told_when_it_answers(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     port = free_port()
@@ -640,6 +644,7 @@ def test_the_address_is_told_when_it_answers(tmp_path: Path) -> None:
     assert is_there
 
 
+@pytest.mark.slow
 def test_demo_is_made_fit_by_the_command_that_it_names(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     flask = [sys.executable, "-m", "flask", "--app", "demo", "contentapi"]

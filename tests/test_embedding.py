@@ -12,6 +12,9 @@ from flask_contentapi import Blocks, ChildObject, Children, Entry, Image, Page, 
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import image, page, private, site
+from tests.stores import on_memory
+
+pytestmark = on_memory
 
 PEOPLE, FRIENDS = 40, 6
 

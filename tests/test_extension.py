@@ -34,7 +34,9 @@ from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
 from tests.pages import ROOT
 from tests.samples import document, image, page, plain, private, site
-from tests.stores import fresh_address
+from tests.stores import fresh_address, on_all, on_memory
+
+pytestmark = on_memory
 
 ONE: dict[str, list[Any]] = {"pages": [plain(1, title="One"), plain(2, 1)]}
 TWO: dict[str, list[Any]] = {"pages": [plain(7, title="Two")]}
@@ -53,6 +55,7 @@ def test_an_instance_is_registered_once() -> None:
     assert API(app).total("pages/") == 0
 
 
+@on_all
 def test_a_backend_can_be_named_in_code_as_in_the_setting(backend: str) -> None:
     address = fresh_address(backend) if backend != "memory" else backend
     app = Flask("site")
@@ -210,6 +213,7 @@ def test_a_failed_start_leaves_nothing_behind(error: type[Exception]) -> None:
     assert API(app).total("pages/") == 0
 
 
+@on_all
 def test_content_is_reached_in_an_application_alone(make_app: MakeApp) -> None:
     api = ContentAPI()
     with pytest.raises(RuntimeError):
@@ -218,6 +222,7 @@ def test_content_is_reached_in_an_application_alone(make_app: MakeApp) -> None:
         _ = ContentAPI(name="other").backend
 
 
+@on_all
 def test_one_instance_serves_several_applications(backend: str) -> None:
     api = ContentAPI()
     apps = []
@@ -233,6 +238,7 @@ def test_one_instance_serves_several_applications(backend: str) -> None:
     assert [one.status("pages/7/") for one in apps] == [404, 200]
 
 
+@on_all
 def test_a_factory_makes_applications_that_share_nothing(make_api: MakeAPI) -> None:
     first = make_api(ONE, types=[])
     second = make_api(TWO, types=[], config={"CMSAPI_LIMIT_MAX": 1, "CMSAPI_URL_PREFIX": "/v2"})
@@ -266,6 +272,7 @@ def twofold(backend: str) -> tuple[API, API]:
     return API(app), API(app, "/staff/api")
 
 
+@on_all
 def test_instances_have_their_own_content_and_settings(twofold: tuple[API, API]) -> None:
     public, staff = twofold
     assert (public.ids("pages/"), staff.ids("pages/")) == ([1, 2], [7])
@@ -427,6 +434,7 @@ def guarded(make_api: MakeAPI) -> API:
     return make_api(GUARDED, types=[], can_view=by_header)
 
 
+@on_all
 @pytest.mark.parametrize(
     ("opened", "pages", "images"),
     [
@@ -559,6 +567,7 @@ def test_the_sites_own_words_about_an_error_stand(make_app: MakeApp) -> None:
 # Simultaneous requests.
 
 
+@on_all
 def test_requests_may_run_at_the_same_time(make_app: MakeApp) -> None:
     app = make_app({"pages": [page(n, title=f"word{n}") for n in range(1, 30)]})
     paths = ["pages/", "pages/3/", "pages/?order=-title", "pages/?search=word7", "pages/?slug=p4"]

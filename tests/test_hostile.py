@@ -19,6 +19,7 @@ from tests.api import API, PREFIX
 from tests.conformance.reference_site import TYPES
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import image, page, site
+from tests.stores import on_memory
 
 #: The maximum length of an error. It quotes what was wrong, at most the query string.
 LONGEST_ERROR = 60_000
@@ -143,6 +144,7 @@ def test_any_path_is_answered(app: Flask, path: str, query: str, method: str) ->
     check(app, PATH_INFO=f"{PREFIX}/{path}", QUERY_STRING=query, REQUEST_METHOD=method)
 
 
+@on_memory
 @given(host=hosts, path=LISTS | paths, query=query_strings)
 @example(host="localhost:" + "9" * 5000, path="pages/", query="")
 @example(host="a..b", path="pages/", query="")
@@ -165,6 +167,7 @@ DATE = "Sat, 29 Oct 1994 19:43:31 GMT"
 odd = st.sampled_from(["*", '"x"', 'W/"x"', '"', "bytes=0-1", "0", "-1", DATE])
 
 
+@on_memory
 @given(headers=st.dictionaries(st.sampled_from(HEADERS), odd | text_of_headers), method=methods)
 def test_any_header_is_answered(app: Flask, headers: dict[str, str], method: str) -> None:
     check(app, PATH_INFO=PAGES, REQUEST_METHOD=method, **headers)
@@ -185,6 +188,7 @@ def brackets(number: int) -> str:
     return ",".join(["authors(name)"] * number)
 
 
+@on_memory
 @pytest.mark.parametrize("path", ["", "7/"])
 def test_brackets_are_counted(app: Flask, path: str) -> None:
     few, many = (API(app).get(f"pages/{path}?fields={brackets(n)}") for n in (50, 51))
@@ -193,6 +197,7 @@ def test_brackets_are_counted(app: Flask, path: str) -> None:
     assert "there are more than 50 brackets" in many.text
 
 
+@on_memory
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "X"])
 @pytest.mark.parametrize("path", ["pages/", "pages", "nothing/"])
 def test_bodies_are_not_read(app: Flask, method: str, path: str) -> None:
@@ -200,6 +205,7 @@ def test_bodies_are_not_read(app: Flask, method: str, path: str) -> None:
     check(app, PATH_INFO=f"{PREFIX}/{path}", REQUEST_METHOD=method, **environ)
 
 
+@on_memory
 def test_what_is_too_long_is_not_read(app: Flask) -> None:
     response = API(app).get(f"pages/7/?fields={'x,' * 2100}")
     assert response.get_json() == {"message": "fields is longer than 4096 characters."}
@@ -239,6 +245,7 @@ def wide(make_api: MakeAPI) -> API:
     return make_api({"pages": pages, "images": images}, types=types)
 
 
+@on_memory
 @pytest.mark.parametrize("field", ["n{0}={0}", "image{0}=1"])
 def test_filters_are_counted(wide: API, field: str) -> None:
     path, *filters = "pages/?type=hostile.Wide&fields=_,id", *map(field.format, range(51))
@@ -253,6 +260,7 @@ def test_details_may_have_many_fields(wide: API) -> None:
     assert wide.json("pages/1/")["title"]
 
 
+@on_memory
 def test_fields_of_an_order_are_counted(wide: API) -> None:
     path = "pages/?type=hostile.Wide&fields=_,id&order="
     order = ",".join(f"n{n},-image{n}" for n in range(10))

@@ -19,6 +19,9 @@ from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
 from tests.samples import image, page, site
 from tests.sites import make_site
+from tests.stores import on_memory
+
+pytestmark = on_memory
 
 #: Spellings of hosts by the normal form of their names.
 SPELLINGS = {
@@ -182,6 +185,7 @@ def check(app: Flask, hosts: list[str]) -> None:
         assert ask(app, host, path, REQUEST_METHOD="OPTIONS")[0] == "200 OK"
 
 
+@pytest.mark.slow
 def test_odd_hosts_are_answered_by_their_normal_form(local: Flask) -> None:
     check(local, ["".join(host) for host in product(NAMES, ENDS)])
 

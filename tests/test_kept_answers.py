@@ -21,6 +21,9 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import NOW, Clock
 from tests.samples import page, private, site
+from tests.stores import on_all, on_memory
+
+pytestmark = on_memory
 
 SIZE = "CMSAPI_CACHE_SIZE"
 CONTENT = {
@@ -119,6 +122,7 @@ def test_no_more_is_kept_than_the_answers() -> None:
         tracemalloc.stop()
 
 
+@on_all
 def test_a_change_is_seen(make_api: MakeAPI) -> None:
     asked = Site(make_api)
     asked.made(PAGE)
@@ -127,6 +131,7 @@ def test_a_change_is_seen(make_api: MakeAPI) -> None:
     assert asked.api.json(PAGE)["title"] == "N"
 
 
+@on_all
 def test_time_is_seen(make_api: MakeAPI) -> None:
     clock = Clock()
     ends = (NOW + timedelta(seconds=10)).isoformat()
@@ -215,6 +220,7 @@ def test_what_an_after_request_function_adds_is_not_kept(make_api: MakeAPI) -> N
     ]
 
 
+@on_all
 def test_an_answer_of_two_states_is_not_kept(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:

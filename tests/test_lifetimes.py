@@ -13,6 +13,7 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import NOW, Clock
 from tests.samples import image, page, private, site
+from tests.stores import on_memory
 
 AGE, STALE = "CMSAPI_CACHE_MAX_AGE", "CMSAPI_CACHE_STALE_WHILE_REVALIDATE"
 TAGS = "CMSAPI_CACHE_TAG_HEADER"
@@ -54,11 +55,13 @@ def kept(make_api: MakeAPI) -> Timed:
     return Timed(make_api, **{AGE: 30, STALE: 20})
 
 
+@on_memory
 def test_without_a_setting_everybody_has_to_ask(make_api: MakeAPI) -> None:
     site = Timed(make_api)
     assert {site.said(path) for path in PATHS} == {"public, no-cache"}
 
 
+@on_memory
 def test_without_an_age_nothing_gets_stale(make_api: MakeAPI) -> None:
     assert Timed(make_api, **{STALE: 20}).said("pages/") == "public, no-cache"
 
@@ -83,6 +86,7 @@ def test_answers_are_kept_as_long_as_the_settings_and_time_allow(
     assert {site.said(path) for path in PATHS} == {said}
 
 
+@on_memory
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -96,6 +100,7 @@ def test_settings_that_say_nothing_are_refused(make_api: MakeAPI, key: str, valu
         Timed(make_api, **{key: value})
 
 
+@on_memory
 def test_private_answers_are_kept_as_long_by_their_readers(make_api: MakeAPI) -> None:
     content = {"pages": [page(1), page(2, 1, restriction=private())]}
     site = Timed(make_api, content, can_view=bool, **{AGE: 30})
@@ -137,6 +142,7 @@ def test_content_that_time_does_not_change_is_kept_for_good(make_api: MakeAPI) -
     assert Timed(make_api, content, **{AGE: 10**6}).said("pages/") == "public, max-age=1000000"
 
 
+@on_memory
 def test_answers_to_who_knows_them_are_kept_as_long(kept: Timed) -> None:
     kept.said("pages/", 80)
     tag = kept.api.get("pages/").headers["ETag"]
@@ -164,6 +170,7 @@ def test_a_page_that_is_over_is_not_known_any_more(kept: Timed) -> None:
         assert kept.api.get("pages/3/", headers={"If-None-Match": tags}).status_code == 404
 
 
+@on_memory
 @pytest.mark.parametrize("path", ["pages/?order=random", "images/?order=random&limit=1"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_random_answers_are_not_kept(kept: Timed, path: str, method: str) -> None:
@@ -173,12 +180,14 @@ def test_random_answers_are_not_kept(kept: Timed, path: str, method: str) -> Non
     assert "ETag" not in response.headers
 
 
+@on_memory
 def test_random_answers_are_never_known(kept: Timed) -> None:
     kept.clock.now = NOW
     tag = kept.api.get("images/").headers["ETag"]
     assert kept.api.get("images/?order=random", headers={"If-None-Match": tag}).status_code == 200
 
 
+@on_memory
 @pytest.mark.parametrize(
     "path", ["pages/2/", "pages/99/", "pages/?limit=x", "x/", "pages/find/?html_path=/p2/"]
 )
@@ -186,6 +195,7 @@ def test_errors_are_not_kept(kept: Timed, path: str) -> None:
     assert kept.said(path) == "no-store"
 
 
+@on_memory
 def test_wrong_methods_are_not_kept(kept: Timed) -> None:
     response = kept.api.get("pages/", method="POST")
     assert (response.status_code, response.headers["Cache-Control"]) == (405, "no-store")
@@ -233,6 +243,7 @@ VOLATILE = {
 }
 
 
+@on_memory
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("path", VOLATILE)
 def test_answers_that_depend_on_more_than_content_are_not_kept(

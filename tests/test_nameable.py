@@ -30,6 +30,7 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import on_writable, writing
 from tests.samples import Record, image, page, site
+from tests.stores import on_memory
 
 Size = enum.Enum("Size", [("S,M", 1), ("L ", 2)])
 
@@ -266,6 +267,7 @@ def refusing(make_api: MakeAPI) -> API:
     return make_api({"pages": [page(1, type="odd.Odd")]}, types=[Odd])
 
 
+@on_memory
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_no_query_could_name_is_refused(refusing: API, kind: str) -> None:
     field, value, message = REFUSED[kind]

@@ -11,6 +11,7 @@ import pytest
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, blog, image, page, site
+from tests.stores import on_memory
 
 
 def ids_by(pairs: list[tuple[int, Any]], name: str, make_api: MakeAPI, order: str) -> list[int]:
@@ -50,6 +51,7 @@ def test_pages_of_one_title_are_listed_each_once(make_api: MakeAPI) -> None:
     assert seen == sorted(ids)
 
 
+@on_memory
 @pytest.mark.parametrize(
     "order", ["tags", "authors", "body,tags", "shout", "type", "html_url", "parent"]
 )
@@ -57,6 +59,7 @@ def test_what_is_no_single_stored_value_orders_nothing(reference: API, order: st
     assert order.split(",")[-1] in reference.refusal(f"pages/?type=blog.BlogPage&order={order}")
 
 
+@on_memory
 @pytest.mark.parametrize(
     "order",
     [
@@ -77,6 +80,7 @@ def test_orders_that_cannot_be_read_are_refused(reference: API, order: str) -> N
     assert reference.refusal(f"pages/?order={order}")
 
 
+@on_memory
 @pytest.mark.parametrize("order", ["-random", "random,title", "title,random"])
 def test_random_order_stands_alone(reference: API, order: str) -> None:
     assert reference.refusal(f"pages/?order={order}") == (

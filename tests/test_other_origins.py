@@ -14,6 +14,9 @@ from flask_contentapi import ContentAPI
 from flask_contentapi.errors import BackendUnavailable
 from tests.api import API
 from tests.conftest import MakeAPI
+from tests.stores import on_memory
+
+pytestmark = on_memory
 
 ORIGIN = "https://front.example"
 #: A request for each status.

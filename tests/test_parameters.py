@@ -7,6 +7,9 @@ import pytest
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, page, site
+from tests.stores import on_all, on_memory
+
+pytestmark = on_memory
 
 HUGE = [2**31, 2**63 - 1, 2**63, 2**64, 10**20, 10**400]
 
@@ -61,6 +64,7 @@ def test_the_last_of_repeated_parameters_wins(reference: API) -> None:
     assert reference.status("pages/?limit=1&limit=abc") == 400
 
 
+@on_all
 def test_repeated_types_add_up(reference: API) -> None:
     together = reference.ids("pages/?type=home.HomePage,events.EventPage")
     assert together == reference.ids("pages/?type=home.HomePage&type=&type=events.EventPage")
@@ -86,6 +90,7 @@ def test_who_names_a_page_that_is_not_there_is_told_by_what(reference: API) -> N
     )
 
 
+@on_all
 @pytest.mark.parametrize(
     "query",
     [
@@ -100,6 +105,7 @@ def test_a_hidden_home_page_is_named_as_the_client_did(make_api: MakeAPI, query:
     assert api.refusal(f"pages/?{query}") == f"{name} names a page that is not there: {named}."
 
 
+@on_all
 def test_ancestors_are_those_of_an_id(reference: API) -> None:
     said = "ancestor_of must be the id of a page."
     assert [reference.refusal(f"pages/?ancestor_of={named}") for named in ("root", "x")] == [
@@ -116,12 +122,14 @@ def test_others_may_not_be_empty(reference: API, name: str) -> None:
 # Numbers.
 
 
+@on_all
 @pytest.mark.parametrize("number", HUGE)
 def test_huge_offsets_are_past_the_end(reference: API, number: int) -> None:
     body = reference.json(f"pages/?offset={number}")
     assert (body["items"], body["meta"]["total_count"]) == ([], 37)
 
 
+@on_all
 @pytest.mark.parametrize("number", [*HUGE, *(-number for number in HUGE)])
 @pytest.mark.parametrize(
     "query",
@@ -138,6 +146,7 @@ def test_no_stored_number_equals_a_huge_one(reference: API, query: str, number: 
     assert reference.total(query.format(number)) == 0
 
 
+@on_all
 @pytest.mark.parametrize("number", HUGE)
 @pytest.mark.parametrize(
     "path", ["pages/{}/", "images/{}/", "documents/{}/", "pages/find/?id={}", "images/find/?id={}"]
@@ -147,6 +156,7 @@ def test_nothing_has_a_huge_id(reference: API, path: str, number: int) -> None:
     assert reference.status(path.format(number)) == 404
 
 
+@on_all
 @pytest.mark.parametrize("number", HUGE)
 @pytest.mark.parametrize("name", ["child_of", "descendant_of", "ancestor_of", "limit"])
 def test_huge_numbers_name_no_page_and_no_limit(reference: API, name: str, number: int) -> None:
@@ -214,6 +224,7 @@ def test_unreadable_values_are_refused_by_name(reference: API, type: str, query:
     assert query.partition("=")[0] in reference.refusal(f"pages/?type={type}&{query}")
 
 
+@on_all
 @pytest.mark.parametrize(
     "text",
     [
@@ -232,6 +243,7 @@ def test_an_instant_is_the_same_whatever_its_offset(reference: API, text: str) -
     assert reference.ids(f"pages/?first_published_at={text}") == [10]
 
 
+@on_all
 def test_a_date_alone_is_its_midnight(make_api: MakeAPI) -> None:
     instants = ["2026-01-15T00:00:00Z", "2026-01-15T00:00:00.000001Z", "2026-01-15T23:59:59Z"]
     pages = [page(n, first_published_at=instant) for n, instant in enumerate(instants, 1)]
@@ -245,6 +257,7 @@ def test_booleans_are_true_false_1_and_0(reference: API, text: str) -> None:
     assert "show_in_menus" in reference.refusal(f"pages/?show_in_menus={text}")
 
 
+@on_all
 def test_booleans_filter(reference: API) -> None:
     yes = reference.ids("pages/?show_in_menus=true")
     no = reference.ids("pages/?show_in_menus=0&limit=20")
@@ -253,12 +266,14 @@ def test_booleans_filter(reference: API) -> None:
     assert not set(yes) & set(no)
 
 
+@on_all
 @pytest.mark.parametrize("text", ["4.5", "4.50", "+4.5", "4.500000", "45e-1", "04.5", " 4.5"])
 def test_decimals_are_equal_whatever_their_zeros(reference: API, text: str) -> None:
     path = "pages/?type=blog.BlogPage&rating={}&limit=1"
     assert reference.total(path.format(text)) == reference.total(path.format("4.50")) > 0
 
 
+@on_all
 def test_decimals_between_the_stored_places_equal_none(reference: API) -> None:
     assert reference.total("pages/?type=blog.BlogPage&rating=4.501") == 0
 
@@ -385,6 +400,7 @@ def test_the_last_mention_of_a_name_wins(reference: API) -> None:
     assert "title" not in reference.items("pages/?fields=title,-title")[0]
 
 
+@on_all
 def test_an_object_without_fields_is_empty(reference: API) -> None:
     assert reference.items("pages/?fields=_&limit=1") == [{}]
     assert reference.items("pages/?fields=_,id&limit=1") == [{"id": 2}]
@@ -445,6 +461,7 @@ def test_find_keeps_a_path_where_it_knows_the_id_alone(reference: API) -> None:
     assert response.headers["Location"].endswith("/images/1/?html_path=%2Fx")
 
 
+@on_all
 @pytest.mark.parametrize(
     "query", ["", "?id=", "?id=x", "?id=-2", "?id=2.0", "?html_path=/nope/&id=2"]
 )
@@ -459,11 +476,13 @@ def test_find_says_what_it_needs(reference: API, query: str) -> None:
     assert reference.refusal(f"images/find/{query}", 404) == "find/ needs id, a number."
 
 
+@on_all
 @pytest.mark.parametrize("path", ["/log/storm/", "log/storm", "//log///storm//", "/log%2Fstorm/"])
 def test_find_drops_empty_parts(reference: API, path: str) -> None:
     assert "/pages/10/" in reference.get(f"pages/find/?html_path={path}").headers["Location"]
 
 
+@on_all
 @pytest.mark.parametrize(
     "path", ["/log/Storm/", "/log/storm /", "/./log/", "/log/../", "/log/storm?x"]
 )
@@ -471,6 +490,7 @@ def test_find_takes_parts_as_they_are(reference: API, path: str) -> None:
     assert reference.status(f"pages/find/?html_path={path}") == 404
 
 
+@on_all
 def test_pages_limit_and_offset_cut_the_same_list(make_api: MakeAPI) -> None:
     pages = [page(1), *(blog(n, 1) for n in range(2, 30))]
     api = make_api({"sites": [site(1)], "pages": pages})

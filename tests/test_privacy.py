@@ -11,6 +11,7 @@ import pytest
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, blog, document, image, page, private, site
+from tests.stores import on_memory
 
 #: The mark in the title, slug or file of everything that is hidden.
 HIDDEN = "hidden"
@@ -206,6 +207,7 @@ def test_order_takes_a_hidden_target_for_a_missing_one(api: API) -> None:
     assert api.ids("pages/?type=blog.BlogPage&order=-feed_image") == [3, 2]
 
 
+@on_memory
 @pytest.mark.parametrize(
     "query",
     [

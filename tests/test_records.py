@@ -30,6 +30,7 @@ from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import Record, blog, document, image, page, plain, site
+from tests.stores import on_memory
 
 Content = dict[str, list[Any]]
 
@@ -54,6 +55,7 @@ GOOD: Content = {
 }
 
 
+@on_memory
 @pytest.mark.parametrize("content", [[], [plain(1)], "pages", 5])
 def test_content_without_sections_is_refused(make_app: MakeApp, content: Any) -> None:
     said = r"^the content must be a mapping with a list for each section, as {'pages': \[...\]}$"
@@ -190,6 +192,7 @@ def test_a_restriction_that_is_none_is_shown_one(make_api: MakeAPI, rule: Any) -
         make_api({"pages": [page(1, restriction=rule)]})
 
 
+@on_memory
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_record_is_refused_and_nothing_is_loaded_by_halves(
     good: API, served: list[bytes], kind: str
@@ -220,6 +223,7 @@ INSIDE: dict[str, tuple[Record, tuple[str, str]]] = {
 }
 
 
+@on_memory
 @pytest.mark.parametrize("kind", INSIDE)
 def test_what_is_broken_inside_a_page_is_named(good: API, kind: str) -> None:
     values, problem = INSIDE[kind]
@@ -228,6 +232,7 @@ def test_what_is_broken_inside_a_page_is_named(good: API, kind: str) -> None:
     assert problem in [(p.where, p.field) for p in raised.value.problems]
 
 
+@on_memory
 def test_problems_know_where_they_are(good: API) -> None:
     pages = [page(1), blog(2, 1, authors=[{"id": 1}, {"id": 2, "name": 5}])]
     with pytest.raises(ContentError) as raised:
@@ -238,6 +243,7 @@ def test_problems_know_where_they_are(good: API) -> None:
     assert "must be text" in problem.message
 
 
+@on_memory
 def test_what_is_refused_is_not_said_to_be_missing(good: API) -> None:
     broken = {
         "pages": [page(1, title=5), page(2, 1)],
@@ -251,6 +257,7 @@ def test_what_is_refused_is_not_said_to_be_missing(good: API) -> None:
     assert named == [("collections 1", "name"), ("pages 1", "title")]
 
 
+@on_memory
 def test_a_problem_of_a_record_hides_no_other(good: API) -> None:
     pages: list[Record] = [page(1), page(2, 9, slug="a/b"), {**page(3, title=5), "parent": "one"}]
     pages.append({**page(4, 9), "id": None})
@@ -265,6 +272,7 @@ def test_a_problem_of_a_record_hides_no_other(good: API) -> None:
     }
 
 
+@on_memory
 @pytest.mark.parametrize("records", [None, 5, "page", {"id": 1}, True])
 @pytest.mark.parametrize("section", ["pages", "images", "sites", "locales", "collections"])
 def test_sections_are_lists(good: API, section: str, records: Any) -> None:
@@ -273,6 +281,7 @@ def test_sections_are_lists(good: API, section: str, records: Any) -> None:
     assert [(p.where, p.field) for p in raised.value.problems] == [(section, "")]
 
 
+@on_memory
 @pytest.mark.parametrize("pages", [[(2, 3), (3, 4), (4, 2)], [(2, 2)], [(5, 3), (3, 5), (2, 3)]])
 def test_circles_are_refused(good: API, pages: list[tuple[int, int]]) -> None:
     with pytest.raises(ContentError) as raised:
@@ -282,12 +291,14 @@ def test_circles_are_refused(good: API, pages: list[tuple[int, int]]) -> None:
     }
 
 
+@on_memory
 def test_two_default_sites_are_refused(good: API) -> None:
     sites = [site(1, "a", is_default=True), site(1, "b", is_default=True)]
     with pytest.raises(ContentError, match="sites b:80, is_default: "):
         good.load({**GOOD, "sites": sites})
 
 
+@on_memory
 def test_all_problems_are_told_at_once(good: API) -> None:
     content = {
         "sites": [site(9, "x")],
@@ -314,6 +325,7 @@ def test_all_problems_are_told_at_once(good: API) -> None:
     assert all(str(problem) in str(raised.value) for problem in raised.value.problems)
 
 
+@on_memory
 def test_very_many_problems_are_told_in_short(good: API) -> None:
     with pytest.raises(ContentError) as raised:
         good.load({"pages": [page(n, live=5) for n in range(1, 101)]})
@@ -338,6 +350,7 @@ def test_records_are_not_changed_by_loading(make_api: MakeAPI) -> None:
     assert api.json("pages/3/")["body"] == [{"type": "x", "value": 1}]
 
 
+@on_memory
 def test_sections_may_be_any_iterables_of_mappings(make_api: MakeAPI) -> None:
     class Read(Mapping[str, Any]):
         def __init__(self, record: Record) -> None:
@@ -402,6 +415,7 @@ def test_left_out_fields_have_their_empty_value(make_api: MakeAPI) -> None:
     }
 
 
+@on_memory
 def test_a_language_that_a_page_brings_along_is_not_too_long(make_api: MakeAPI) -> None:
     api = make_api({"pages": [page(1, locale="x" * 255)]})
     with pytest.raises(
@@ -487,6 +501,7 @@ def test_instances_have_no_fields_but_declared_ones() -> None:
     assert repr(Thing(id=7)) == "<lab.Thing 7>"
 
 
+@on_memory
 def test_broken_instances_are_refused(make_app: MakeApp) -> None:
     with pytest.raises(ContentError, match="pages 1, day: must be a date"):
         make_app({"pages": [Thing(id=1, title="T", slug="s", day=7)]}, types=[Thing])
@@ -544,6 +559,7 @@ def test_undeclared_types_hold_json_too(good: API, value: Any) -> None:
         good.load({"pages": [page(1, type="shop.Product", price=value)]})
 
 
+@on_memory
 def test_sites_have_any_port_there_is(make_api: MakeAPI) -> None:
     api = make_api({"pages": [page(1)], "sites": [site(1, "a", port=1), site(1, "a", port=65535)]})
     assert [api.at(f"a:{port}").ids("pages/") for port in (1, 65535)] == [[1], [1]]

@@ -22,6 +22,7 @@ from flask_contentapi import (
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, document, image, page, private, site
+from tests.stores import on_memory
 
 #: The mark in the texts of everything that is hidden, and in its ids and those of what is missing.
 HIDDEN, MARK = "hidden", "9090"
@@ -364,6 +365,7 @@ def test_cache_tags_name_every_target_that_is_shown(api: API) -> None:
     assert {*tags} == {"content", "pages-2", "pages-3", "pages-4", "images-1", "images-2"}
 
 
+@on_memory
 def test_embedded_objects_are_counted_wherever_they_stand(make_api: MakeAPI) -> None:
     pages = [trail(1, stops=[2, 2, DRAFT]), trail(2, 1, stops=[1, 1])]
     pages += [hidden(DRAFT, live=False)]
@@ -377,6 +379,7 @@ def test_embedded_objects_are_counted_wherever_they_stand(make_api: MakeAPI) -> 
 # Records.
 
 
+@on_memory
 @pytest.mark.parametrize(
     ("stops", "why"),
     [

@@ -15,6 +15,7 @@ from flask_contentapi_memory.words import WordIndex
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, document, image, page, site
+from tests.stores import on_memory
 
 TITLES = {
     2: "Éclairs",
@@ -313,6 +314,7 @@ def test_only_what_has_the_form_of_a_block_is_searched_as_one(make_api: MakeAPI)
     assert found == [1, 0, 1, 1]
 
 
+@on_memory
 def test_too_many_words_are_refused(api: API) -> None:
     words = "+".join(f"w{n}" for n in range(51))
     assert "50" in api.refusal(f"pages/?search={words}")
@@ -320,6 +322,7 @@ def test_too_many_words_are_refused(api: API) -> None:
     assert api.status("pages/?search=" + "storm+" * 600) == 200
 
 
+@on_memory
 def test_too_long_a_text_is_refused(api: API) -> None:
     assert api.refusal("pages/?search=" + "x" * 4097)
     assert api.status("pages/?search=" + "x" * 4096) == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from argparse import ArgumentTypeError
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import document, image, page, site
-from tests.stores import wrong_variables
+from tests.stores import named_backends, on_memory, wrong_variables
+
+pytestmark = on_memory
 
 CONTENT: dict[str, list[Any]] = {
     "locales": ["en", "fr"],
@@ -205,7 +208,18 @@ def test_addresses_of_no_backend_are_refused(address: str) -> None:
     assert "secret" not in refused(CMSAPI_BACKEND="nowhere:secret")
 
 
-# The variables for tests.
+# The option and the variables for tests.
+
+
+@pytest.mark.parametrize("wrong", ["", "memory,sqllite", "memory;sqlite", "all,memory"])
+def test_wrong_backends_for_tests_are_told(wrong: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"^{wrong!r} must be all, or some of memory,"):
+        named_backends(wrong)
+
+
+def test_right_backends_for_tests_are_taken() -> None:
+    assert named_backends("memory, mariadb") == ("memory", "mariadb")
+    assert named_backends("all") == ("memory", "jsonfiles", "sqlite", "postgresql", "mariadb")
 
 
 @pytest.mark.parametrize(

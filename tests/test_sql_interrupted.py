@@ -22,6 +22,7 @@ from tests.stores import fresh_address
 
 pytestmark = [
     on_databases,
+    pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
 ]
 

@@ -192,6 +192,7 @@ def without_nothing(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
 def test_content_follows_its_types(backend: str, before: Types, after: Types) -> None:
     address = fresh_address(backend)
@@ -203,6 +204,7 @@ def test_content_follows_its_types(backend: str, before: Types, after: Types) ->
     assert [*api.backend.migrate()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
 def test_content_comes_back_as_it_was(backend: str, before: Types, after: Types) -> None:
     address = fresh_address(backend)
@@ -217,6 +219,7 @@ def test_content_comes_back_as_it_was(backend: str, before: Types, after: Types)
 KILLED = {name: RELEASES[name] for name in ("gone", "new", "into a base")}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize(("before", "after"), KILLED.values(), ids=KILLED)
 def test_a_killed_move_loses_nothing(backend: str, before: Types, after: Types) -> None:
@@ -708,6 +711,7 @@ def filled(types: Sequence[Any]) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_any_types_in_between_lose_nothing(backend: str, seed: int) -> None:
     chance, address = random.Random(seed), fresh_address(backend)

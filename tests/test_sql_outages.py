@@ -23,7 +23,7 @@ from tests.samples import page, site
 from tests.servers import Daemon, new_mariadb, new_postgresql, why_missing
 from tests.stores import leave_out
 
-pytestmark = on_servers
+pytestmark = [on_servers, pytest.mark.slow]
 
 CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
 NAME = "contentapi_interrupted"

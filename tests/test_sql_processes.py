@@ -26,7 +26,7 @@ from tests.samples import image, page, site
 from tests.servers import free_port, start, stop
 from tests.stores import fresh_address
 
-pytestmark = on_databases
+pytestmark = [on_databases, pytest.mark.slow]
 
 CONTENT = {
     "locales": ["en"],

@@ -30,6 +30,7 @@ from flask_contentapi import (
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, document, image, page, private
+from tests.stores import on_memory
 
 
 def one(make_api: MakeAPI, content_class: type[Page], **values: Any) -> API:
@@ -235,6 +236,7 @@ def test_a_block_is_represented_as_the_field_of_its_value_is_answered(in_blocks:
     assert shown == {name: wanted for name, (_, _, wanted) in FIELDS.items()}
 
 
+@on_memory
 def test_a_schema_that_fails_in_its_own_way_refuses_the_value(make_api: MakeAPI) -> None:
     guarded = type(
         "Guarded",
@@ -246,6 +248,7 @@ def test_a_schema_that_fails_in_its_own_way_refuses_the_value(make_api: MakeAPI)
         api.load({"pages": [page(1, type="lab.Guarded", it={})]})
 
 
+@on_memory
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [("date", "tomorrow", "must be a date"), ("integer", "7", "must be an integer")],
@@ -286,12 +289,14 @@ def test_stored_values_can_be_filtered_by(every: API, name: str) -> None:
         assert every.ids("pages/", query_string=query) == [1]
 
 
+@on_memory
 @pytest.mark.parametrize("name", ["uuid", "ip", "ipv4", "interface", "enum"])
 @pytest.mark.parametrize("text", ["garbage", "", "1", "red"])
 def test_filters_that_no_value_can_equal_are_refused(every: API, name: str, text: str) -> None:
     assert name in every.refusal(f"pages/?type=lab.Every&{name}={text}")
 
 
+@on_memory
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
@@ -309,6 +314,7 @@ def test_refusals_of_such_filters_say_what_would_be_right(
     assert every.refusal(f"pages/?type=lab.Every&{name}=x") == f"{name} {wanted}"
 
 
+@on_memory
 @pytest.mark.parametrize("name", FIELDS)
 def test_json_is_neither_filtered_nor_ordered_by(every: API, name: str) -> None:
     as_json = name.split("_")[0] in "dict list tuple nested pluck raw timedelta blocks".split()
@@ -386,6 +392,7 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
+@on_memory
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_values_that_do_not_fit_are_refused(every: API, name: str, value: Any) -> None:
     with pytest.raises(ContentError) as raised:
@@ -431,6 +438,7 @@ def test_left_out_fields_have_their_default(make_api: MakeAPI) -> None:
     }
 
 
+@on_memory
 @pytest.mark.parametrize(
     ("values", "name"),
     [
@@ -574,6 +582,7 @@ def test_several_types_bring_the_fields_of_the_type_above_them(
     assert meetings.items(f"pages/?type=music.Concert,events.Party&{query}") == items
 
 
+@on_memory
 @pytest.mark.parametrize("query", ["band=x", "order=band", "fields=band", "fields=host"])
 def test_several_types_bring_no_field_that_one_of_them_alone_has(meetings: API, query: str) -> None:
     assert meetings.refusal(f"pages/?type=music.Concert,events.Party&{query}")
@@ -843,6 +852,7 @@ def test_values_that_cannot_be_stored_are_compared_as_they_are(
     assert found == {"": [], "_lt": less, "_le": less, "_gt": greater, "_ge": greater}
 
 
+@on_memory
 def test_a_filter_of_another_type_is_told_where_it_is(make_api: MakeAPI) -> None:
     api = make_api({"pages": READINGS}, types=[Reading, Article, Person])
     message = api.refusal("pages/?level_lt=5")
@@ -1081,6 +1091,7 @@ def test_renamed_fields_are_filtered_and_ordered_by_their_new_name(story: API) -
         assert story.refusal(f"pages/?type=news.Story&{wrong}")
 
 
+@on_memory
 @pytest.mark.parametrize(
     "name", ["day_text", "minutes", "length", "kind", "fixed", "shout", "writer"]
 )
@@ -1110,6 +1121,7 @@ def test_computations_see_only_what_they_need(make_api: MakeAPI) -> None:
     assert seen[1] == set(Page.declared_fields()) - {"parent", "alias_of"}
 
 
+@on_memory
 def test_no_class_is_made_by_what_clients_ask(make_api: MakeAPI) -> None:
     class Asked(Page):
         app_label = "asked"
@@ -1124,6 +1136,7 @@ def test_no_class_is_made_by_what_clients_ask(make_api: MakeAPI) -> None:
     assert len(Asked.__subclasses__()) == 2
 
 
+@on_memory
 @pytest.mark.parametrize(("field", "needs"), [("body", ["title"]), ("parent", None)])
 def test_a_computation_that_reads_more_than_it_needs_is_told_so(
     make_api: MakeAPI, field: str, needs: list[str] | None

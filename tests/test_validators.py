@@ -50,6 +50,9 @@ from tests.edits import (
 from tests.pages import ROOT
 from tests.samples import image, page, private
 from tests.sites import make_site
+from tests.stores import on_all, on_memory
+
+pytestmark = on_memory
 
 CONFIG = {"CMS_I18N_ENABLED": True}
 #: An address for each view that has validators.
@@ -82,6 +85,8 @@ def ask(api: API, path: str, tags: str, **options: Any) -> TestResponse:
 # What changes ETags.
 
 
+@pytest.mark.slow
+@on_all
 @settings(max_examples=8)
 @given(edits=st.lists(random_edits, min_size=3, max_size=3))
 def test_a_tag_stands_for_one_answer(api: API, edits: list[Edit]) -> None:
@@ -114,6 +119,7 @@ def test_hosts_and_places_have_tags_of_their_own(open_api: API) -> None:
 # What does not change ETags.
 
 
+@on_all
 def test_a_tag_stays_while_nothing_changes(open_api: API) -> None:
     for path in PATHS:
         assert etag(open_api, path) == etag(open_api, path)
@@ -149,6 +155,7 @@ def again(api: API, types: Any = TYPES, /, **options: Any) -> API:
     return found
 
 
+@on_all
 def test_each_application_has_the_same_tags(open_api: API) -> None:
     other = again(open_api)
     for path in PATHS:
@@ -160,6 +167,7 @@ def test_how_long_answers_are_kept_changes_no_tag(open_api: API) -> None:
     assert etag(again(open_api, config=config), "pages/") == etag(open_api, "pages/")
 
 
+@on_all
 def test_reading_the_content_anew_changes_no_tag(make_api: MakeAPI) -> None:
     api = make_api(CONTENT, types=TYPES)
     before = etag(api, "pages/")
@@ -405,6 +413,7 @@ def test_tags_of_other_addresses_do_not_count(open_api: API) -> None:
     assert ask(open_api, PATHS[0], tags).status_code == 200
 
 
+@on_all
 def test_who_has_the_answer_of_before_gets_the_new_one(api: API) -> None:
     api.load(CONTENT)
     before = {path: etag(api, path) for path in PATHS}
@@ -442,6 +451,7 @@ def forbid_reading(api: API, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(type(reader), name, refuse)
 
 
+@on_all
 @pytest.mark.parametrize("path", PATHS)
 def test_who_has_the_answer_costs_no_content(
     api: API, path: str, monkeypatch: pytest.MonkeyPatch
@@ -483,6 +493,7 @@ def test_what_is_no_answer_is_never_known(open_api: API, path: str, method: str)
         assert "ETag" not in response.headers
 
 
+@on_all
 @pytest.mark.parametrize(
     ("edit", "path"),
     [
