@@ -21,7 +21,7 @@ def main() -> int:
     environment = runpy.run_path(str(ROOT / "demo" / "environment.py"))["environment"]
     python = environment("dev")
     failed = []
-    options = ["--backends=all", "--numprocesses=auto", "--dist=worksteal", *sys.argv[1:]]
+    options = ["--backends=all", *sys.argv[1:]]
     for check in (*CHECKS, ["pytest", *options]):
         print("==", *check, flush=True)
         if subprocess.call([python, "-m", *check], cwd=ROOT):

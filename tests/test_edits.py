@@ -76,6 +76,7 @@ def everything(api: API) -> Known:
     return answers(api) | answers(api, "login", PRIVATE)
 
 
+@pytest.mark.slow
 def test_an_edit_makes_what_loading_makes(made: Made) -> None:
     backend = MemoryBackend(made.wanted)
     backend.open(Registry(TYPES))

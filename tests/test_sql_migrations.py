@@ -611,6 +611,7 @@ LESS_AND_GONE: dict[str, tuple[Types, Types, Types]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("all_", "less", "gone"), LESS_AND_GONE.values(), ids=LESS_AND_GONE)
 def test_a_removed_field_comes_back_with_its_type(
     backend: str, all_: Types, less: Types, gone: Types
@@ -927,6 +928,7 @@ def test_a_process_with_former_types_answers_no_more(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("was", "is_now", "value"), KINDS, ids=range(len(KINDS)))
 @pytest.mark.parametrize("name", ["A", "A" * 60], ids=["A", "long"])
 def test_a_field_can_store_something_else_and_go_back(
