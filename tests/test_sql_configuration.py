@@ -16,6 +16,7 @@ from marshmallow import fields
 from flask_contentapi import ContentAPI, DeclarationError, Entry, Page
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import PeeweeBackend, PostgreSQLBackend
+from flask_contentapi_peewee.setup import SCHEMA
 from tests.api import API
 from tests.databases import (
     api_at,
@@ -336,8 +337,8 @@ def test_tables_of_another_version_are_left_alone(
     made.close()
     caplog.clear()
     said = (
-        f"The tables have the layout {layout}, but this version of flask_contentapi knows 4. "
-        f"{remedy}"
+        f"The tables have the layout {layout}, but this version of flask_contentapi knows "
+        f"{SCHEMA}. {remedy}"
     )
     assert_said(address, said, caplog)
     assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
