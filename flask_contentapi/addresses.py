@@ -112,6 +112,11 @@ class Addresses:
         """The address of an endpoint's detail views, up to the id."""
         return f"{self._api}/{endpoint}/"
 
+    @property
+    def openapi_url(self) -> str:
+        """The address of the description of the API."""
+        return f"{self._api}/openapi.json"
+
     def other_site(self, url_path: str) -> str:
         """The ``site`` parameter that a later request for a page needs; "" if it needs none."""
         for paths in self._hosts:

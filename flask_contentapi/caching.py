@@ -30,14 +30,14 @@ from flask_contentapi.state import State
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["Freshness", "tag_header"]
+__all__ = ["VARY", "Freshness", "tag_header"]
 
 #: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
 #: As :attr:`Query.scope`.
 Scope = tuple[int, ...] | None
 #: The request headers that decide what a viewer may see, if the site has a hook for that.
-_VARY = "Cookie, Authorization"
+VARY = "Cookie, Authorization"
 #: One of our ETags in ``If-None-Match``. Software that compresses responses appends the name of
 #: the coding, as ``:br`` or ``-gzip``.
 _ETAG = re.compile(r'(?:W/)?"(?P<tag>[0-9a-f]{32})(?:[:;-](?P<coding>[a-z0-9-]{1,20}))?"')
@@ -169,7 +169,7 @@ class Freshness:
         if etag is not None:
             headers.add("ETag", etag)
         if self._state.can_view is not None:
-            headers.add("Vary", _VARY)
+            headers.add("Vary", VARY)
 
     def _lifetime(self, scope: Scope) -> str:
         is_private = self._viewer.pages or self._viewer.collections

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import orjson
 from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
@@ -26,6 +27,7 @@ from flask_contentapi.files import (
     write,
     write_file,
 )
+from flask_contentapi.openapi import describe
 from flask_contentapi.progress import watching
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import doubtful_settings, no_backend
@@ -296,7 +298,17 @@ def reload(state: State) -> None:
     state.backend.reload()
 
 
-COMMANDS = (types, check, init_db, migrate, dump, load, reload)
+@click.command()
+@_pass_state
+def openapi(state: State) -> None:
+    """Write the description of the API by OpenAPI."""
+    settings = state.settings
+    made = describe(current_app.name, state.registry.endpoints, settings, state.parameters)
+    servers = [{"url": f"{settings.base_url or ''}{settings.url_prefix}"}]
+    click.echo(orjson.dumps({**made, "servers": servers}, option=orjson.OPT_INDENT_2))
+
+
+COMMANDS = (types, check, init_db, migrate, dump, load, reload, openapi)
 
 
 def _is_backend(text: str) -> bool:

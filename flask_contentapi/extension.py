@@ -45,8 +45,11 @@ from flask_contentapi.views import (
     NOTHING,
     DetailByPathView,
     DetailView,
+    EndpointView,
     FindView,
+    IndexView,
     ListView,
+    OpenAPIView,
     UnknownView,
     allowed_methods,
     json_response,
@@ -260,9 +263,14 @@ class ContentAPI:
                 view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
                 view_function = view(state, endpoint).dispatch
                 blueprint.record(_rule_for_any_method(f"/{name}/{rule}", view_name, view_function))
-        unknown = UnknownView(state, state.registry.endpoints["pages"]).dispatch
-        for rule in ("/", "/<path:path>"):
-            blueprint.record(_rule_for_any_method(rule, "unknown", unknown))
+        further: tuple[tuple[str, str, type[EndpointView], str], ...] = (
+            ("/", "index", IndexView, "images"),
+            ("/openapi.json", "openapi", OpenAPIView, "images"),
+            ("/<path:path>", "unknown", UnknownView, "pages"),
+        )
+        for rule, view_name, other, endpoint_name in further:
+            view_function = other(state, state.registry.endpoints[endpoint_name]).dispatch
+            blueprint.record(_rule_for_any_method(rule, view_name, view_function))
         return blueprint
 
 

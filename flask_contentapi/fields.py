@@ -26,6 +26,7 @@ __all__ = [
     "Anything",
     "Blocks",
     "Children",
+    "DecimalText",
     "Derived",
     "Instant",
     "Related",
@@ -331,8 +332,8 @@ def _answer_schema(nested: fields.Nested) -> Schema:
     return copied  # type: ignore[no-any-return]
 
 
-#: The options of a field that affect serialisation by a schema.
-_KEY_OPTIONS = ("attribute", "data_key", "dump_default", "dump_only", "load_only")
+#: The options of a field that affect serialisation by a schema, or describe it.
+_KEY_OPTIONS = ("attribute", "data_key", "dump_default", "dump_only", "load_only", "metadata")
 
 
 def _options(field: fields.Field[Any]) -> dict[str, Any]:

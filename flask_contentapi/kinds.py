@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from decimal import Decimal as PythonDecimal
-from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeGuard, TypeVar
 
 __all__ = [
     "DECIMAL_DIGITS",
@@ -99,9 +99,11 @@ class Kind:
     :cvar filterable: whether a query string may ask for an exact value.
     :cvar orderable: whether a list may be ordered by it.
     :cvar many: whether a value has any number of entries, of which a query string may name some.
+    :cvar schema: the JSON Schema of a value in a query string.
     """
 
     name: str
+    schema: ClassVar[Mapping[str, Any]] = {"type": "string"}
     filterable = True
     orderable = True
     many = False
@@ -166,6 +168,7 @@ class Canonical(Text):
 
 class Integer(Kind):
     name = "integer"
+    schema = {"type": "integer"}
 
     def read(self, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
@@ -183,6 +186,7 @@ class Integer(Kind):
 
 class Float(Kind):
     name = "float"
+    schema = {"type": "number"}
 
     def read(self, value: Any) -> float | None:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -205,6 +209,7 @@ class Decimal(Kind):
     """Exact decimals, with a fixed number of places or as many as the value needs."""
 
     name = "decimal"
+    schema = {"type": "string", "format": "decimal", "examples": ["4.50"]}
 
     def __init__(self, places: int | None = None) -> None:
         self.places = places
@@ -266,6 +271,7 @@ class Decimal(Kind):
 
 class Boolean(Kind):
     name = "boolean"
+    schema = {"type": "boolean"}
     _values = {"true": True, "1": True, "false": False, "0": False}
 
     def empty(self) -> bool:
@@ -285,6 +291,7 @@ class Boolean(Kind):
 
 class Date(Kind):
     name = "date"
+    schema = {"type": "string", "format": "date"}
 
     def read(self, value: Any) -> date:
         if isinstance(value, date) and not isinstance(value, datetime):
@@ -302,6 +309,7 @@ class Date(Kind):
 
 class Time(Kind):
     name = "time"
+    schema = {"type": "string", "examples": ["18:30:00"]}
 
     def read(self, value: Any) -> time:
         if isinstance(value, time) and value.tzinfo is None:
@@ -330,6 +338,7 @@ class DateTime(Kind):
     """Instants, in UTC if no offset is given."""
 
     name = "datetime"
+    schema = {"type": "string", "examples": ["2026-01-15T08:00:00Z"]}
 
     def read(self, value: Any) -> datetime:
         if isinstance(value, datetime):

@@ -155,6 +155,8 @@ class Parameters:
     :param endpoints: its endpoints, by name.
     :param settings: its settings.
     :param ranks: whether its backend ranks searches.
+    :ivar names: returns the parameters of a view, ``list`` by default, of a type, each with the
+        function that makes the field that reads it.
     :raises DeclarationError: if objects would embed each other endlessly.
     """
 
@@ -166,7 +168,7 @@ class Parameters:
         )
         self._plans: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
         self._schema = lru_cache(SCHEMAS)(self._make_schema)
-        self._names = cache(self._find_names)
+        self.names = cache(self._find_names)
 
     def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
         """The plan for one object.
@@ -263,7 +265,7 @@ class Parameters:
 
         :raises BadRequest: naming what is wrong with them; unknown names take precedence.
         """
-        names = self._names(declared)
+        names = self.names(declared)
         if unknown := sorted(given.keys() - names.keys()):
             hint = remarks(unknown, lambda name: self._hint(declared, name))
             known = sorted(name for name in names if name.rpartition("__")[0] not in names)
@@ -274,7 +276,7 @@ class Parameters:
 
     def _hint(self, declared: ObjectType, name: str) -> str:
         """A hint about an unknown parameter."""
-        names, field = self._names(declared), name.rpartition("__")[0]
+        names, field = self.names(declared), name.rpartition("__")[0]
         compared = [known for known in names if known.rpartition("__")[0] == field in names]
         if compared:
             return f" {field} can be compared by {', '.join(compared)}."
@@ -282,21 +284,25 @@ class Parameters:
         hint = elsewhere or declared.hint(name, "filtered") or declared.hint(field, "filtered")
         return hint or suggest(name, names)
 
-    def _find_names(self, declared: ObjectType) -> dict[str, Callable[[], fields.Field[Any]]]:
-        """The parameters of lists of a type, each with the function that makes its field."""
+    def _find_names(
+        self, declared: ObjectType, view: str = "list"
+    ) -> dict[str, Callable[[], fields.Field[Any]]]:
+        """The parameters of a view of a type, each with the function that makes its field."""
         use = Use(declared, self._settings, self._ranks)
         names: dict[str, Callable[[], fields.Field[Any]]] = {
             name: partial(parameter.field, use)
             for name, parameter in PARAMETERS.items()
-            if "list" in parameter.views and parameter.endpoints(declared.served_at, self._settings)
+            if view in parameter.views and parameter.endpoints(declared.served_at, self._settings)
         }
+        if view != "list":
+            return names
         for name, (column, operator) in filters_of(declared, PARAMETERS).items():
             names[name] = partial(_Filter, name, column, operator)
         return names
 
     def _make_schema(self, declared: ObjectType, names: frozenset[str]) -> ma.Schema:
         """The schema of some parameters; one of all would read each of hundreds every time."""
-        made = self._names(declared)
+        made = self.names(declared)
         used = {name: make() for name, make in made.items() if name in names}
         schema = ma.Schema.from_dict(used, name="Parameters")
         return schema(unknown=ma.RAISE)
@@ -372,7 +378,7 @@ def _place(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
     return lambda use: _Place(relation, root=relation != "ancestor_of")
 
 
-class _Integer(fields.Field[int]):
+class _Integer(fields.Integer):
     """An integer, clamped to what every database can store."""
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
@@ -384,7 +390,8 @@ class _Place(fields.Field[Tree]):
     """A relation to a page: its id or, where that makes sense, ``root``."""
 
     def __init__(self, relation: Relation, *, root: bool = True) -> None:
-        super().__init__(attribute=f"tree.{relation}")
+        wanted: list[Any] = [{"type": "integer"}, *[{"const": "root"}] * root]
+        super().__init__(attribute=f"tree.{relation}", metadata={"anyOf": wanted})
         self._relation, self._root = relation, root
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Tree:
@@ -397,8 +404,11 @@ class _Place(fields.Field[Tree]):
         return Tree(self._relation, page)
 
 
-class _Operator(fields.Field[str]):
+class _Operator(fields.String):
     """``search_operator``, in upper or lower case."""
+
+    def __init__(self) -> None:
+        super().__init__(metadata={"enum": ["and", "or"]})
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> str:
         if value.lower() not in ("and", "or"):
@@ -409,8 +419,9 @@ class _Operator(fields.Field[str]):
 class _Order(fields.Field[Any]):
     """The keys of ``order``, and whether it is ``random``."""
 
-    def __init__(self, declared: ObjectType, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, declared: ObjectType) -> None:
+        examples = ["random", *declared.orderable]
+        super().__init__(metadata={"type": "string", "examples": examples})
         self._declared = declared
         self._columns = declared.orderable
 
@@ -444,7 +455,14 @@ class _Filter(fields.Field[Any]):
     """The conditions on a stored field."""
 
     def __init__(self, name: str, column: Column, operator: Operator) -> None:
-        super().__init__(attribute=f"filters.{name}")
+        field = name.removesuffix(f"__{operator.name}")
+        purpose = {"description": f"Only objects whose {field} {operator.purpose}."}
+        schema = column.kind.schema
+        if operator.name == "isnull":
+            schema = kinds.Boolean.schema
+        elif operator.name in ("in", "not") or column.kind.many:
+            schema = kinds.Kind.schema
+        super().__init__(attribute=f"filters.{name}", metadata={**schema, **purpose})
         self._column, self._operator = column, operator
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Filter, ...]:
@@ -456,7 +474,10 @@ class _OtherTypes(fields.Field[Any]):
     """``type__not``, as a condition."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(attribute="filters.type__not")
+        examples = [*endpoint.types]
+        super().__init__(
+            attribute="filters.type__not", metadata={"type": "string", "examples": examples}
+        )
         self._endpoint = endpoint
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Filter, ...]:
@@ -544,7 +565,7 @@ PARAMETERS = {
         Parameter(
             "type",
             "Only objects of these types, separated by commas.",
-            lambda use: fields.Raw(),
+            lambda use: fields.String(metadata={"examples": [*use.declared.served_at.types]}),
             endpoints=has_types,
             hint=" Only endpoints with several types have it.",
             empty_is_absent=True,
@@ -615,6 +636,6 @@ PARAMETERS = {
             "Has no effect.",
             lambda use: fields.String(validate=validate.OneOf(["json"], error="must be json")),
         ),
-        Parameter("_", "Has no effect.", lambda use: fields.Raw()),
+        Parameter("_", "Has no effect.", lambda use: fields.String()),
     )
 }

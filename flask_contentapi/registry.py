@@ -283,7 +283,8 @@ def _computation(
         if field.serialize_func is None:
             what = f"has {given.name!r} with a Function without a function"
             raise mistake(declared, "api_fields", what)
-        return Anything(), cast(Callable[[Any], Any], field.serialize_func)
+        written: fields.Field[Any] = Anything(metadata=field.metadata)
+        return written, cast(Callable[[Any], Any], field.serialize_func)
     if isinstance(field, fields.Constant):
         return field, lambda instance: field.constant
     if isinstance(field, fields.Method):
@@ -293,7 +294,9 @@ def _computation(
         )
     if not hasattr(declared.content_class, source):
         raise _unknown_source(declared, source)
-    written = Anything() if type(field) is fields.Raw else answer_field(field)
+    written = (
+        Anything(metadata=field.metadata) if type(field) is fields.Raw else answer_field(field)
+    )
     return written, attribute(source)
 
 

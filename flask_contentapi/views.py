@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
-from flask import Request, Response, redirect
+from flask import Request, Response, current_app, redirect
 from flask import request as current_request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed
@@ -27,6 +27,7 @@ from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
+from flask_contentapi.openapi import describe
 from flask_contentapi.origins import host_of
 from flask_contentapi.parameters import ROOT, check_length, check_values, read_query_string
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
@@ -43,8 +44,11 @@ __all__ = [
     "NOTHING",
     "DetailByPathView",
     "DetailView",
+    "EndpointView",
     "FindView",
+    "IndexView",
     "ListView",
+    "OpenAPIView",
     "UnknownView",
     "allowed_methods",
     "json_response",
@@ -530,6 +534,47 @@ class DetailByPathView(FindView):
             raise NotFound("detail_by_path/ needs html_path, the path of a page.")
         identity, _ = self.find(request, reader, responder, given)
         return self.show(request, reader, responder, identity, tag_of(self.endpoint.name))
+
+
+class IndexView(EndpointView):
+    """What there is, and where. It is given an endpoint that needs no site."""
+
+    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
+        site, addresses = responder.site, responder.addresses
+        own = {"hostname": site.hostname, "port": site.port, "site_name": site.site_name}
+        body = {
+            "endpoints": {
+                name: {"url": addresses.detail_url(name), "types": [*endpoint.types]}
+                for name, endpoint in self.state.registry.endpoints.items()
+            },
+            "locales": [*reader.locales],
+            "site": own if site.hostname else None,
+            "openapi_url": addresses.openapi_url,
+        }
+        return Bodiless() if request.method == "HEAD" else json_response(body)
+
+
+class OpenAPIView(EndpointView):
+    """The description of the API. It does not depend on the content."""
+
+    def dispatch(self, **parts: str) -> Response:
+        request = current_request
+        if request.method not in ("GET", "HEAD"):
+            return super().dispatch(**parts)
+        base = self.state.origins.base(host_of(request), request.root_path)
+        servers = [{"url": base + self.state.settings.url_prefix}]
+        response = json_response({**self._description, "servers": servers})
+        age = self.state.settings.cache_max_age
+        response.headers["Cache-Control"] = (
+            "public, no-cache" if age is None else f"public, max-age={age}"
+        )
+        response.add_etag()
+        return cast(Response, response.make_conditional(request))
+
+    @cached_property
+    def _description(self) -> Mapping[str, Any]:
+        registry, settings = self.state.registry, self.state.settings
+        return describe(current_app.name, registry.endpoints, settings, self.state.parameters)
 
 
 class UnknownView(EndpointView):

@@ -10,6 +10,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from flask_contentapi.backend import Backend
+from tests.description import check
 
 PREFIX = "/api/v2"
 
@@ -35,9 +36,11 @@ class API:
 
         :param options: as for the test client; ``method`` for other methods.
         """
-        return self._client.open(
+        response = self._client.open(
             f"{self.prefix}/{path}", **{"base_url": f"http://{self.host}/", **options}
         )
+        check(self.app, response)
+        return response
 
     @property
     def backend(self) -> Backend:

@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 
 from tests.conformance.reference_site import create_app
 from tests.conftest import CONFORMANCE
+from tests.description import check
 
 #: The groups of requests beyond the recorded system that are answered.
 BEYOND = (
@@ -72,10 +73,11 @@ def test_request_beyond_the_recorded(beyond_sites: Sites, case: dict[str, Any]) 
 
 
 def _check(sites: Sites, case: Mapping[str, Any]) -> None:
-    client = sites.configured(case["settings"]).test_client()
-    response = client.open(
+    app = sites.configured(case["settings"])
+    response = app.test_client().open(
         case["path"], method=case.get("method", "GET"), base_url=f"http://{case['host']}/"
     )
+    check(app, response)
     wanted = case["status"] if isinstance(case["status"], list) else [case["status"]]
     assert response.status_code in wanted
     if case.get("error"):

@@ -1,0 +1,316 @@
+"""The description of the API by OpenAPI 3.1, made from what answers: the schemas of types, and the
+table of parameters (9 of what is beyond the contract).
+
+``fields`` makes answers vary. An item has the schema of its type if it has all default fields of
+lists, and otherwise that of what was selected, where every key is optional.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Any
+
+from apispec import APISpec
+from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.field_converter import DEFAULT_FIELD_MAPPING
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from marshmallow import Schema, fields, validate
+
+from flask_contentapi.caching import VARY
+from flask_contentapi.declarations import Endpoint, ObjectType
+from flask_contentapi.fields import DecimalText
+from flask_contentapi.parameters import PARAMETERS, Parameters
+from flask_contentapi.schemas import AnswerSchema, Schemas
+from flask_contentapi.settings import Settings
+
+__all__ = ["describe"]
+
+_Json = dict[str, Any]
+#: Modules whose fields write what apispec says of them.
+_KNOWN = ("marshmallow.", "flask_contentapi.")
+#: What names of components may contain.
+_UNUSABLE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class _Error(AnswerSchema):
+    message = fields.String(required=True, metadata={"examples": ["limit must be from 0 to 20."]})
+
+
+class _Endpoint(AnswerSchema):
+    url = fields.String(required=True)
+    types = fields.List(fields.String(), required=True)
+
+
+class _Site(AnswerSchema):
+    hostname = fields.String(required=True)
+    port = fields.Integer(required=True)
+    site_name = fields.String(required=True)
+
+
+class _Index(AnswerSchema):
+    endpoints = fields.Dict(fields.String(), fields.Nested(_Endpoint), required=True)
+    locales = fields.List(fields.String(), required=True)
+    site = fields.Nested(_Site, required=True, allow_none=True)
+    openapi_url = fields.String(required=True)
+
+
+class _Total(AnswerSchema):
+    total_count = fields.Integer(required=True, validate=validate.Range(0))
+
+
+class _Converter(OpenAPIConverter):
+    """Converts fields to JSON Schema as they write answers."""
+
+    field_mapping = {**DEFAULT_FIELD_MAPPING, DecimalText: ("string", "decimal")}
+
+    def field2property(self, field: fields.Field[Any]) -> _Json:
+        others = getattr(field, "alternatives", ())
+        return _any_of(self._property(each) for each in (field, *others))
+
+    def _property(self, field: fields.Field[Any]) -> _Json:
+        # A site's own field writes anything, unless its metadata says what.
+        if not type(field)._serialize.__module__.startswith(_KNOWN):
+            return self.metadata2properties(field)
+        made = {n: v for n, v in super().field2property(field).items() if v is not None}
+        if None not in made.get("enum", ()):
+            return made
+        # Generators of clients read a choice better if null is apart from it.
+        given: _Json = {"enum": [value for value in made["enum"] if value is not None]}
+        for name in {"string", "integer", "number"} & {*made.get("type", ())}:
+            given["type"] = name
+        return {"anyOf": [given, {"type": "null"}]}
+
+    def field2type_and_format(self, field: fields.Field[Any], **_: Any) -> _Json:
+        made: _Json = super().field2type_and_format(field)
+        if getattr(field, "as_string", False):
+            return {"type": "string"}
+        is_formatted = getattr(field, "format", None) not in (None, "iso", "iso8601")
+        return {"type": made["type"]} if is_formatted else made
+
+    def field2default(self, field: fields.Field[Any], **_: Any) -> _Json:
+        return {}  # answers have every value
+
+    def field2pattern(self, field: fields.Field[Any], **_: Any) -> _Json:
+        return {}  # the pattern is one of Python's
+
+
+class _Plugin(MarshmallowPlugin):
+    Converter = _Converter
+
+
+def describe(
+    title: str, endpoints: Mapping[str, Endpoint], settings: Settings, parameters: Parameters
+) -> _Json:
+    """The description of an instance, without its servers.
+
+    :param title: the name of the application.
+    :param endpoints: the endpoints, by name.
+    :param settings: the settings.
+    :param parameters: reads query strings.
+    """
+    return _Description(title, endpoints, settings, parameters).make()
+
+
+#: The JSON Schema of a header, by its name.
+_HEADERS: Mapping[str, _Json] = {
+    "Allow": {"type": "string", "examples": ["GET, HEAD, OPTIONS"]},
+    "Cache-Control": {"type": "string", "examples": ["public, no-cache"]},
+    "ETag": {"type": "string", "examples": ['"6b3a6e8b2d1f4c0e9a7d5c3b1f2e4d6c"']},
+    "If-None-Match": {"type": "string", "examples": ['"6b3a6e8b2d1f4c0e9a7d5c3b1f2e4d6c"']},
+    "Location": {"type": "string", "format": "uri"},
+    "Retry-After": {"type": "integer"},
+    "Vary": {"type": "string", "examples": [VARY]},
+    "Cache-Tag": {"type": "string", "examples": ["contentapi, pages, pages-7"]},
+    "Surrogate-Key": {"type": "string", "examples": ["contentapi pages pages-7"]},
+}
+#: Values by type and format.
+_EXAMPLES: Mapping[tuple[Any, str | None], Any] = {
+    ("boolean", None): True,
+    ("string", None): "text",
+    ("string", "date"): "2026-01-15",
+    ("string", "date-time"): "2026-01-15T08:00:00Z",
+    ("string", "decimal"): "4.50",
+    ("string", "email"): "owl@example.org",
+    ("string", "url"): "https://example.org/",
+    ("string", "uuid"): "6f9619ff-8b86-d011-b42d-00c04fc964ff",
+}
+_ERRORS = {
+    "400": "A parameter is unknown, or its value cannot be used.",
+    "404": "There is no such object, site or language, or it may not be seen.",
+    "500": "The answer cannot be made because of an error in the application.",
+    "503": "The content cannot be read now.",
+    "default": "Something else that the site does not allow.",
+}
+
+
+def _headers(*names: str) -> _Json:
+    return {name: {"schema": _HEADERS[name]} for name in names}
+
+
+class _Description:
+    def __init__(
+        self,
+        title: str,
+        endpoints: Mapping[str, Endpoint],
+        settings: Settings,
+        parameters: Parameters,
+    ) -> None:
+        self._endpoints, self._settings, self._parameters = endpoints, settings, parameters
+        self._schemas = Schemas(settings.i18n)
+        plugin = _Plugin(self._name_of)  # type: ignore[arg-type]
+        self._spec = APISpec(title, settings.release or "1", "3.1.0", plugins=[plugin])
+        assert plugin.converter is not None
+        self._converter = plugin.converter
+
+    def make(self) -> _Json:
+        for status, purpose in _ERRORS.items():
+            headers = _headers("Cache-Control", *["Retry-After"] * (status == "503"))
+            self._spec.components.response(
+                f"Error{status}", {**self._answer(purpose, self._ref(_Error)), "headers": headers}
+            )
+        self._path("/", "index", "What there is.", [], self._ref(_Index))
+        self._path("/openapi.json", "openapi", "This description.", [], {"type": "object"})
+        for endpoint in self._endpoints.values():
+            self._add(endpoint)
+        made: _Json = self._spec.to_dict()
+        return made
+
+    def _add(self, endpoint: Endpoint) -> None:
+        name = endpoint.name
+        item = self._component(f"{name}.Item", self._item(endpoint))
+        properties = {"meta": self._ref(_Total), "items": {"type": "array", "items": item}}
+        page = {"type": "object", "properties": properties, "required": ["meta", "items"]}
+        items = self._component(f"{name}.List", page)
+        number = {"type": "integer", "minimum": 0}
+        identity = {"name": "id", "in": "path", "required": True, "schema": number}
+        detail = [identity, *self._query(endpoint, "detail")]
+        find = [{"name": "id", "in": "query", "schema": number}, *self._query(endpoint, "find")]
+        self._path(f"/{name}/", f"{name}_list", "A list.", self._query(endpoint, "list"), items)
+        self._path(f"/{name}/find/", f"{name}_find", "The address of an object.", find, None)
+        self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", detail, item)
+        if endpoint.tree:
+            by_path = self._query(endpoint, "detail_by_path")
+            for parameter in by_path:
+                parameter["required"] = parameter["name"] == "html_path"
+            operation = f"{name}_detail_by_path", "The object at a path."
+            self._path(f"/{name}/detail_by_path/", *operation, by_path, item)
+
+    def _item(self, endpoint: Endpoint) -> _Json:
+        """The schema of an object of an endpoint."""
+        own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}
+        mapping = {label: ref["$ref"] for label, ref in own.items()}
+        return {
+            "anyOf": [*own.values(), self._ref(self._schemas.selected(endpoint))],
+            "discriminator": {"propertyName": "meta.type", "mapping": mapping},
+        }
+
+    def _path(
+        self, path: str, name: str, purpose: str, parameters: list[_Json], answer: _Json | None
+    ) -> None:
+        """Adds an operation.
+
+        :param answer: the schema of its answer; None for a redirect.
+        """
+        header = self._settings.cache_tag_header
+        named = ["Cache-Control", "Vary", *([header] if header and parameters else [])]
+        responses: _Json = {status: f"Error{status}" for status in _ERRORS}
+        if answer is None:
+            moved = {"description": purpose, "headers": _headers("Location", *named)}
+            responses["302"] = moved
+        else:
+            unchanged = {"description": "The client has it.", "headers": _headers("ETag", *named)}
+            headers = _headers("ETag", *named)
+            responses["200"] = {**self._answer(purpose, answer), "headers": headers}
+            responses["304"] = unchanged
+            known = "If-None-Match"
+            parameters = [*parameters, {"name": known, "in": "header", "schema": _HEADERS[known]}]
+        operation = {
+            "operationId": name,
+            "summary": purpose,
+            "tags": [path.split("/")[1] or "index"],
+            "parameters": parameters,
+            "responses": dict(sorted(responses.items())),
+        }
+        self._spec.path(path, operations={"get": operation})
+
+    def _query(self, endpoint: Endpoint, view: str) -> list[_Json]:
+        """The query parameters of a view."""
+        found: defaultdict[str, dict[ObjectType, _Json]] = defaultdict(dict)
+        for declared in dict.fromkeys((endpoint.base, *endpoint.types.values())):
+            for name, make in self._parameters.names(declared, view).items():
+                if endpoint.base not in found[name]:  # what all types share is the same in each
+                    found[name][declared] = self._converter.field2property(make())
+        return [
+            {
+                "name": name,
+                "in": "query",
+                "description": self._purpose(name, schemas, endpoint),
+                "schema": _any_of(schemas.values()),
+            }
+            for name, schemas in found.items()
+        ]
+
+    def _purpose(self, name: str, schemas: Mapping[ObjectType, _Json], endpoint: Endpoint) -> str:
+        if name in PARAMETERS:
+            return PARAMETERS[name].purpose
+        (purpose, *_) = {schema.pop("description"): None for schema in schemas.values()}
+        labels = [declared.label for declared in schemas]
+        if endpoint.base in schemas:
+            return str(purpose)
+        return f"{purpose} Needs type={' or '.join(labels)}."
+
+    def _answer(self, purpose: str, schema: _Json) -> _Json:
+        content = {"schema": schema, "example": self._example(schema)}
+        return {"description": purpose, "content": {"application/json": content}}
+
+    def _example(self, schema: _Json) -> Any:
+        """A value that fits a schema; of objects only with what is always there."""
+        if "$ref" in schema:
+            return self._example(self._spec.components.schemas[schema["$ref"].rpartition("/")[2]])
+        if "anyOf" in schema:
+            return self._example(schema["anyOf"][0])
+        if values := schema.get("examples") or schema.get("enum"):
+            return values[0]
+        kind = schema.get("type")
+        kind = kind[0] if isinstance(kind, list) else kind
+        if kind == "object":
+            required = schema.get("required", ())
+            return {name: self._example(schema["properties"][name]) for name in required}
+        if kind == "array":
+            return [self._example(schema["items"])]
+        if kind in ("integer", "number"):
+            return min(max(1, schema.get("minimum", 1)), schema.get("maximum", 1))
+        return _EXAMPLES.get((kind, schema.get("format")))
+
+    # Components.
+
+    def _ref(self, schema: type[Schema]) -> _Json:
+        made: _Json = self._converter.resolve_nested_schema(schema)  # type: ignore[no-untyped-call]
+        return made
+
+    def _component(self, name: str, schema: _Json) -> _Json:
+        name = self._free(name)
+        self._spec.components.schema(name, schema)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _name_of(self, schema: Any) -> str | None:
+        """The name of the component for a schema; None if it is written where it is used."""
+        own = schema if isinstance(schema, type) else type(schema)
+        if getattr(schema, "exclude", ()) or getattr(schema, "only", None) is not None:
+            return None
+        return self._free(own.__name__.removeprefix("_"))
+
+    def _free(self, wanted: str) -> str:
+        """A name that no component has yet."""
+        wanted = _UNUSABLE.sub("_", wanted)
+        numbered = (wanted + "_" * number for number in count())
+        return next(name for name in numbered if name not in self._spec.components.schemas)
+
+
+def _any_of(schemas: Iterable[_Json]) -> _Json:
+    """What fits one of several schemas."""
+    different = [*{repr(schema): schema for schema in schemas}.values()]
+    return different[0] if len(different) == 1 else {"anyOf": different}
