@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from decimal import Context as DecimalContext
 from decimal import Decimal
 from functools import partial
@@ -176,6 +176,8 @@ class Anything(fields.Raw):
 def _as_elsewhere(value: Any) -> Any:
     if isinstance(value, datetime):
         return Instant().serialize("", value, accessor=itself)
+    if isinstance(value, time):
+        return value.isoformat()
     if isinstance(value, Decimal):
         return DecimalText().serialize("", value, accessor=itself)
     if isinstance(value, Mapping):

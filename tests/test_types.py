@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import uuid
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from operator import attrgetter
 from typing import Any
 
@@ -102,6 +102,7 @@ FIELDS: dict[str, tuple[fields.Field[Any], Any, Any]] = {
     "date_format": (fields.Date(format="%d/%m/%Y"), "2026-01-15", "15/01/2026"),
     "time": (fields.Time(), "18:30", "18:30:00"),
     "time_micro": (fields.Time(), "18:30:00.250000", "18:30:00.250000"),
+    "time_few_micro": (fields.Time(), "18:30:00.010027", "18:30:00.010027"),
     "time_format": (fields.Time(format="%H.%M"), "18:30", "18.30"),
     "datetime": (fields.DateTime(), "2026-01-15T09:00:00+01:00", "2026-01-15T08:00:00Z"),
     "datetime_micro": (
@@ -1350,3 +1351,18 @@ def test_instants_are_in_utc_whatever_writes_them(make_api: MakeAPI) -> None:
 
     item = one(make_api, Clock).json("pages/1/")
     assert (item["raw"], item["function"]) == ("2026-01-15T08:00:00Z", ["2026-01-15T08:00:00Z"])
+
+
+def test_times_have_all_digits_whatever_writes_them(make_api: MakeAPI) -> None:
+    class Clock(Page):
+        app_label = "lab"
+        api_fields = [
+            APIField("raw", fields.Raw(), source="at"),
+            APIField("function", fields.Function(lambda page: [page.at()])),
+        ]
+
+        def at(self) -> time:
+            return time(8, 0, 0, 10_027)
+
+    item = one(make_api, Clock).json("pages/1/")
+    assert (item["raw"], item["function"]) == ("08:00:00.010027", ["08:00:00.010027"])
