@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -74,7 +74,7 @@ class Column:
         text = self.relation.shown if self.relation is not None else None
         return None if text is None else parse_fields(text)
 
-    @property
+    @cached_property
     def ids(self) -> Callable[[Any], Sequence[int]]:
         """The function from the stored value of a relation to the ids in it."""
         return tuple if self.kind.many else _one_id
@@ -94,17 +94,14 @@ class Column:
         target = self.target and self.target.served_at.name
         return type(self.kind), places, canonical, children, target
 
-    def default(self) -> Any:
-        """The stored value if a record has none (contract, Records).
+    @cached_property
+    def default(self) -> Callable[[], Any]:
+        """Makes the stored value if a record has none (contract, Records).
 
-        :raises ValueError: if the field is required.
+        It raises a ValueError if the field is required.
         """
         if self.field.required:
-            raise ValueError("is missing")
-        return self._make_default()
-
-    @cached_property
-    def _make_default(self) -> Callable[[], Any]:
+            return _refuse_missing
         default = self.field.load_default
         if default is missing or self.child is not None:
             return self.kind.empty
@@ -127,12 +124,19 @@ class Column:
     def read_given(self) -> Callable[[Any], Any]:
         """Reads a value as :meth:`read` does, if it is not None."""
         # Fields that accept all values of their kind are read without a detour.
-        return self._read_checked if self._is_checked else self.kind.read
+        return self._read_checked if self.is_checked else self.kind.read
 
     def _read_checked(self, value: Any) -> Any:
         stored = self.kind.read(value)
         self._check(value, stored)
         return stored
+
+    def check(self, stored: Any) -> None:
+        """Raises a ValueError if the field does not take a stored value (any longer)."""
+        if not self.is_plain:
+            self.read_given(self.kind.write(stored))
+        elif self.is_checked:
+            self._check(stored, stored)
 
     def _check(self, value: Any, stored: Any) -> None:
         """Raises a ValueError with the field's messages if it does not accept a value."""
@@ -159,7 +163,7 @@ class Column:
             raise ValueError(f"has a block {block!r} whose value {error}") from None
 
     @cached_property
-    def _is_checked(self) -> bool:
+    def is_checked(self) -> bool:
         """Whether the field accepts fewer values than their kind."""
         return bool(self.field.validators or self.blocks) or not self.is_plain
 
@@ -185,6 +189,10 @@ class Column:
             standard = type(self.field).__module__ in (fields.__name__, Blocks.__module__)
             return standard and isinstance(self.field, fields.String | fields.Raw)
         return True
+
+
+def _refuse_missing() -> Any:
+    raise ValueError("is missing")
 
 
 def _one_id(stored: int | None) -> Sequence[int]:
@@ -358,6 +366,17 @@ class ObjectType:
         return {name: index for index, name in enumerate(self.column_names)}
 
     @cached_property
+    def checked_places(self) -> list[tuple[Column, int]]:
+        """The columns that may refuse a stored value, or that there is none, each with its index in
+        rows."""
+        return [
+            (column, self.places[name])
+            for name, column in self.columns.items()
+            if (column.child.checked_places if column.child else column.is_checked)
+            or column.field.required
+        ]
+
+    @cached_property
     def naming_places(self) -> list[tuple[str, int]]:
         """The columns that can name other objects, each with its index in rows."""
         found = (name for name, column in self.columns.items() if column.names_others)
@@ -459,11 +478,14 @@ def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
                 yield from (value._replace(children=(name, number)) for value in inner)
 
 
-def targets_of(column: Column, stored: Any) -> Iterator[ObjectKey]:
+def targets_of(column: Column, stored: Any) -> Iterable[ObjectKey]:
     """The objects that the value of a relation, or of blocks with relations, points to."""
     if column.target is not None:
-        yield from ((column.target.served_at.name, identity) for identity in column.ids(stored))
-    for block, inner in column.related_blocks.items():
-        assert inner.target is not None
-        endpoint = inner.target.served_at.name
-        yield from ((endpoint, identity) for identity in ids_in(stored, block))
+        endpoint = column.target.served_at.name
+        return [(endpoint, identity) for identity in column.ids(stored)]
+    return [
+        (inner.target.served_at.name, identity)
+        for block, inner in column.related_blocks.items()
+        if inner.target is not None
+        for identity in ids_in(stored, block)
+    ]

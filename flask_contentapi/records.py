@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from marshmallow import ValidationError, fields, validate
 
-from flask_contentapi.declarations import Column, Endpoint
+from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import Problem, suggest
 from flask_contentapi.fields import Derived, kind_of
 from flask_contentapi.hosts import read_host
@@ -149,6 +149,32 @@ class RecordReader:
             except ValueError as error:
                 self.note(place, str(name), str(error))
         return kept
+
+    def check_entry(self, endpoint: Endpoint, row: Row) -> Place:
+        """Checks whether the fields of a stored object still take its values.
+
+        :param row: the columns of its type.
+        :returns: its place.
+        """
+        place = Place(endpoint.name, -1, f"{endpoint.name} {row[0]}")
+        if row[1] not in endpoint.types:
+            self._label(place, endpoint, row[1])
+        self._check(place, endpoint.type_of(row[1]), row)
+        return place
+
+    def _check(self, place: Place, declared: ObjectType, row: Row) -> None:
+        for column, index in declared.checked_places:
+            value = row[index]
+            try:
+                if value is None:
+                    column.default()
+                elif column.child is not None:
+                    for number, child in enumerate(value):
+                        self._check(place.child(column.name, number), column.child, child)
+                elif not _is_left_out(column, value):
+                    column.check(value)
+            except ValueError as error:
+                self.note(place, column.name, str(error))
 
     def read_site(self, index: int, record: Any) -> dict[str, Any] | None:
         """Reads a site, with all keys and its host name in its normal form; None if there is a

@@ -12,18 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from flask_contentapi import kinds
-from flask_contentapi.declarations import Column, ObjectType, targets_of
+from flask_contentapi.declarations import Column, ObjectType, targets_of, values_of
 from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
 from flask_contentapi.search import rest_words, title_words
-from flask_contentapi_peewee.columns import ALWAYS, NEVER, md5, microseconds
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, StoredField, md5, microseconds
 from flask_contentapi_peewee.engines import Engine, Words
-from flask_contentapi_peewee.tables import EndpointTables, StoredTable, has_terms
+from flask_contentapi_peewee.tables import EndpointTables, IndexTable, StoredTable
 from flask_contentapi_peewee.words import tokens
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "batches",
     "children_term",
     "parse",
+    "picker",
     "target_term",
 ]
 
@@ -52,6 +54,13 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         yield entries[start : start + BATCH]
 
 
+def picker(places: Sequence[int]) -> Any:
+    """The function that takes values from some places of a row."""
+    if len(places) == 1:
+        return lambda row, place=places[0]: (row[place],)
+    return itemgetter(*places) if places else lambda row: ()
+
+
 class TreePosition(NamedTuple):
     """The position of a page in the tree.
 
@@ -64,6 +73,16 @@ class TreePosition(NamedTuple):
     path: str
     url_path: str
     access: int
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The columns of a page that depend on its position."""
+        return {
+            "path_": self.path,
+            "url_path": self.url_path,
+            "url_hash_": md5(self.url_path),
+            "access_": self.access,
+        }
 
 
 class Term(NamedTuple):
@@ -124,6 +143,8 @@ class Documents:
         self.base, self.table = tables.base, tables.documents
         self._type = [*tables.base.fields].index("type")
         self._reader_of = lru_cache(CACHE_SIZE)(self._make_reader)
+        self._row_reader_of = lru_cache(CACHE_SIZE)(self._make_row_reader)
+        self._layout_of = lru_cache(CACHE_SIZE)(self._make_layout)
 
     def own_columns(self, declared: ObjectType) -> dict[str, Column]:
         """The fields of a type that are in its documents."""
@@ -138,23 +159,19 @@ class Documents:
     # Writing.
 
     def base_values(self, row: Row, position: TreePosition | None = None) -> dict[str, Any]:
-        """The values of an object in the endpoint's own table, by column.
+        """The values of an object in the endpoint's own table as drivers take them, by column.
 
         :param row: the columns of its type.
-        :param position: the position of a page; None: without the columns that depend on it.
+        :param position: the position of a page; None: without the columns that depend on it, which
+            are the last.
         """
-        declared = self._endpoint.type_of(row[1])
-        values = dict(zip(declared.column_names, row, strict=True))
+        layout = self._layout_of(self._known(row[1]))
+        values = dict(zip(self.base.fields, layout.base(row), strict=False))
         if self._endpoint.tree:
-            values |= _visibility(values)
+            values |= _visibility(row, self._endpoint.base.places)
         if position is not None:
-            values |= {
-                "path_": position.path,
-                "url_path": position.url_path,
-                "url_hash_": md5(position.url_path),
-                "access_": position.access,
-            }
-        return {name: values[name] for name in self.base.fields if name in values}
+            values |= position.values
+        return values
 
     def stored(self, row: Row, extras: Mapping[str, Any]) -> Stored:
         """The document of an object, and what is derived from it.
@@ -162,21 +179,38 @@ class Documents:
         :param row: the columns of its type.
         :param extras: what its document has besides, as :meth:`split` returns it.
         """
-        declared = self._endpoint.type_of(row[1])
-        values = dict(zip(declared.column_names, row, strict=True))
-        own = self.own_columns(declared)
-        small = _json_object(own, values, extras)
-        large = {name: small.pop(name) for name, column in own.items() if is_large(column)}
+        layout = self._layout_of(self._known(row[1]))
+        small = {n: v for n, v in extras.items() if n not in layout.declared.columns}
+        small |= zip(layout.small, layout.pick_small(row), strict=True)
+        terms = {
+            Term(target_term(endpoint), None, identity)
+            for column, stored, _ in values_of(layout.declared, row)
+            for endpoint, identity in targets_of(column, stored)
+        }
+        for place, column in layout.many:
+            terms |= {
+                Term(column.name, None, entry) if column.target else Term(column.name, entry)
+                for entry in row[place]
+            }
+        for place, name, child in layout.children:
+            small[name] = _child_objects(child, row[place], extras.get(name, ()))
+            terms |= {Term(children_term(child.label), None, entry[0]) for entry in row[place]}
         return Stored(
             row[0],
-            orjson.dumps(small).decode(),
-            orjson.dumps(large).decode() if large else None,
-            {
-                table: tuple([f.db_value(values[name]) for name, f in table.fields.items()])
-                for table in self._tables.lineage(row[1])
-            },
-            frozenset((*_entries(declared, values), *_terms(declared, values))),
+            _dump(small),
+            _dump(dict(zip(layout.large, layout.pick_large(row), strict=True)))
+            if layout.large
+            else None,
+            {table: tuple(encode(row)) for table, encode in layout.indexed},
+            frozenset(terms),
         )
+
+    def _known(self, label: str) -> str:
+        """The label of a declared type; "" for others."""
+        return label if label in self._endpoint.types else ""
+
+    def _make_layout(self, label: str) -> _Layout:
+        return _Layout(self._tables, self._endpoint.type_of(label), self._tables.lineage(label))
 
     def words(self, row: Row) -> Words:
         """The words that an object is found by, as tokens.
@@ -222,16 +256,31 @@ class Documents:
 
         :param found: as for :meth:`label`.
         """
+        return self._row_reader_of(self.label(found), columns)(found)
+
+    def _make_row_reader(
+        self, label: str, columns: tuple[str, ...]
+    ) -> Callable[[Sequence[Any]], Row]:
         fields = self.base.fields
         own = tuple([name for name in columns if name not in fields])
-        values = dict(zip(fields, found, strict=False))
-        values |= zip(own, self.read(self.label(found), own, *found[-3:-1]), strict=True)
-        return tuple(
-            [
-                fields[name].python_value(values[name]) if name in fields else values[name]
-                for name in columns
-            ]
-        )
+        order = [*fields, *own]
+        pick = picker([order.index(name) for name in columns])
+        wanted = ((n, field) for n, (name, field) in enumerate(fields.items()) if name in columns)
+        decoders = [(n, field.decode) for n, field in wanted if not field.is_plain]
+        known = self.own_columns(self._endpoint.type_of(label))
+        large = any(name in known and is_large(known[name]) for name in own)
+
+        def read(found: Sequence[Any]) -> Row:
+            values = [*found[: len(fields)]]
+            for place, decode in decoders:
+                if values[place] is not None:
+                    values[place] = decode(values[place])
+            if own:
+                values += self.read(label, own, found[-3], found[-2] if large else None)
+            row: Row = pick(values)
+            return row
+
+        return read
 
     def fixed_values(self, found: Sequence[Any]) -> dict[str, Any]:
         """The values of an object in the endpoint's own table, as in content records.
@@ -290,25 +339,73 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _json_object(
-    columns: Mapping[str, Column], values: Mapping[str, Any], extras: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Values as in a document, after further ones."""
-    written = {name: value for name, value in extras.items() if name not in columns}
-    for name, column in columns.items():
-        written[name] = _json_value(column, values[name], extras.get(name, ()))
-    return written
+class _Layout:
+    """How the objects of a type are stored.
+
+    :param tables: the tables of its endpoint.
+    :param declared: the type.
+    :param lineage: the index tables in which its objects have a row.
+    """
+
+    def __init__(
+        self, tables: EndpointTables, declared: ObjectType, lineage: Iterable[IndexTable]
+    ) -> None:
+        places = declared.places
+        own = {n: c for n, c in declared.columns.items() if n not in tables.fixed}
+        self.declared = declared
+        self.small = [name for name, column in own.items() if not is_large(column)]
+        self.large = [name for name, column in own.items() if is_large(column)]
+        self.pick_small = picker([places[name] for name in self.small])
+        self.pick_large = picker([places[name] for name in self.large])
+        self.many = [(places[n], c) for n, c in declared.columns.items() if c.kind.many]
+        self.children = [(places[n], n, c.child) for n, c in own.items() if c.child is not None]
+        own_fields = {n: f for n, f in tables.base.fields.items() if n in (*tables.fixed, "type")}
+        self.base = _encoder(own_fields, places)
+        self.indexed = [(table, _encoder(table.fields, places)) for table in lineage]
 
 
-def _json_value(column: Column, value: Any, extras: Sequence[Mapping[str, Any]]) -> Any:
-    """A value as in a document. Child objects have the further values of those with their ids."""
-    if value is None or column.child is None:
-        return None if value is None else column.kind.write(value)
-    fields, known = column.child.columns, {entry["id"]: entry for entry in extras}
-    return [
-        _json_object(fields, dict(zip(fields, entry, strict=True)), known.get(entry[0], {}))
-        for entry in value
-    ]
+def _encoder(
+    fields: Mapping[str, StoredField], places: Mapping[str, int]
+) -> Callable[[Row], list[Any]]:
+    """The function from rows to the values of some fields as drivers take them."""
+    pick = picker([places[name] for name in fields])
+    encoders = [(n, field.encode) for n, field in enumerate(fields.values()) if not field.is_plain]
+
+    def encode(row: Row) -> list[Any]:
+        values = [*pick(row)]
+        for place, encode_value in encoders:
+            if values[place] is not None:
+                values[place] = encode_value(values[place])
+        return values
+
+    return encode
+
+
+def _dump(document: Mapping[str, Any]) -> str:
+    """A document as JSON."""
+    # orjson itself writes some times wrongly, as 03:04:05.010027.
+    return orjson.dumps(document, _text, orjson.OPT_PASSTHROUGH_DATETIME).decode()
+
+
+def _text(value: Any) -> str:
+    """A decimal, a date or a time as in content records."""
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    text: str = value.isoformat()
+    return text.replace("+00:00", "Z")
+
+
+def _child_objects(
+    child: ObjectType, rows: Iterable[Row], extras: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Child objects as in a document, after the further values of those with their ids."""
+    if not extras:
+        return [dict(zip(child.columns, row, strict=True)) for row in rows]
+    known = {entry["id"]: entry for entry in extras}
+    others = (
+        {n: v for n, v in known.get(r[0], {}).items() if n not in child.columns} for r in rows
+    )
+    return [o | dict(zip(child.columns, r, strict=True)) for o, r in zip(others, rows, strict=True)]
 
 
 def _split(
@@ -336,41 +433,20 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
 
-def _visibility(page: Mapping[str, Any]) -> dict[str, Any]:
+def _visibility(page: Row, places: Mapping[str, int]) -> dict[str, Any]:
     """The columns of a page that determine when it is visible.
 
     :param page: its stored values.
+    :param places: the index of each column in them.
     """
-    start, stop = page["go_live_at"], page["expires_at"]
-    visible_from = ALWAYS if start is None else microseconds(start)
-    visible_until = NEVER if stop is None else microseconds(stop)
+    start, stop = page[places["go_live_at"]], page[places["expires_at"]]
+    live = page[places["live"]]
     return {
         # A page that is not live never is visible.
-        "visible_from_": visible_from if page["live"] else NEVER,
-        "visible_until_": visible_until if page["live"] else NEVER,
-        "is_restricted_": bool(page["restriction"]),
+        "visible_from_": NEVER if not live else ALWAYS if start is None else microseconds(start),
+        "visible_until_": NEVER if not live or stop is None else microseconds(stop),
+        "is_restricted_": bool(page[places["restriction"]]),
     }
-
-
-def _entries(declared: ObjectType, values: Mapping[str, Any]) -> Iterator[Term]:
-    """The terms that lists are filtered by: the tags, and the ids of relations to many."""
-    for name, column in declared.columns.items():
-        for entry in values[name] if column.kind.many else ():
-            yield Term(name, number=entry) if column.target else Term(name, entry)
-
-
-def _terms(declared: ObjectType, values: Mapping[str, Any]) -> Iterator[Term]:
-    """The terms for what an object, or one of its child objects, points to."""
-    for name, column in declared.columns.items():
-        if not has_terms(column):
-            continue
-        stored = values[name]
-        if column.child is not None:
-            for child in stored:
-                yield Term(children_term(column.child.label), number=child[0])
-                yield from _terms(column.child, dict(zip(column.child.columns, child, strict=True)))
-        for endpoint, identity in targets_of(column, stored):
-            yield Term(target_term(endpoint), number=identity)
 
 
 class Inserter:
@@ -389,22 +465,26 @@ class Inserter:
     def add(self, base: Mapping[str, Any], stored: Stored) -> None:
         """Adds an object, without its words.
 
-        :param base: its values in the endpoint's own table.
+        :param base: its values in the endpoint's own table, all of them.
         """
-        fields = self._endpoint.base.fields.items()
-        self._waiting[self._endpoint.base].append([f.db_value(base[name]) for name, f in fields])
-        self._waiting[self._endpoint.documents].append([stored.id, stored.doc, stored.large])
+        self._add(self._endpoint.base, [[*base.values()]])
+        self._add(self._endpoint.documents, [[stored.id, stored.doc, stored.large]])
         self.add_derived(stored, [*stored.indexed, self._endpoint.terms])
 
     def add_derived(self, stored: Stored, into: Iterable[StoredTable]) -> None:
         """Adds rows that are derived from an object to some tables of the endpoint."""
         for table in into:
             if table is self._endpoint.terms:
-                self._waiting[table] += [(stored.id, *term) for term in stored.terms]
+                self._add(table, [(stored.id, *term) for term in stored.terms])
             elif table in stored.indexed:
-                self._waiting[table].append(stored.indexed[table])
-            if len(self._waiting[table]) >= BATCH:
-                self.flush()
+                self._add(table, [stored.indexed[table]])
+
+    def _add(self, table: StoredTable, rows: Iterable[Sequence[Any]]) -> None:
+        waiting = self._waiting[table]
+        waiting += rows
+        if len(waiting) >= BATCH:
+            self._engine.insert(table.insert_text, waiting)
+            waiting.clear()
 
     def add_words(self, words: Words) -> None:
         """Adds the words of an object."""

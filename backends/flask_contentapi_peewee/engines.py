@@ -22,8 +22,8 @@ __all__ = ["INDEXED", "Engine", "Words"]
 #: How many characters of a text are indexed if an index cannot hold all.
 INDEXED = 190
 
-#: An object's words: its id, the tokens of its title, and those of the rest.
-Words = tuple[int, Sequence[str], Sequence[str]]
+#: An object's words: its id, the tokens of its title, and those of the rest, separated by spaces.
+Words = tuple[int, str, str]
 
 
 class Engine(ABC):
@@ -172,6 +172,11 @@ class Engine(ABC):
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Inserts many rows with one statement."""
         self.database.cursor().executemany(sql, rows)
+
+    @contextmanager
+    def filling(self, models: Iterable[type[peewee.Model]]) -> Iterator[None]:
+        """A context, within a transaction, in which empty tables get all their rows."""
+        yield
 
     def transaction(self) -> AbstractContextManager[Any]:
         """A transaction for writing; other writers wait for its end."""

@@ -16,7 +16,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.columns import OPEN
-from flask_contentapi_peewee.documents import Inserter, TreePosition, batches
+from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, batches
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
@@ -39,8 +39,14 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: S
         files = {name: stack.enter_context(TemporaryFile()) for name in registry.endpoints}
         refused: dict[str, Problem] = {}
 
+        waiting: dict[str, list[ReadRecord]] = {name: [] for name in files}
+
         def keep(endpoint: str, index: int, entry: ReadRecord) -> None:
-            pickle.dump(entry, files[endpoint])
+            entries = waiting[endpoint]
+            entries.append(entry)
+            if len(entries) == BATCH:
+                pickle.dump(entries, files[endpoint])
+                entries.clear()
             label = entry[0][1]
             if label in tables.followed_types and label not in refused:
                 message = f"{tables.followed_types[label]}; leave out all of its records"
@@ -57,8 +63,10 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: S
         insert_records(tables, "locales", outline.locales)
         insert_records(tables, "sites", outline.site_records)
         insert_records(tables, "collections", outline.collections.values())
-        for name, file in files.items():
-            _load_objects(_entries(file), outline.tables[name], statements, outline.locales)
+        with tables.engine.filling(tables.content):
+            for name, file in files.items():
+                pickle.dump(waiting[name], file)
+                _load_objects(_entries(file), outline.tables[name], statements, outline.locales)
 
 
 def _entries(file: IO[bytes]) -> Iterator[ReadRecord]:
@@ -66,7 +74,7 @@ def _entries(file: IO[bytes]) -> Iterator[ReadRecord]:
     file.seek(0)
     with suppress(EOFError):
         while True:
-            yield pickle.load(file)  # noqa: S301 - nobody else has it
+            yield from pickle.load(file)  # noqa: S301 - nobody else has it
 
 
 def clear(tables: Tables) -> None:
@@ -155,13 +163,14 @@ def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
 
 
 def _objects(
-    reader: DatabaseReader, tables: EndpointTables
+    reader: DatabaseReader, tables: EndpointTables, extras: bool = True
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
     """All objects of an endpoint in default order, including hidden ones: the columns of the type,
-    and the further values."""
+    and the further values if they are wanted."""
     known = reader.records(tables.base, ["id"], "path_" if tables.endpoint.tree else "id")
     for batch in batches([record["id"] for record in known]):
-        stored = {row[0]: (row, more) for row, more in reader.objects(tables.endpoint.name, batch)}
+        found = reader.objects(tables.endpoint.name, batch, extras)
+        stored = {row[0]: (row, more) for row, more in found}
         yield from (stored[identity] for identity in batch)
 
 
@@ -182,10 +191,8 @@ def _checked_objects(
 ) -> Iterator[tuple[Place, Endpoint, Row]]:
     """All objects, each with its place and its endpoint.
 
-    :param records: reads the objects as records, for what their fields no longer take, for example
-        because of new validators.
+    :param records: notes what their fields no longer take, for example because of new validators.
     """
-    for name, tables in reader.tables.endpoints.items():
-        for row, _ in _objects(reader, tables):
-            records.read_entry(name, -1, write_record(tables.endpoint, row))
-            yield Place(name, -1, f"{name} {row[0]}"), tables.endpoint, row
+    for tables in reader.tables.endpoints.values():
+        for row, _ in _objects(reader, tables, extras=False):
+            yield records.check_entry(tables.endpoint, row), tables.endpoint, row

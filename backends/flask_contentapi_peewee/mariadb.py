@@ -96,9 +96,8 @@ class MariaDB(Engine):
         )
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
-        texts = [(identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows]
         sql = f"INSERT INTO {self.quoted(table)} (id, title, rest) VALUES (%s, %s, %s)"  # noqa: S608
-        self.database.cursor().executemany(sql, texts)
+        self.database.cursor().executemany(sql, rows)
 
     def words_id(self, table: peewee.Table) -> Clause:
         return table.c.id

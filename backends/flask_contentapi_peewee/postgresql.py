@@ -122,7 +122,7 @@ class PostgreSQL(Engine):
         # The words of the title have a second column, so that no long text is read for them.
         values = "(%s, CAST(%s AS TSVECTOR), CAST(%s AS TSVECTOR))"
         sql = f"INSERT INTO {self.quoted(table)} (id, title, words) VALUES {values}"  # noqa: S608
-        vectors = ((i, _vector(title), _vector([*title, *rest])) for i, title, rest in rows)
+        vectors = ((identity, title, f"{title} {rest}") for identity, title, rest in rows)
         self.database.cursor().executemany(sql, vectors)
 
     def words_id(self, table: peewee.Table) -> Clause:
@@ -139,8 +139,3 @@ class PostgreSQL(Engine):
         return " & ".join(
             f"({(' & ' if every else ' | ').join(tokens)})" for tokens, every in searches
         )
-
-
-def _vector(tokens: Iterable[str]) -> str:
-    """Tokens as the text of a tsvector."""
-    return " ".join(dict.fromkeys(tokens))

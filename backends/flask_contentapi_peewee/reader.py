@@ -190,9 +190,12 @@ class DatabaseReader(Reader):
         """The result of a peewee query, as tuples."""
         return self._statements.tables.all(query, self._database)
 
-    def objects(self, endpoint: str, ids: Sequence[int]) -> Iterator[tuple[Row, dict[str, Any]]]:
+    def objects(
+        self, endpoint: str, ids: Sequence[int], extras: bool = True
+    ) -> Iterator[tuple[Row, dict[str, Any]]]:
         """Objects with all that is stored of them, including hidden ones, in any order.
 
+        :param extras: whether the further values are wanted.
         :returns: for each the columns of its type, and the further values of its document.
         """
         statement = self._statements.whole(Shape(endpoint, everything=True))
@@ -200,7 +203,7 @@ class DatabaseReader(Reader):
         for found in self._run(statement, Values(NOBODY, ids=ids)):
             label = documents.label(found)
             columns = self.tables.endpoints[endpoint].endpoint.type_of(label).column_names
-            yield documents.row(found, columns), documents.split(found)[1]
+            yield documents.row(found, columns), documents.split(found)[1] if extras else {}
 
     def _values(
         self,

@@ -90,20 +90,31 @@ class SQLite(Engine):
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
         return [f"ANALYZE {table}" for table in tables]
 
+    @contextmanager
+    def filling(self, models: Iterable[type[peewee.Model]]) -> Iterator[None]:
+        # An index is made faster of all rows at once than row by row.
+        schemas = [peewee.SchemaManager(model) for model in models]
+        for schema in schemas:
+            schema.drop_indexes()
+        yield
+        for schema in schemas:
+            schema.create_indexes()
+
     def clear_words(self, table: str) -> None:
         # Deleting rows one by one would take as long as inserting them.
         self.drop_table(table)
         self.create_words(table)
 
     def create_words(self, table: str) -> None:
+        # Nobody asks where in a text a word is, or how long the text is.
+        options = "tokenize=ascii, detail=column, columnsize=0"
         self.database.execute_sql(
-            f"CREATE VIRTUAL TABLE {self.quoted(table)} USING fts5(title, rest, tokenize=ascii)"
+            f"CREATE VIRTUAL TABLE {self.quoted(table)} USING fts5(title, rest, {options})"
         )
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
-        texts = ((identity, " ".join(title), " ".join(rest)) for identity, title, rest in rows)
         sql = f"INSERT INTO {self.quoted(table)} (rowid, title, rest) VALUES (?, ?, ?)"  # noqa: S608
-        self.database.cursor().executemany(sql, texts)
+        self.database.cursor().executemany(sql, rows)
 
     def words_id(self, table: peewee.Table) -> Clause:
         return table.c.rowid

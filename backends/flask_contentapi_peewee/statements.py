@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from operator import itemgetter
 from typing import Any
 
 import peewee
@@ -16,7 +15,7 @@ from peewee import SQL, fn
 
 from flask_contentapi.query import Row
 from flask_contentapi_peewee.columns import Clause
-from flask_contentapi_peewee.documents import Documents
+from flask_contentapi_peewee.documents import Documents, picker
 from flask_contentapi_peewee.selects import Select
 from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
 from flask_contentapi_peewee.tables import StoredTable, Tables
@@ -80,7 +79,7 @@ class Projection:
             self.joined.append(stored)
         self._decoders = [(n, field.decode) for n, field in enumerate(fields) if not field.is_plain]
         order = [*known, *self._own]
-        self._pick = _picker([order.index(name) for name in wanted])
+        self._pick = picker([order.index(name) for name in wanted])
         self._type = known.index("type") if self._own else 0
 
     def rows(self, found: Sequence[Sequence[Any]]) -> list[Row]:
@@ -101,13 +100,6 @@ class Projection:
             row += self._documents.read(row[self._type], self._own, doc, large)
         picked: Row = self._pick(row)
         return picked
-
-
-def _picker(places: Sequence[int]) -> Any:
-    """The function that takes values from some places of a row."""
-    if len(places) == 1:
-        return lambda row, place=places[0]: (row[place],)
-    return itemgetter(*places) if places else lambda row: ()
 
 
 class Statements:

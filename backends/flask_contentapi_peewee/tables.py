@@ -41,7 +41,6 @@ __all__ = [
     "Signature",
     "StoredTable",
     "Tables",
-    "has_terms",
     "is_derived",
 ]
 
@@ -343,6 +342,11 @@ class Tables:
         """All models. The tables of words have none, because the engine creates them."""
         for table in (self.state, self.locales, self.sites, self.collections, self.followed):
             yield table.model
+        yield from self.content
+
+    @property
+    def content(self) -> Iterator[Model]:
+        """The models of the tables of objects."""
         for end in self.endpoints.values():
             for table in (end.base, end.documents, *end.indexes, end.terms):
                 yield table.model
@@ -407,13 +411,14 @@ class _Maker:
         fields = self._fields(columns) | {"type": self.key()}
         if endpoint.tree:
             fields |= {
+                "visible_from_": self.integer(),
+                "visible_until_": self.integer(),
+                "is_restricted_": self.column(kinds.Boolean()),
+                # What depends on the position in the tree comes last.
                 "path_": StoredField(kinds.Text(), self._engine.sql_types["path"]),
                 "url_path": self.text(),
                 "url_hash_": self.key(),
                 "access_": self.integer(),
-                "visible_from_": self.integer(),
-                "visible_until_": self.integer(),
-                "is_restricted_": self.column(kinds.Boolean()),
             }
         table = self.table(endpoint.name, fields, columns)
         indexed = {column.name for column in endpoint.base.filterable.values()} - {"id"}

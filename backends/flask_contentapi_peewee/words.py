@@ -32,9 +32,18 @@ def token(word: str) -> str:
     return _parts(word)[-1]
 
 
-def tokens(words: Iterable[str]) -> list[str]:
-    """The tokens of some words, in order; a long word has several."""
-    return [part for word in words for part in _parts(word)]
+def tokens(words: Iterable[str]) -> str:
+    """The tokens of some words, each word once, separated by spaces; a long word has several.
+
+    >>> tokens(["storm", "of", "storm"])
+    'zzstorm zzof'
+    """
+    distinct = dict.fromkeys(words)
+    text = " ".join(distinct)
+    if text.isascii() and 2 * max(map(len, distinct), default=LONGEST) < LONGEST:
+        # So it nearly always is, and much faster.
+        return f"zz{text.replace('z', 'zz').replace(' ', ' zz')}"
+    return " ".join(part for word in distinct for part in _parts(word))
 
 
 @lru_cache(CACHE_SIZE)

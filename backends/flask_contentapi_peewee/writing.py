@@ -189,8 +189,11 @@ class DatabaseTransaction(Transaction):
         base = documents.base_values(new.row, position)
         changed = {n: v for n, v in base.items() if n not in known or differ(v, known[n])}
         if changed:
-            update = tables.base.model.update({tables.base.fields[n]: changed[n] for n in changed})
-            update.where(tables.base.fields["id"] == after.id).execute()
+            fields = tables.base.fields
+            update = tables.base.model.update(
+                {fields[n]: peewee.Value(changed[n]) for n in changed}
+            )
+            update.where(fields["id"] == after.id).execute()
         if (before.doc, before.large) != (after.doc, after.large):
             row = [after.doc, after.large, after.id]
             self.engine.database.execute_sql(tables.documents.update_text, row)
