@@ -388,13 +388,16 @@ def _pages_along(
             itself[key, row[way.origin]] += n
     if not places:
         return {}, [], []
+    # The first ones of a single value are found without looking at the others.
+    limit, each = (way.each, None) if len(places) == 1 else (None, way.each)
     query = Query(
         way.layout.type.served_at.name,
         (*way.layout.columns, "id", way.by),
         viewer,
         filters=(Filter(way.by, "in", tuple(places)),),
+        limit=limit,
         count=False,
-        each=way.each,
+        each=each,
     )
     found: defaultdict[Any, list[Row]] = defaultdict(list)
     reached: dict[int, tuple[Row, int]] = {}
