@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from marshmallow import ValidationError, fields, missing
 
@@ -16,7 +16,6 @@ from flask_contentapi.fields import Blocks, Related, relation_in
 from flask_contentapi.kinds import blocks_in, ids_in
 from flask_contentapi.query import Row
 from flask_contentapi.selection import Selection, parse_fields
-from flask_contentapi.sources import Source
 from flask_contentapi.types import APIFilter, Content
 
 __all__ = [
@@ -206,6 +205,16 @@ def _message_text(messages: Any) -> str:
     if isinstance(messages, list):
         return " ".join(map(_message_text, messages))
     return str(messages)
+
+
+class Source(Protocol):
+    """Where the value of a key comes from; :mod:`flask_contentapi.sources` has all."""
+
+    def compile(self, layout: Any) -> Any:
+        """Adds the needed columns to the layout of rows; returns what makes values of rows."""
+
+    def kind(self, layout: Any) -> kinds.Kind | None:
+        """The kind of the values; None if they can be anything."""
 
 
 @dataclass(frozen=True)

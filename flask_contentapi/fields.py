@@ -13,14 +13,11 @@ from datetime import UTC, datetime, time
 from decimal import Context as DecimalContext
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
 from flask_contentapi import kinds
-
-if TYPE_CHECKING:
-    from flask_contentapi.types import ChildObject, Entry
 
 __all__ = [
     "Anything",
@@ -55,7 +52,7 @@ class Related(fields.Integer):
 
     def __init__(
         self,
-        endpoint: str | type[Entry],
+        endpoint: str | type[Any],
         *,
         shown: str | None = None,
         within_site: bool = False,
@@ -80,7 +77,7 @@ class Children(fields.Field[list[Any]]):
     :param kwargs: the arguments of every marshmallow field.
     """
 
-    def __init__(self, child: type[ChildObject], **kwargs: Any) -> None:
+    def __init__(self, child: type[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.child = child
 

@@ -20,7 +20,6 @@ from marshmallow import Schema, fields, validate
 
 from flask_contentapi.addresses import PageURLs
 from flask_contentapi.registry import Registry
-from flask_contentapi.sources import Source
 from flask_contentapi.types import APIField, APIFilter, Content
 
 __all__ = ["fingerprint"]
@@ -30,7 +29,7 @@ _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes, Decimal)
 _CALENDAR = (date, time, timedelta, tzinfo)
 #: The classes that declarations consist of. They count with everything in the class body, and
 #: their instances with all attributes. Of anything else only the class counts.
-_DECLARATIONS = (Content, fields.Field, Schema, validate.Validator, Source, PageURLs, Enum)
+_DECLARATIONS = (Content, fields.Field, Schema, validate.Validator, PageURLs, Enum)
 _PARTS = (*_DECLARATIONS, APIField, APIFilter)
 #: Packages whose classes are identified by the version.
 _RELEASES = tuple(f"{name} {version(name)}" for name in ("flask_contentapi", "marshmallow"))

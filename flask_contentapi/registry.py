@@ -26,7 +26,7 @@ from flask_contentapi.fields import (
 )
 from flask_contentapi.parameters import PARAMETERS
 from flask_contentapi.selection import WAYS, Selection, parse_fields
-from flask_contentapi.sources import Computed, Source, Stored, attribute
+from flask_contentapi.sources import BUILT_IN, Computed, Stored, attribute
 from flask_contentapi.types import (
     APIField,
     APIFilter,
@@ -163,6 +163,12 @@ def exports_of(declared: ObjectType) -> dict[str, Export]:
         *((entry, True) for entry in content_class.meta_fields),
         *((entry, False) for entry in body),
     ]
+    # What a site lists in api_fields is never one of these.
+    sources = {
+        name: source
+        for name, source in BUILT_IN.items()
+        if name in (*content_class.meta_fields, *content_class.body_fields)
+    }
     exports: dict[str, Export] = {}
     for entry, in_meta in listed:
         if not in_meta and declared.endpoint is not None and declared.endpoint.tree:
@@ -171,7 +177,10 @@ def exports_of(declared: ObjectType) -> dict[str, Export]:
             for way in (way for way in WAYS if way not in own):
                 base = declared.endpoint.base
                 exports.setdefault(way, Export(way, Anything(), None, None, True, way=base))
-        export = _make_export(declared, entry, in_meta)
+        if isinstance(entry, str) and entry in sources:
+            export = Export(entry, fields.String(), sources[entry], None, in_meta)
+        else:
+            export = _make_export(declared, entry, in_meta)
         if not _is_name(export.name):
             what = f"has {export.name!r}; a key of an answer is a name, as Python has them"
             raise mistake(declared, "api_fields", what)
@@ -227,16 +236,13 @@ def _check_filter(declared: ObjectType, custom: Any, taken: set[str]) -> None:
 def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
     given = entry if isinstance(entry, APIField) else APIField(entry)
     source: Any = given.source
-    if not isinstance(source, str | Source | None):
+    if not isinstance(source, str | None):
         what = f"has {given.name!r} with the source {source!r}; it must be a text"
         raise mistake(declared, "api_fields", what)
     return replace(_export_of(declared, given, in_meta), volatile=given.volatile)
 
 
 def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
-    if isinstance(given.source, Source):
-        assert given.field is not None
-        return Export(given.name, given.field, given.source, None, in_meta)
     source = given.source or given.name
     column = declared.columns.get(source)
     if given.needs is not None:

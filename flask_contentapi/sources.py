@@ -12,32 +12,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses
+from flask_contentapi.declarations import Column, ObjectType
 from flask_contentapi.kinds import convert_blocks, id_converter, ids_in
 from flask_contentapi.query import Row
 
-if TYPE_CHECKING:
-    from flask_contentapi.declarations import Column, ObjectType
-
 __all__ = [
-    "HTMLURL",
+    "BUILT_IN",
     "Bind",
     "Computed",
     "Context",
-    "DetailURL",
-    "DownloadURL",
     "Entries",
     "Getter",
-    "Location",
     "Lookup",
     "RowLayout",
     "Source",
     "Step",
     "Stored",
-    "Type",
     "Way",
     "attribute",
 ]
@@ -358,6 +352,16 @@ class Computed(Source):
 
     def kind(self, layout: RowLayout) -> kinds.Kind | None:
         return None
+
+
+#: The sources of keys that no stored field has, by the name of the key.
+BUILT_IN: Mapping[str, Source] = {
+    "detail_url": DetailURL(),
+    "download_url": DownloadURL(),
+    "html_url": HTMLURL(),
+    "location": Location(),
+    "type": Type(),
+}
 
 
 def attribute(name: str) -> Callable[[Any], Any]:

@@ -26,7 +26,6 @@ from flask_contentapi.errors import suggest
 from flask_contentapi.fields import Derived, Related, Tags
 from flask_contentapi.hosts import read_host
 from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
-from flask_contentapi.sources import HTMLURL, DetailURL, DownloadURL, Location, Source, Type
 
 __all__ = [
     "APIField",
@@ -88,7 +87,7 @@ class APIField:
         name: str,
         field: fields.Field[Any] | None = None,
         *,
-        source: str | Source | None = None,
+        source: str | None = None,
         needs: Sequence[str] | None = None,
         volatile: bool = False,
     ) -> None:
@@ -131,9 +130,7 @@ class Content:
     app_label: ClassVar[str]
     api_fields: ClassVar[Sequence[str | APIField]] = ()
     search_fields: ClassVar[Sequence[str]] = ()
-    meta_fields: ClassVar[Sequence[str | APIField]] = (
-        APIField("type", fields.String(), source=Type()),
-    )
+    meta_fields: ClassVar[Sequence[str | APIField]] = ("type",)
     body_fields: ClassVar[Sequence[str | APIField]] = ("id",)
     built_in_search_fields: ClassVar[Sequence[str]] = ()
 
@@ -210,7 +207,7 @@ class Entry(Content):
     endpoint: ClassVar[str]
     meta_fields: ClassVar[Sequence[str | APIField]] = (
         *Content.meta_fields,
-        APIField("detail_url", fields.String(), source=DetailURL()),
+        "detail_url",
     )
     listing_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
     nested_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
@@ -225,7 +222,7 @@ class Page(Entry):
     endpoint = "pages"
     meta_fields: ClassVar[Sequence[str | APIField]] = (
         *Entry.meta_fields,
-        APIField("html_url", fields.String(), source=HTMLURL()),
+        "html_url",
         "slug",
         "show_in_menus",
         "seo_title",
@@ -278,7 +275,7 @@ class Media(Entry):
     meta_fields: ClassVar[Sequence[str | APIField]] = (
         *Entry.meta_fields,
         "tags",
-        APIField("download_url", fields.String(), source=DownloadURL()),
+        "download_url",
     )
     body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
     built_in_search_fields: ClassVar[Sequence[str]] = ("title", "tags")
@@ -345,7 +342,7 @@ class Redirect(Entry):
     body_fields: ClassVar[Sequence[str | APIField]] = (
         "id",
         "old_path",
-        APIField("location", fields.String(), source=Location()),
+        "location",
         "is_permanent",
     )
     listing_default_fields: ClassVar[Sequence[str]] = (
