@@ -129,6 +129,7 @@ class StandardPage(Page):
         {
             "picture": Related("images"),
             "document": Related("documents"),
+            "text": RichText(),
         }
     )
 
@@ -224,6 +225,6 @@ TYPES = [
     JournalPage,
     ArticlePage,
     EventsPage,
-    EventPage,
     Redirect,
+    EventPage,
 ]

@@ -36,6 +36,8 @@ from flask_contentapi.sources import (
     Entries,
     Getter,
     Lookup,
+    Origin,
+    RichTexts,
     RowLayout,
     Step,
     Stored,
@@ -327,11 +329,13 @@ class Plan:
             else:
                 assert isinstance(step, Lookup)
                 places: Counter[int] = Counter()
-                if times is None:
-                    places.update([i for row in origin for i in step.ids(row)])
-                else:
+                for start in step.origins:
+                    origin, times = _starting(start, *levels[start.level])
+                    if times is None:
+                        places.update([i for row in origin for i in start.read(row)])
+                        continue
                     for row, n in zip(origin, times, strict=True):
-                        for identity in step.ids(row):
+                        for identity in start.read(row):
                             places[identity] += n
                 if places:
                     within = scope if step.within_site else None
@@ -361,7 +365,7 @@ class Plan:
 
 
 def _starting(
-    step: Step, rows: Sequence[Row], times: Sequence[int] | None
+    step: Step | Origin, rows: Sequence[Row], times: Sequence[int] | None
 ) -> tuple[Sequence[Row], Sequence[int] | None]:
     """The rows of its level that a step starts from."""
     if step.only is None:
@@ -433,6 +437,7 @@ class Planner:
         self, endpoints: Iterable[Endpoint], i18n: bool, limit_max: int | None = None
     ) -> None:
         refuse_circles(endpoints)
+        self._endpoints = {endpoint.name: endpoint for endpoint in endpoints}
         self._i18n = i18n
         self._limit_max = limit_max
 
@@ -442,17 +447,20 @@ class Planner:
         view: View,
         selection: Selection = DEFAULT,
         several: Several | None = None,
+        rich_text_format: str = "db_html",
     ) -> Plan:
         """The plan for objects and a client's selection.
 
         :param declared: the type whose keys all of them have.
         :param several: their types, if more of these can be chosen from.
+        :param rich_text_format: the format of rich text.
         :raises BadRequest: if the selection names what the objects do not show, or too much.
         """
         several = several or Several((), {})
-        return self._plan(
-            RowLayout(declared), *choose_each(declared, view, selection, self._i18n, several)
-        )
+        layout = RowLayout(declared, rich=RichTexts(rich_text_format))
+        plan = self._plan(layout, *choose_each(declared, view, selection, self._i18n, several))
+        layout.rich.look_up(layout.steps, self._endpoints)
+        return plan
 
     # Compiling.
 
@@ -483,7 +491,12 @@ class Planner:
             serialized = _serialized(export, value, source.kind(layout))
             index = None
             if isinstance(source, Stored):
-                index = layout.note_text(source.column)
+                index = place = layout.note_text(source.column)
+                if isinstance(export.field, RichText) and layout.rich.format != "db_html":
+                    texts = Origin(layout.level, layout.only, lambda row: [row[place] or ""])
+                    layout.rich.origins.append(texts)
+                    value = _rewritten(layout.rich, serialized)
+                    return Key(export, value, volatile=export.volatile)
             index = index if serialized is value else None
             return Key(export, serialized, index, export.volatile)
         if export.way is not None:
@@ -566,6 +579,12 @@ class Planner:
             for name, representation in column.field.representations.items()
             if name not in column.blocks
         }
+        rich, texts = layout.rich, column.rich_blocks
+        if rich.format == "db_html":
+            texts = frozenset()
+        elif texts:
+            read = Origin(layout.level, layout.only, lambda row: column.rich_texts(row[index]))
+            rich.origins.append(read)
         related = []
         for name, inner in column.related_blocks.items():
             lookup = layout.related_block(column, name)
@@ -574,6 +593,7 @@ class Planner:
 
         def bind(context: Context) -> Getter:
             converters, hiding = {**functions}, {}
+            converters |= dict.fromkeys(texts, rich.writer(context)) if texts else {}
             for name, slot, plan in related:
                 found = context.related[slot]
                 converters[name] = _object_converter(found, plan.bind(context))
@@ -694,6 +714,16 @@ def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
 
     def bind(context: Context) -> Getter:
         get, write = value(context), _serializer(export.field)
+        return lambda row: write(get(row))
+
+    return bind
+
+
+def _rewritten(rich: RichTexts, value: Bind) -> Bind:
+    """Writes the texts of a key in the format of the plan."""
+
+    def bind(context: Context) -> Getter:
+        get, write = value(context), rich.writer(context)
         return lambda row: write(get(row))
 
     return bind

@@ -12,8 +12,9 @@ from marshmallow import ValidationError, fields, missing
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import BadRequest, suggest
-from flask_contentapi.fields import Blocks, Related, relation_in
+from flask_contentapi.fields import Blocks, Related, RichText, relation_in
 from flask_contentapi.kinds import blocks_in, ids_in
+from flask_contentapi.markup import targets_in
 from flask_contentapi.query import Row
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.types import APIFilter, Content
@@ -59,7 +60,7 @@ class Column:
     def names_others(self) -> bool:
         """Whether its values, or those of child objects, can name other objects."""
         inner = self.child.columns.values() if self.child is not None else ()
-        own = self.target is not None or bool(self.related_blocks)
+        own = self.target is not None or bool(self.related_blocks) or self.is_rich
         return own or any(column.names_others for column in inner)
 
     @property
@@ -82,6 +83,24 @@ class Column:
     def related_blocks(self) -> Mapping[str, Column]:
         """For blocks, the relations in them, by block type."""
         return {name: inner for name, inner in self.blocks.items() if inner.target is not None}
+
+    @cached_property
+    def rich_blocks(self) -> frozenset[str]:
+        """For blocks, the types whose values are rich text."""
+        return frozenset(name for name, inner in self.blocks.items() if inner.is_rich)
+
+    @property
+    def is_rich(self) -> bool:
+        """Whether its values are rich text, or have some in blocks."""
+        return isinstance(self.field, RichText) or bool(self.rich_blocks)
+
+    def rich_texts(self, stored: Any) -> Iterator[str]:
+        """The rich texts in a stored value."""
+        if isinstance(self.field, RichText):
+            yield stored or ""
+        for block, value in blocks_in(stored) if self.rich_blocks else ():
+            if block in self.rich_blocks and isinstance(value, str):
+                yield value
 
     @property
     def storage_signature(self) -> object:
@@ -488,13 +507,17 @@ def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
 
 
 def targets_of(column: Column, stored: Any) -> Iterable[ObjectKey]:
-    """The objects that the value of a relation, or of blocks with relations, points to."""
+    """The objects that the value of a relation, of blocks with relations, or of rich text points
+    to."""
     if column.target is not None:
         endpoint = column.target.served_at.name
         return [(endpoint, identity) for identity in column.ids(stored)]
-    return [
+    found = [
         (inner.target.served_at.name, identity)
         for block, inner in column.related_blocks.items()
         if inner.target is not None
         for identity in ids_in(stored, block)
     ]
+    if column.is_rich:
+        found += [target for text in column.rich_texts(stored) for target in targets_in(text)]
+    return found

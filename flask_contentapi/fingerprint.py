@@ -19,6 +19,7 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from flask_contentapi.addresses import PageURLs
+from flask_contentapi.markup import installed_packages
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import APIField, APIFilter, Content
 
@@ -31,8 +32,9 @@ _CALENDAR = (date, time, timedelta, tzinfo)
 #: their instances with all attributes. Of anything else only the class counts.
 _DECLARATIONS = (Content, fields.Field, Schema, validate.Validator, PageURLs, Enum)
 _PARTS = (*_DECLARATIONS, APIField, APIFilter)
-#: Packages whose classes are identified by the version.
-_RELEASES = tuple(f"{name} {version(name)}" for name in ("flask_contentapi", "marshmallow"))
+#: Packages whose classes are identified by the version, and those that write rich text.
+_USED = ("flask_contentapi", "marshmallow", *sorted(installed_packages()))
+_RELEASES = tuple(f"{name} {version(name)}" for name in _USED)
 _PACKAGES = ("flask_contentapi", "marshmallow", "builtins", "abc", "enum", "typing")
 
 

@@ -24,6 +24,7 @@ from flask_contentapi.cache import BoundedCache
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import BadRequest, remarks, suggest
 from flask_contentapi.filters import NOTHING, Operator, filters_of
+from flask_contentapi.markup import FORMATS, missing_packages
 from flask_contentapi.query import Filter, Order, Query, Relation, Search, Tree, Viewer
 from flask_contentapi.selection import parse_fields
 from flask_contentapi.settings import Settings
@@ -170,14 +171,17 @@ class Parameters:
         self._schema = lru_cache(SCHEMAS)(self._make_schema)
         self.names = cache(self._find_names)
 
-    def detail_plan(self, endpoint: str, label: str, selected: str) -> Plan:
+    def detail_plan(self, endpoint: str, label: str, given: Mapping[str, str]) -> Plan:
         """The plan for one object.
 
         :param label: the label of its type.
-        :param selected: the ``fields`` parameter.
-        :raises BadRequest: saying what is wrong with ``fields``.
+        :param given: the parameters.
+        :raises BadRequest: saying what is wrong with them.
         """
-        return self._plan(self._endpoints[endpoint].type_of(label), "detail", selected)
+        declared = self._endpoints[endpoint].type_of(label)
+        known = {n: given[n] for n in ("fields", "rich_text_format") if n in given}
+        read = self._read(declared, known) if "rich_text_format" in known else known
+        return self._plan(declared, "detail", read)
 
     def list(self, name: str, query_string: bytes) -> tuple[Plan, Query]:
         """How the items of a list are made, and the query for it, whose viewer and scope are still
@@ -196,19 +200,21 @@ class Parameters:
         self,
         declared: ObjectType,
         view: View,
-        selected: str,
+        read: Mapping[str, Any],
         named: tuple[ObjectType, ...] = (),
         labels: frozenset[str] | None = None,
     ) -> Plan:
         # What clients name is unlimited, but most of them only ever vary other parameters.
-        key = declared, view, selected, named
+        selected: str = read.get("fields", "")
+        wanted = read.get("rich_text_format", self._settings.rich_text_format)
+        key = declared, view, selected, wanted, named
         if (known := self._plans.get(key)) is not None:
             return known
         several = None
         if len(named) > 1:
             types = declared.served_at.types
             several = Several(named, {n: t for n, t in types.items() if not labels or n in labels})
-        plan = self._planner.plan(declared, view, parse_fields(selected), several)
+        plan = self._planner.plan(declared, view, parse_fields(selected), several, wanted)
         return plan if len(selected) > MAX_CACHED else self._plans.put(key, plan)
 
     def _list(self, endpoint: Endpoint, query_string: bytes) -> tuple[Plan, Query]:
@@ -234,7 +240,7 @@ class Parameters:
         if not all(wanted.words for wanted in searches):
             filters += NOTHING
         labels = _wanted_labels(endpoint, named)
-        plan = self._plan(declared, "list", read.get("fields", ""), tuple(named), labels)
+        plan = self._plan(declared, "list", read, tuple(named), labels)
         return plan, Query(
             endpoint.name,
             plan.columns,
@@ -372,6 +378,14 @@ def _limit_range(settings: Settings) -> validate.Range:
     highest = settings.limit_max
     allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
     return validate.Range(0, highest, error=f"must be {allowed}")
+
+
+_FORMAT = validate.OneOf([*FORMATS], error="must be one of {choices}")
+
+
+def _require_packages(name: str) -> None:
+    if missing := missing_packages(name) if name in FORMATS else ():
+        raise ma.ValidationError(f"needs {' and '.join(missing)}, which the site does not have")
 
 
 def _place(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
@@ -538,6 +552,12 @@ PARAMETERS = {
             lambda use: fields.String(),
             views=_LIST_AND_DETAIL,
             empty_is_absent=True,
+        ),
+        Parameter(
+            "rich_text_format",
+            "How rich text is written: db_html, html, markdown or db_markdown.",
+            lambda use: fields.String(validate=[_FORMAT, _require_packages]),
+            views=_LIST_AND_DETAIL,
         ),
         Parameter(
             "search",

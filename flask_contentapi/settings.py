@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from flask_contentapi.errors import ConfigurationError, suggest
 from flask_contentapi.hosts import Host
+from flask_contentapi.markup import FORMATS, missing_packages
 from flask_contentapi.search import STOP_WORDS, words
 
 __all__ = ["Settings", "doubtful_settings", "no_backend"]
@@ -40,6 +41,7 @@ class Settings:
     :param i18n: whether pages have languages that clients can filter by.
     :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
         returns them.
+    :param rich_text_format: the format of rich text if the client names none.
     :param cache_size: the size of the cache of answers, in bytes; 0: no cache.
     :param cache_max_age: ``max-age`` of responses, in seconds; None: caches must revalidate.
     :param cache_stale: ``stale-while-revalidate`` of responses, in seconds.
@@ -55,6 +57,7 @@ class Settings:
     search_enabled: bool = True
     i18n: bool = False
     stop_words: frozenset[str] = STOP_WORDS
+    rich_text_format: str = "db_html"
     cache_size: int = 16 << 20
     cache_max_age: int | None = None
     cache_stale: int = 0
@@ -210,6 +213,17 @@ def _maximum(value: Any) -> int | None:
     return value
 
 
+def _rich_text_format(value: Any) -> str:
+    if value not in [*FORMATS]:
+        raise ValueError(f"one of {', '.join(FORMATS)}")
+    if missing := missing_packages(value):
+        raise ValueError(
+            f"db_html, unless {' and '.join(missing)} are installed, as "
+            "'pip install flask_contentapi[richtext]' does"
+        )
+    return str(value)
+
+
 def _bytes(value: Any) -> int:
     return _number(value, "bytes")
 
@@ -273,6 +287,7 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "SEARCH_ENABLED": ("search_enabled", _boolean, "true or false"),
     _SITE_WIDE: ("i18n", _boolean, "true or false"),
     "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),
+    "RICH_TEXT_FORMAT": ("rich_text_format", _rich_text_format, "html"),
     "CACHE_SIZE": ("cache_size", _bytes, "16777216"),
     "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none, "60 or null"),
     "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds, "60"),

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses
-from flask_contentapi.declarations import Column, ObjectType
+from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.kinds import convert_blocks, id_converter, ids_in
+from flask_contentapi.markup import KINDS, convert, targets_in
 from flask_contentapi.query import Row
 
 __all__ = [
@@ -25,13 +27,17 @@ __all__ = [
     "Bind",
     "Computed",
     "Context",
+    "DetailURL",
     "Entries",
     "Getter",
     "Lookup",
+    "Origin",
+    "RichTexts",
     "RowLayout",
     "Source",
     "Step",
     "Stored",
+    "Type",
     "Way",
     "attribute",
 ]
@@ -73,6 +79,19 @@ class Step:
     only: tuple[int, frozenset[str]] | None
 
 
+class Origin(NamedTuple):
+    """Rows that something is read from.
+
+    :param level: as :attr:`Step.level`.
+    :param only: as :attr:`Step.only`.
+    :param read: gives what is read of a row: the ids that it points to, or its texts.
+    """
+
+    level: int
+    only: tuple[int, frozenset[str]] | None
+    read: Callable[[Row], Iterable[Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup(Step):
     """Objects that rows point to, to be fetched in one go.
@@ -80,13 +99,13 @@ class Lookup(Step):
     :param endpoint: where they are served.
     :param within_site: whether to find only pages of the requested site.
     :param slot: its index in :attr:`Context.related`.
-    :param ids: gives the ids that one of the rows points to.
+    :param origins: the rows that point to them, with the ids.
     """
 
     endpoint: str
     within_site: bool
     slot: int
-    ids: Callable[[Row], Iterable[int]]
+    origins: Sequence[Origin]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +137,54 @@ class Entries(Step):
     index: int
 
 
+#: The columns that are needed of the targets of rich texts.
+_TARGETS = {"pages": ("url_path",), "documents": ("file",), "images": ("file", "width", "height")}
+
+
+@dataclass(slots=True)
+class RichTexts:
+    """The rich texts of a plan, whose targets are fetched together when all other rows are there.
+
+    :param format: the format that they are written in.
+    :param origins: the rows with texts.
+    :param slots: for each endpoint of targets its index in :attr:`Context.related`.
+    """
+
+    format: str = "db_html"
+    origins: list[Origin] = field(default_factory=list)
+    slots: dict[str, int] = field(default_factory=dict)
+
+    def look_up(self, steps: list[Step], endpoints: Mapping[str, Endpoint]) -> None:
+        """Adds the lookups of all targets, as the last steps."""
+        for name, columns in _TARGETS.items() if self.origins else ():
+            layout, slot = RowLayout(endpoints[name].base, [*columns]), len(steps)
+            origins = [o._replace(read=partial(_targets, name, o.read)) for o in self.origins]
+            self.slots[name] = slot
+            steps.append(Lookup(0, layout, True, None, name, False, slot, origins))
+
+    def writer(self, context: Context) -> Callable[[Any], Any]:
+        """The function from a text to the one in answers."""
+        addresses, is_stored = context.addresses, self.format == "db_markdown"
+        found = {kind: context.related[self.slots[name]] for kind, name in KINDS.items()}
+
+        def resolve(kind: str, identity: int) -> dict[str, Any] | None:
+            row = found[kind].get(identity)
+            key = "src" if kind == "image" else "href"
+            if row is None or is_stored:
+                return None if row is None else {key: f"wagtail://{kind}/{identity}"}
+            address = addresses.html_url if kind == "page" else addresses.download_url
+            more = zip(("width", "height"), row[1:], strict=False)
+            return {key: url, **dict(more)} if (url := address(row[0])) else None
+
+        return lambda text: convert(text, self.format, resolve) if isinstance(text, str) else text
+
+
+def _targets(endpoint: str, texts: Callable[[Row], Iterable[str]], row: Row) -> Iterator[int]:
+    """The ids of the targets of the texts of a row at an endpoint."""
+    for text in texts(row):
+        yield from (identity for name, identity in targets_in(text) if name == endpoint)
+
+
 @dataclass(slots=True)
 class RowLayout:
     """The columns that the rows of one type will have, and the steps that start from them.
@@ -129,6 +196,7 @@ class RowLayout:
     :param texts: the indexes of the columns whose texts, or whose JSON, are shown.
     :param only: as :attr:`Step.only`.
     :param above: how often the way to the children led here.
+    :param rich: the rich texts of the plan.
     """
 
     type: ObjectType
@@ -138,6 +206,7 @@ class RowLayout:
     texts: set[int] = field(default_factory=set)
     only: tuple[int, frozenset[str]] | None = None
     above: int = 0
+    rich: RichTexts = field(default_factory=RichTexts)
 
     def of_type(self, declared: ObjectType, labels: frozenset[str]) -> RowLayout:
         """The layout of those of the same rows that are of some types.
@@ -175,9 +244,12 @@ class RowLayout:
     ) -> Lookup:
         target, slot = relation.target, len(self.steps)
         assert target is not None
-        found = RowLayout(target, [], self.steps, slot + 1, above=self.above)
+        found = RowLayout(target, [], self.steps, slot + 1, above=self.above, rich=self.rich)
         endpoint, within_site = target.served_at.name, relation.within_site
-        lookup = Lookup(self.level, found, embedded, self.only, endpoint, within_site, slot, ids)
+        origins = [Origin(self.level, self.only, ids)]
+        lookup = Lookup(
+            self.level, found, embedded, self.only, endpoint, within_site, slot, origins
+        )
         self.steps.append(lookup)
         return lookup
 
@@ -190,7 +262,8 @@ class RowLayout:
         by, column = _WAYS[name]
         index, slot = self.index_of(column), len(self.steps)
         is_down = name == "children"
-        found = RowLayout(base, [], self.steps, slot + 1, above=self.above + is_down)
+        above = self.above + is_down
+        found = RowLayout(base, [], self.steps, slot + 1, above=above, rich=self.rich)
 
         def keys(addresses: Addresses) -> Callable[[Row], Sequence[Any]]:
             if name == "ancestors":
@@ -205,7 +278,9 @@ class RowLayout:
     def children(self, column: str, child: ObjectType, *, embedded: bool = True) -> RowLayout:
         """The layout of the child objects in a column, with all their stored fields."""
         level, index = len(self.steps) + 1, self.index_of(column)
-        entries = RowLayout(child, list(child.columns), self.steps, level, above=self.above)
+        entries = RowLayout(
+            child, list(child.columns), self.steps, level, above=self.above, rich=self.rich
+        )
         self.steps.append(Entries(self.level, entries, embedded, self.only, index))
         return entries
 

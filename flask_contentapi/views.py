@@ -342,13 +342,12 @@ class EndpointView:
         :raises NotFound: if it may not be seen.
         """
         given = read_query_string(request.query_string)
-        selected = given.get("fields", "")
         plans: dict[str, Plan] = {}
 
         def columns_of(label: str) -> tuple[str, ...]:
             check_length(request.query_string)
             check_values(given)
-            plans[label] = self.state.parameters.detail_plan(self.endpoint.name, label, selected)
+            plans[label] = self.state.parameters.detail_plan(self.endpoint.name, label, given)
             return plans[label].columns
 
         name = self.endpoint.name

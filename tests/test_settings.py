@@ -96,6 +96,7 @@ WRONG: dict[str, list[Any]] = {
     "CMS_I18N_ENABLED": [None, 1, "true"],
     "CMSAPI_I18N_ENABLED": [None, 1, "true"],
     "CMSAPI_STOP_WORDS": [None, "the and", 5, [1], [b"the"], {"the": 1}],
+    "CMSAPI_RICH_TEXT_FORMAT": [None, "", "HTML", "text", 1, ["html"]],
     "CMSAPI_BACKEND": [None, 5, MemoryBackend],
 }
 
@@ -124,6 +125,7 @@ WRITTEN: dict[str, tuple[list[str], str, list[str]]] = {
         '["der", "die"]',
         ['["der", "die"]', "[]"],
     ),
+    "CMSAPI_RICH_TEXT_FORMAT": (["text", "", "HTML"], "html", ["html", "db_html"]),
     "CMSAPI_CACHE_SIZE": (["16MB", "16 << 20", ""], "16777216", ["16777216", "0"]),
     "CMSAPI_CACHE_MAX_AGE": (["None", "1h", ""], "60 or null", ["60", "null"]),
     "CMSAPI_CACHE_STALE_WHILE_REVALIDATE": (["None", "60s"], "60", ["60"]),
@@ -255,7 +257,8 @@ def test_the_prefix_is_where_the_api_is(make_api: MakeAPI, prefix: str) -> None:
     item = api.items("pages/?limit=1")[0]
     assert api.follow(item["meta"]["detail_url"]).get_json()["id"] == 1
     assert item["meta"]["detail_url"].isascii()
-    known = ", ".join(f"{api.prefix}/{name}/" for name in ("pages", "images", "documents"))
+    names = ("pages", "images", "documents", "redirects")
+    known = ", ".join(f"{api.prefix}/{name}/" for name in names)
     assert api.refusal("nowhere", 404).endswith(f"at this address. There are {known}.")
     assert app.test_client().get("/api/v2/pages/").mimetype == "text/html"
 

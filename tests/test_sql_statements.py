@@ -52,7 +52,15 @@ def note(number: int, count: int) -> Record:
     many = {"others": [other, number, 999, 2], "pictures": [number, other]}
     part = {"picture": other, "pictures": [other, number]}
     parts = [{"id": 10 * number + n, "name": f"part {n}", **part} for n in range(3)]
-    own = {**many, "parts": parts, "tags": ["a", "b", f"t{number}"], "number": number % 7}
+    rich = f'<a linktype="page" id="{other}"></a><a linktype="document" id="{other}"></a>'
+    rich += f'<embed embedtype="image" id="{other}"/><a linktype="page" id="999"></a>'
+    own = {
+        "rich": rich,
+        **many,
+        "parts": parts,
+        "tags": ["a", "b", f"t{number}"],
+        "number": number % 7,
+    }
     return page(number, 3, type="w.Note", text="storm night", **near, **own)
 
 
@@ -77,6 +85,8 @@ LISTS = [
     ("pages/?type=w.Note&fields=*&limit=500", NOTE),
     ("pages/?type=w.Note&fields=picture(*),paper(tags),other(*),owner(*)&limit=500", 4 + 5),
     ("pages/?type=w.Note&fields=parts(picture(tags))&limit=500", 3),
+    ("pages/?type=w.Note&fields=rich&rich_text_format=html&limit=500", 3),
+    ("pages/?type=w.Note&fields=rich&limit=500", 0),
     ("pages/?type=w.Note&fields=others&limit=500", 1),
     ("pages/?type=w.Note&fields=others(alias_of),parts(_,pictures)&limit=500", 3),
     ("pages/?fields=ancestors(title),children,translations&limit=500", 3),
@@ -102,6 +112,7 @@ DETAILS = [
     ("pages/10/", NOTE + 1),
     ("pages/10/?fields=*,-parts", NOTE - 1),
     ("pages/10/?fields=_,others,pictures", 2),
+    ("pages/10/?fields=_,rich&rich_text_format=markdown", 3),
     ("pages/10/?fields=_,id", 0),
     ("pages/10/?fields=_,title", 0),
     ("pages/10/?fields=_,parts(picture(tags))", 3),

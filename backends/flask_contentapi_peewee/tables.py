@@ -193,7 +193,7 @@ def _indexed(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
 
 def has_terms(column: Column) -> bool:
     """Whether objects have terms because of a field."""
-    return bool(column.kind.many or column.target or column.child or column.related_blocks)
+    return bool(column.kind.many or column.names_others or column.child)
 
 
 #: What is stored of a field, in a form that is the same in every process. That of child objects has
@@ -216,6 +216,7 @@ def signature_of(column: Column) -> Signature:
         inner = {name: signature_of(c) for name, c in column.child.columns.items()}
         return {"": f"{text} {column.child.label}", **inner}
     blocks = {b: c.target.served_at.name for b, c in column.related_blocks.items() if c.target}
+    blocks |= dict.fromkeys(sorted(column.rich_blocks), "rich text")
     return " ".join([text, *(f"{block}:{endpoint}" for block, endpoint in blocks.items())])
 
 

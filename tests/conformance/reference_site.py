@@ -165,7 +165,6 @@ class Paper(Document):
 
 
 TYPES = (
-    Redirect,
     Page,
     HomePage,
     BlogIndexPage,
@@ -177,6 +176,7 @@ TYPES = (
     TrailPage,
     Picture,
     Paper,
+    Redirect,
 )
 
 

@@ -18,10 +18,12 @@ from tests.description import check
 #: The groups of requests beyond the recorded system that are answered.
 BEYOND = (
     "autocomplete",
+    "by-path",
     "operators",
     "operators-media",
     "operators-wrong",
     "own-fields-nested",
+    "redirects",
     "several-types",
     "ways",
     "ways-nested",

@@ -1,0 +1,333 @@
+"""Rich text: what it points to, and the formats that answers write it in.
+
+Links to pages and documents and embedded images are stored as ``<a linktype="page" id="3">`` and
+``<embed embedtype="image" id="3"/>``. All other markup of a text stays as it is, to the byte, as
+long as it is harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from html import escape
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from string import ascii_lowercase
+from typing import Any, NamedTuple
+
+from flask_contentapi.cache import BoundedCache
+from flask_contentapi.kinds import INT64
+
+__all__ = [
+    "FORMATS",
+    "KINDS",
+    "Resolve",
+    "convert",
+    "installed_packages",
+    "missing_packages",
+    "targets_in",
+]
+
+#: The formats, each with the packages that it needs.
+FORMATS: Mapping[str, Sequence[str]] = {
+    "db_html": (),
+    "html": ("nh3",),
+    "markdown": ("nh3", "markdownify"),
+    "db_markdown": ("nh3", "markdownify"),
+}
+#: The kinds of targets, each with its endpoint.
+KINDS = {"page": "pages", "document": "documents", "image": "images"}
+#: The attributes that lead to a target, from its kind and its id; None if it may not be seen.
+Resolve = Callable[[str, int], Mapping[str, Any] | None]
+#: The elements that are marked, each with the attribute that says so.
+_MARKS = {"a": "linktype", "embed": "embedtype"}
+#: How many characters of texts are kept in parts.
+CACHE_SIZE = 4_000_000
+#: The classes of image formats whose names differ from them.
+_CLASSES = {"fullwidth": "full-width"}
+#: Elements that run scripts, or whose content browsers read in another way than parsers do.
+_SCRIPTS = frozenset(("script", "noscript"))
+#: Attributes that are a document of their own, or mark what has no target.
+_NEVER = frozenset(("srcdoc", "linktype", "embedtype"))
+_SCHEMES = ("javascript:", "vbscript:")
+_ID = re.compile(r"[0-9]{1,19}")
+_TAG_NAME = re.compile(r"<([a-z][^\s/>\0]*)", re.IGNORECASE)
+_SCHEME_NAME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+
+Attributes = Sequence[tuple[str, str | None]]
+
+
+@cache
+def installed_packages() -> frozenset[str]:
+    """Those of the packages that formats need that are installed."""
+    return frozenset(name for name in FORMATS["markdown"] if find_spec(name) is not None)
+
+
+def missing_packages(format: str) -> list[str]:
+    """The packages that a format needs but that are not installed."""
+    return [name for name in FORMATS[format] if name not in installed_packages()]
+
+
+class Marked(NamedTuple):
+    """A link or an embedded object that is not stored as HTML.
+
+    :param kind: ``page``, ``document``, ``image``, ``media``, or anything else.
+    :param id: the id of its target, or -1.
+    :param attributes: its other attributes.
+    :param number: its number in the text.
+    :param is_link: whether it is a link, which has an end.
+    """
+
+    kind: str
+    id: int
+    attributes: Mapping[str, str]
+    number: int
+    is_link: bool
+
+
+class Aside(NamedTuple):
+    """A comment that names targets.
+
+    :param targets: their kinds and ids.
+    :param text: its text.
+    """
+
+    targets: Sequence[tuple[str, int]]
+    text: str
+
+
+class End(NamedTuple):
+    """The end of a :class:`Marked` link.
+
+    :param number: the number of the link.
+    :param text: its text.
+    """
+
+    number: int
+    text: str
+
+
+class Text(NamedTuple):
+    """A text in parts: HTML as it is, and what is marked.
+
+    :param parts: the parts in order.
+    :param size: its length.
+    """
+
+    parts: Sequence[str | Marked | Aside | End]
+    size: int
+
+
+class _Reader(HTMLParser):
+    """Takes a text apart at its tags."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=False)
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        #: Where tags and everything between them begin; tags with their names and attributes.
+        self.tokens: list[tuple[int, str, Attributes]] = []
+        self.feed(text)
+        self.close()
+        self.tokens.append((len(text), "", ()))
+
+    def _note(self, tag: str = "", attributes: Attributes = ()) -> None:
+        line, offset = self.getpos()
+        self.tokens.append((self._lines[line - 1] + offset, tag, attributes))
+
+    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
+        self._note(tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
+        self._note(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._note(f"/{tag}")
+
+    def handle_data(self, data: str) -> None:
+        self._note()
+
+    def handle_comment(self, data: str) -> None:
+        self._note("!")
+
+    handle_charref = handle_entityref = handle_data  # type: ignore[assignment]
+    handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]
+
+
+_READ: BoundedCache[Text] = BoundedCache(CACHE_SIZE, lambda text: text.size)
+
+
+def _read(text: str) -> Text:
+    """The parts of a text, without scripts and what runs them."""
+    known = _READ.get(text)
+    return known or _READ.put(text, Text([*_parts(_finished(text))], len(text)))
+
+
+def _finished(text: str) -> str:
+    """A text without the mark that it breaks off in, of which browsers show nothing."""
+    for quote in ("", '"', "'") if not text.endswith(">") and _has_marks(text) else ():
+        start, tag, attributes = _Reader(f"{text}{quote}>").tokens[-2]
+        if start < len(text) and _MARKS.get(tag) in dict(attributes):
+            return text[:start]
+    return text
+
+
+def _has_marks(text: str) -> bool:
+    lowered = text.lower()
+    return any(mark in lowered for mark in _MARKS.values())
+
+
+def _parts(text: str) -> Iterator[str | Marked | Aside | End]:
+    tokens = _Reader(text).tokens
+    # The open links, of other ones None; how many embedded objects may still be ended.
+    links: list[int | None] = []
+    embedded, script = 0, ""
+    for number, (start, tag, attributes) in enumerate(tokens[:-1]):
+        raw = text[start : tokens[number + 1][0]]
+        if script or tag in _SCRIPTS:
+            script = "" if tag == f"/{script}" else script or tag
+            continue
+        # Of several attributes with a name the first one counts.
+        known = {name: value or "" for name, value in reversed(attributes)}
+        mark = _MARKS.get(tag, "")
+        if tag == "!" and _has_marks(raw):
+            inner = _parts(raw.replace("<!", "", 1))
+            yield Aside([(p.kind, p.id) for p in inner if isinstance(p, Marked)], raw)
+        elif mark in known:
+            kind = known.pop(mark).strip().lower()
+            if tag == "a" and kind not in ("page", "document"):
+                kind = ""
+            identity = known.pop("id", "").strip()
+            target = int(identity) if _ID.fullmatch(identity) else -1
+            yield Marked(kind, target if target in INT64 else -1, known, number, tag == "a")
+            embedded += tag == "embed"
+            links += [number] if tag == "a" else []
+        elif tag == "/embed" and embedded:
+            embedded -= 1
+        elif tag == "/a" and links and (link := links.pop()) is not None:
+            yield End(link, raw)
+        else:
+            links += [None] if tag == "a" else []
+            harmless = [(n, v) for n, v in attributes if _is_harmless(n, v)]
+            yield raw if len(harmless) == len(attributes) else _tag(tag, harmless)
+
+
+def _is_harmless(name: str, value: str | None) -> bool:
+    address = "".join(char for char in value or "" if char > " ").lower()
+    return not (name.startswith("on") or name in _NEVER or address.startswith(_SCHEMES))
+
+
+def _tag(name: str, attributes: Attributes) -> str:
+    """The HTML of a start tag."""
+    written = (n if v is None else f'{n}="{escape(v)}"' for n, v in attributes)
+    return f"<{' '.join([name, *written])}>"
+
+
+def targets_in(text: str) -> Iterator[tuple[str, int]]:
+    """The targets of a text, each as its endpoint and its id."""
+    for part in _read(text).parts if _has_marks(text) else ():
+        named = [(part.kind, part.id)] if isinstance(part, Marked) else ()
+        for kind, identity in part.targets if isinstance(part, Aside) else named:
+            if kind in KINDS and identity >= 0:
+                yield KINDS[kind], identity
+
+
+def convert(text: str, format: str, resolve: Resolve) -> str:
+    """A text in another format.
+
+    :param text: the text as it is stored.
+    :param format: ``html``, ``markdown`` or ``db_markdown``.
+    :param resolve: finds the targets.
+    """
+    if format == "html" and "<" not in text:
+        return text
+    html = "".join(_resolved(text, resolve))
+    html = html if _is_safe(html) else _clean(html)
+    return html if format == "html" else _markdown(html)
+
+
+def _resolved(text: str, resolve: Resolve) -> Iterator[str]:
+    """The HTML of a text, with what leads to its targets."""
+    shown = set()
+    for part in _read(text).parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, End):
+            yield part.text if part.number in shown else ""
+        elif isinstance(part, Aside):
+            yield part.text if all(_find(resolve, *target) for target in part.targets) else ""
+        elif part.is_link:
+            found = _find(resolve, part.kind, part.id)
+            if found is not None:
+                shown.add(part.number)
+                others = {n: v for n, v in part.attributes.items() if _is_harmless(n, v)}
+                yield _tag("a", [*{**found, **others, **found}.items()])
+        elif part.kind == "image":
+            yield _image(_find(resolve, "image", part.id), part.attributes)
+        elif part.kind == "media" and _is_harmless("href", url := part.attributes.get("url", "")):
+            yield f'<a href="{escape(url)}">{escape(url)}</a>' if url else ""
+
+
+def _find(resolve: Resolve, kind: str, identity: int) -> Mapping[str, Any] | None:
+    return resolve(kind, identity) if kind in KINDS and identity >= 0 else None
+
+
+def _image(found: Mapping[str, Any] | None, attributes: Mapping[str, str]) -> str:
+    if found is None:
+        return ""
+    shape = attributes.get("format", "")
+    classes = f"richtext-image {_CLASSES.get(shape, shape)}".rstrip()
+    written = {"src": None, "alt": attributes.get("alt", ""), **found, "class": classes}
+    return _tag("img", [(n, str(v)) for n, v in written.items() if v is not None])
+
+
+def _options(html: str) -> dict[str, Any]:
+    """The options with which nh3 keeps all elements and attributes that a text can have."""
+    names = {name.lower() for name in _TAG_NAME.findall(html)}
+    schemes = {scheme.lower() for scheme in _SCHEME_NAME.findall(html)}
+    return {
+        "tags": names,
+        "clean_content_tags": set(),
+        "generic_attribute_prefixes": {*ascii_lowercase},
+        "url_schemes": schemes,
+        "link_rel": None,
+    }
+
+
+def _is_safe(html: str) -> bool:
+    """Whether a browser, too, would find nothing in a text that has to go."""
+    import nh3
+
+    options, wrong = _options(html), []
+
+    def note(tag: str, name: str, value: str) -> None:
+        if not _is_harmless(name, value):
+            wrong.append(name)
+
+    if options["tags"] & {"svg", "math"}:
+        return False
+    seen = nh3.clean(html, attribute_filter=note, **options)
+    return not wrong and not any(f"<{name}" in seen for name in _SCRIPTS)
+
+
+def _clean(html: str) -> str:
+    """A text as browsers read it, in which everything is closed and harmless."""
+    import nh3
+
+    def harmless(tag: str, name: str, value: str) -> str | None:
+        # With it would go a mark that only browsers have found.
+        is_id = tag in _MARKS and name == "id"
+        return value if _is_harmless(name, value) and not is_id else None
+
+    options = _options(html)
+    options["clean_content_tags"] = {"script", "style"}
+    options["tags"] -= {*_SCRIPTS, "style", "svg", "math"}
+    options["url_schemes"] -= {scheme.rstrip(":") for scheme in _SCHEMES}
+    return nh3.clean(html, attribute_filter=harmless, **options)
+
+
+def _markdown(html: str) -> str:
+    """A text as CommonMark."""
+    from flask_contentapi.commonmark import commonmark
+
+    return commonmark(_clean(html))
