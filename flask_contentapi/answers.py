@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress, repeat
-from operator import mul
+from operator import itemgetter, mul
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
@@ -45,7 +45,7 @@ from flask_contentapi.sources import (
 )
 from flask_contentapi.types import Entry
 
-__all__ = ["Chosen", "Plan", "Planner", "Several", "View", "choose"]
+__all__ = ["Chosen", "Facet", "Plan", "Planner", "Several", "View", "choose", "facet_of"]
 
 View = Literal["list", "detail", "nested"]
 #: The keys in the order of exports, each with the selection in its brackets.
@@ -253,6 +253,21 @@ class Key(NamedTuple):
     volatile: bool = False
 
 
+class Facet(NamedTuple):
+    """A field whose values are counted.
+
+    :param name: its key.
+    :param column: the column.
+    :param write: writes a value, the only one in a row.
+    :param volatile: as :attr:`Export.volatile`.
+    """
+
+    name: str
+    column: str
+    write: Bind
+    volatile: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How the rows of one type become answers.
@@ -261,18 +276,21 @@ class Plan:
     :param keys: the keys, in the order of answers.
     :param assemble: puts the values of the keys together.
     :param variants: the plans for rows of types with keys of their own, by label.
+    :param facets: the facets that go with a list of them.
     """
 
     layout: RowLayout
     keys: tuple[Key, ...]
     assemble: Assembler
     variants: Mapping[str, Plan]
+    facets: tuple[Facet, ...] = ()
 
     @property
     def volatile(self) -> bool:
         """Whether the answers depend on more than the content."""
         plans = (self, *self.variants.values())
-        return any(key.volatile for plan in plans for key in plan.keys)
+        own = any(key.volatile for plan in plans for key in plan.keys)
+        return own or any(facet.volatile for facet in self.facets)
 
     @property
     def size(self) -> int:
@@ -727,6 +745,18 @@ def _rewritten(rich: RichTexts, value: Bind) -> Bind:
         return lambda row: write(get(row))
 
     return bind
+
+
+def facet_of(declared: ObjectType, export: Export) -> Facet:
+    """The facet of a key, that of a stored field or ``type``. Ids and tags stay as they are."""
+    column, source = export.column, export.source
+    bind: Bind = lambda context: itemgetter(0)  # noqa: E731
+    if column is None:
+        return Facet(export.name, export.name, bind, False)
+    if source is not None and not column.kind.many:
+        layout = RowLayout(declared)
+        bind = _serialized(export, source.compile(layout), source.kind(layout))
+    return Facet(export.name, column.name, bind, export.volatile)
 
 
 def _block_writer(column: Column) -> Callable[[Any], Any]:

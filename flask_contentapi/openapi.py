@@ -57,8 +57,14 @@ class _Index(AnswerSchema):
     openapi_url = fields.String(required=True)
 
 
+class _Value(AnswerSchema):
+    value = fields.Raw(required=True)
+    count = fields.Integer(required=True, validate=validate.Range(1))
+
+
 class _Total(AnswerSchema):
     total_count = fields.Integer(required=True, validate=validate.Range(0))
+    facets = fields.Dict(fields.String(), fields.List(fields.Nested(_Value)))
 
 
 class _Converter(OpenAPIConverter):

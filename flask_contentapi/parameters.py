@@ -7,7 +7,7 @@ results are cached for the next request with the same one. The caches are bounde
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from itertools import chain
@@ -19,7 +19,7 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
-from flask_contentapi.answers import Plan, Planner, Several, View
+from flask_contentapi.answers import Facet, Plan, Planner, Several, View, facet_of
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import BadRequest, remarks, suggest
@@ -46,6 +46,8 @@ MAX_VALUE = 4_096
 MAX_WORDS = 50
 #: How many filters a list may have, and by how many different fields it may be ordered.
 MAX_FILTERS, MAX_ORDER = 50, 20
+#: How many facets a list may have.
+MAX_FACETS = 5
 #: How much memory the caches of parsed query strings and of plans may take each, in the units of
 #: :attr:`Plan.size`, and how long what is cached may be, in characters.
 CACHE_SIZE, MAX_CACHED = 4096, 1024
@@ -241,6 +243,8 @@ class Parameters:
             filters += NOTHING
         labels = _wanted_labels(endpoint, named)
         plan = self._plan(declared, "list", read, tuple(named), labels)
+        facets: tuple[Facet, ...] = read.get("facets", ())
+        plan = replace(plan, facets=facets) if facets else plan
         return plan, Query(
             endpoint.name,
             plan.columns,
@@ -253,6 +257,7 @@ class Parameters:
             random=random,
             limit=read.get("limit", self._settings.default_limit),
             offset=read.get("offset", 0),
+            facets=tuple(facet.column for facet in facets),
         )
 
     def _searches(self, read: Mapping[str, Any]) -> Iterator[Search]:
@@ -465,6 +470,27 @@ class _Order(fields.Field[Any]):
         )
 
 
+class _Facets(fields.Field[Any]):
+    """The fields whose values are counted."""
+
+    def __init__(self, declared: ObjectType) -> None:
+        self._declared = declared
+        self._known = [name for name in declared.filterable if name not in PARAMETERS]
+        self._known += ["type"] * declared.served_at.tree
+        super().__init__(metadata={"type": "string", "examples": self._known[:1]})
+
+    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Facet, ...]:
+        declared, known, names = self._declared, self._known, value.split(",")
+        for name in names:
+            if name not in known:
+                hint = declared.hint(name, "filtered") or suggest(name, known)
+                hint = hint or f" There are {', '.join(known)}."
+                raise ma.ValidationError(f"cannot be of {name!r}.{hint}".rstrip("."))
+        if len(names) > MAX_FACETS:
+            raise ma.ValidationError(f"has more than {MAX_FACETS} fields")
+        return tuple(facet_of(declared, declared.exports[name]) for name in dict.fromkeys(names))
+
+
 class _Filter(fields.Field[Any]):
     """The conditions on a stored field."""
 
@@ -558,6 +584,11 @@ PARAMETERS = {
             "How rich text is written: db_html, html, markdown or db_markdown.",
             lambda use: fields.String(validate=[_FORMAT, _require_packages]),
             views=_LIST_AND_DETAIL,
+        ),
+        Parameter(
+            "facets",
+            "The fields whose most frequent values are counted, separated by commas.",
+            lambda use: _Facets(use.declared),
         ),
         Parameter(
             "search",

@@ -7,8 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Filter", "Order", "Query", "Relation", "Row", "Search", "Selected", "Tree", "Viewer"]
+__all__ = [
+    "MOST_VALUES",
+    "Filter",
+    "Order",
+    "Query",
+    "Relation",
+    "Row",
+    "Search",
+    "Selected",
+    "Tree",
+    "Viewer",
+]
 
+#: How many values of a facet are given at most.
+MOST_VALUES = 20
 #: The values of the requested columns, in order.
 Row = tuple[Any, ...]
 
@@ -125,6 +138,7 @@ class Query:
     :param count: whether the total is wanted.
     :param each: how many rows at most for each value of the first filter's column; then there is
         neither an order nor a limit, and no total is wanted. None: all.
+    :param facets: columns whose values are to be counted among all objects that match.
     """
 
     endpoint: str
@@ -141,6 +155,7 @@ class Query:
     offset: int = 0
     count: bool = True
     each: int | None = None
+    facets: tuple[str, ...] = ()
 
     @property
     def conditions(self) -> tuple[Any, ...]:
@@ -155,8 +170,13 @@ class Selected(NamedTuple):
     :param total: how many objects match, regardless of limit and offset; any number if it was
         not requested.
     :param unseen: pages named in the query that may not be seen; then there are no rows.
+    :param facets: for each facet the most frequent values with how many objects have them, at most
+        :data:`MOST_VALUES`; equally frequent ones in ascending order. Missing values and labels of
+        undeclared types are left out; relations are as in :class:`Filter`, and of tags and
+        relations to many each entry is a value.
     """
 
     rows: Sequence[Row]
     total: int = 0
     unseen: tuple[int, ...] = ()
+    facets: Sequence[Sequence[tuple[Any, int]]] = ()

@@ -391,11 +391,10 @@ class ListView(EndpointView):
         selected = reader.select(query)
         if selected.unseen:
             raise BadRequest(_unseen_message(asked, query, selected.unseen))
-        meta = {"total_count": selected.total}
         response = responder.respond(
             plan,
             selected.rows,
-            lambda items: {"meta": meta, "items": items},
+            lambda items: {"meta": _list_meta(plan, selected, responder), "items": items},
             tag_of(self.endpoint.name),
         )
         if query.random:
@@ -610,14 +609,26 @@ def _path_hint(html_path: str) -> str:
     return " html_path is a path without scheme and host, as /journal/."
 
 
+def _list_meta(plan: Plan, selected: Selected, responder: Responder) -> dict[str, Any]:
+    meta: dict[str, Any] = {"total_count": selected.total}
+    if plan.facets:
+        context, meta["facets"] = Context(responder.addresses, ()), {}
+        for facet, counted in zip(plan.facets, selected.facets, strict=True):
+            write = facet.write(context)
+            values = [{"value": write((value,)), "count": count} for value, count in counted]
+            meta["facets"][facet.name] = values
+    return meta
+
+
 def _names_other_pages(query: Query, declared: ObjectType) -> bool:
-    """Whether a query's filters or order look at pages that need not be of the site.
+    """Whether a query's filters, order or facets look at pages that need not be of the site.
 
     :param declared: the type of the objects.
     """
     named = {
         *(condition.column for condition in query.filters),
         *(key.column for key in query.order),
+        *query.facets,
     }
     columns = map(declared.columns.get, named)
     targets = [column.target.served_at for column in columns if column and column.target]

@@ -433,7 +433,14 @@ def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Requ
         draw(st.sampled_from([None, None, 1, 2, 20, 0])),
         draw(st.sampled_from([None, None, 1, 3, 10**25])),
         draw(st.sampled_from([None, None, "*", "_,id"])),
+        draw(facets(kinds, is_tree)) if draw(seldom) else (),
     )
+
+
+def facets(kinds: dict[str, str], is_tree: bool) -> st.SearchStrategy[tuple[str, ...]]:
+    """Fields whose values are counted."""
+    names = [name for name in kinds if name != "locale"] + ["type"] * is_tree
+    return st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True).map(tuple)
 
 
 def labels(records: list[Any]) -> st.SearchStrategy[tuple[str, ...]]:

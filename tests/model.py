@@ -204,6 +204,7 @@ class Request:
     limit: int | None = None
     offset: int | None = None
     fields: str | None = None
+    facets: tuple[str, ...] = ()
 
     def parameters(self) -> list[tuple[str, str]]:
         """The query string."""
@@ -221,6 +222,7 @@ class Request:
             ("limit", self.limit),
             ("offset", self.offset),
             ("fields", self.fields),
+            ("facets", ",".join(self.facets) or None),
         ]
         return [(name, str(value)) for name, value in given if value is not None]
 
@@ -532,6 +534,19 @@ class Model:
                 keys[id] = (value is not None, 0 if value is None else value)
             ordered.sort(key=keys.__getitem__, reverse=descending)
         return ordered
+
+    def facet(
+        self, request: Request, matching: list[int], name: str
+    ) -> list[tuple[str | Any, int]]:
+        """The most frequent values of a field, each with how many of the objects have it."""
+        kind = {**kinds_of(request.section, request.types), "type": "type"}[name]
+        counts: dict[Any, int] = {}
+        for id in matching:
+            value = self.value(request, kind, self.records[request.section][id], name)
+            entries = set(value) if isinstance(value, list | frozenset) else {value} - {None}
+            for entry in entries - {"gone.Type"} if name == "type" else entries:
+                counts[entry] = counts.get(entry, 0) + 1
+        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:20]
 
     def relevance(self, request: Request, identity: int) -> tuple[bool, int]:
         """Whether the word that is begun is in the title; and one for each requested word that is

@@ -306,6 +306,8 @@ SEEN = {
     "pages/?alias_of__isnull=false": 5,
     "pages/?alias_of__not=51": 5,
     "pages/?title__not=51": 50,
+    "pages/?facets=alias_of": 5,
+    "pages/?facets=title,type": 50,
     "pages/?order=alias_of": 5,
 }
 

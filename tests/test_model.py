@@ -22,7 +22,7 @@ from tests.generated import (
     headers,
     requests,
 )
-from tests.model import MANY, RELATIONS, TYPES, Found, Model, Request, kinds_of
+from tests.model import MANY, RELATIONS, TYPES, Model, Request, kinds_of, normal
 from tests.sites import make_site
 from tests.stores import DATABASES
 
@@ -72,12 +72,13 @@ def test_lists_find_what_the_model_finds(
     api.load(content)
     for _ in range(PER_CONTENT):
         wanted = data.draw(requests(content, i18n))
-        check(ask(api, wanted), wanted, model.answer(wanted))
+        check(ask(api, wanted), wanted, model)
 
 
-def check(response: TestResponse, wanted: Request, expected: Found | int) -> None:
+def check(response: TestResponse, wanted: Request, model: Model) -> None:
     """Compares an answer with that of the model."""
     note(response.text[:2000])
+    expected = model.answer(wanted)
     if isinstance(expected, int):
         assert response.status_code == expected
         return
@@ -85,6 +86,12 @@ def check(response: TestResponse, wanted: Request, expected: Found | int) -> Non
     body = response.get_json()
     ids = [item["id"] for item in body["items"]]
     assert body["meta"]["total_count"] == len(expected.matching)
+    kinds = {**kinds_of(wanted.section, wanted.types), "type": "type"}
+    for name in wanted.facets:
+        found = [(entry["value"], entry["count"]) for entry in body["meta"]["facets"][name]]
+        kind = "text" if kinds[name] == "tags" else kinds[name]
+        counted = [(normal(kind, value), count) for value, count in found]
+        assert counted == model.facet(wanted, expected.matching, name)
     if wanted.shuffled:
         assert len(ids) == len(set(ids)) == len(expected.ids)
         assert {*ids} <= {*expected.matching}

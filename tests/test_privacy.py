@@ -405,6 +405,7 @@ ASKED = [
     *("pages/?site=other.example", "pages/?site=other.example&child_of=root&fields=*"),
     *("pages/?alias_of=20", "pages/?alias_of=3", "pages/?order=alias_of", "pages/?order=-alias_of"),
     *("pages/?alias_of__not=20", "pages/?alias_of__isnull=true", f"{BLOG}&feed_image__isnull=1"),
+    *(f"{BLOG}&facets=feed_image,tags", "pages/?facets=alias_of,title,type", "images/?facets=tags"),
     *("pages/?title__startswith=Storm", "pages/?id__gte=20", "pages/?title__foo=x"),
     *(f"{BLOG}&fields=*", f"{BLOG}&fields=feed_image(*),related_links(*)", f"{BLOG}&feed_image=2"),
     *(f"{BLOG}&order=feed_image", f"{BLOG}&tags=storm", f"{BLOG}&tags=rain", f"{BLOG}&fields=x"),

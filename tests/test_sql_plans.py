@@ -232,6 +232,8 @@ FOUND = [
     ("pages/?type=w.Note&tags=t2500,all", f"{PAGE_TERMS}_text"),
     ("pages/?type=w.Note&picture=2500", f"{NOTE}_picture"),
     ("pages/?type=w.Note&other=2499&order=title", f"{NOTE}_other"),
+    ("pages/?child_of=12&facets=title,type", f"{PAGES}_parent"),
+    ("pages/?type=w.Note&number__gt=3997&facets=tags,picture,day", f"{NOTE}_number"),
     ("pages/?id__in=2500,2501", KEY),
     ("pages/?id__gte=2500&id__lt=2503", KEY),
     ("pages/?title__startswith=Page 250", f"{PAGES}_title"),

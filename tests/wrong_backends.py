@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -219,6 +220,26 @@ class TellsHiddenTargetsAmongMany(ListReader):
     def value(self, thing: Thing, column: str, query: Query) -> Any:
         value = thing.values[column]
         return value if isinstance(value, tuple) else super().value(thing, column, query)
+
+
+@caught_by("test_filter[number not (7, 0): a missing value is none of them]")
+class TakesMissingValuesForAll(ListReader):
+    def passes(self, thing: Thing, condition: Filter, query: Query) -> bool:
+        missing = self.value(thing, condition.column, query) is None
+        return not missing and super().passes(thing, condition, query)
+
+
+@caught_by("test_facet[photo-")
+class CountsHiddenTargets(ListReader):
+    def facet(self, found: list[Thing], column: str, query: Query) -> list[tuple[Any, int]]:
+        counts = Counter(thing.values[column] for thing in found)
+        return sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
+
+
+@caught_by("test_facet_has_the_most_frequent_values")
+class CountsWhatIsShown(ListReader):
+    def facet(self, found: list[Thing], column: str, query: Query) -> list[tuple[Any, int]]:
+        return super().facet(found[: query.limit], column, query)
 
 
 @caught_by("test_filter[beside eq: in scope 20]")

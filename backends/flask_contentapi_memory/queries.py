@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from flask_contentapi.filters import OPERATORS
-from flask_contentapi.query import Filter, Query, Selected, Tree
+from flask_contentapi.query import MOST_VALUES, Filter, Query, Selected, Tree
 from flask_contentapi_memory.matches import Condition, Matches
 from flask_contentapi_memory.shelves import Labels, Range, is_within
 from flask_contentapi_memory.visible import Ranking, VisibleContent
@@ -38,11 +38,28 @@ class QueryRunner:
         unseen = tuple(tree.page for tree in query.tree if not self._is_seen(tree.page))
         if unseen:
             return Selected((), 0, unseen)
-        positions, total = self._page()
+        positions, matches = self._page()
         if query.each is not None:
             positions = self._of_each(positions, query.each)
         project = self._shelf.project(query.columns, query.types)
-        return Selected([project(rows[position]) for position in positions], total)
+        selected = [project(rows[position]) for position in positions]
+        facets = [self._facet(column, matches) for column in query.facets]
+        return Selected(selected, len(matches), facets=facets)
+
+    def _facet(self, column: str, matches: Matches) -> list[tuple[Any, int]]:
+        """The most frequent values of a column among the matches."""
+        rows, labels = self._shelf.rows, self._labels(column)
+        read = self._visible.value(column, labels, self._scope)
+        values = (read(rows[position]) for position in matches)
+        entries = ({*v} if isinstance(v, tuple) else (v,) for v in values)
+        counts = Counter(chain.from_iterable(entries))
+        declared = self._shelf.endpoint.types
+        known = [
+            (value, count)
+            for value, count in counts.items()
+            if value is not None and (column != "type" or value in declared)
+        ]
+        return sorted(known, key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES]
 
     def _is_seen(self, page: int) -> bool:
         return self._visible.sees(page) and is_within(self._shelf.ids[page], self._scope)
@@ -179,15 +196,15 @@ class QueryRunner:
 
     # The requested page.
 
-    def _page(self) -> tuple[list[int], int]:
-        """The positions on the requested page, and how many match in total."""
+    def _page(self) -> tuple[list[int], Matches]:
+        """The positions on the requested page, and all matches, in any order."""
         query, content = self._query, self._content
         key = (*query.conditions, query.scope, query.order, query.random)
         found = content.match_cache.get(key)
         if found is None:
             matches = self._matches()
             if self._is_walk_faster(matches):
-                return self._walk_ranking(matches), len(matches)
+                return self._walk_ranking(matches), matches
             found = self._in_order(matches)
             content.match_cache.put(key, found)
         total = len(found)
@@ -195,7 +212,7 @@ class QueryRunner:
         positions = (
             random.sample([*found], size) if query.random else found.slice(query.offset, size)
         )
-        return positions, total
+        return positions, found
 
     def _in_order(self, matches: Matches) -> Matches:
         """All matches in the requested order."""

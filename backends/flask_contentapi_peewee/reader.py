@@ -95,10 +95,13 @@ class DatabaseReader(Reader):
         if query.count or query.tree:
             counted = self._counted(query, shape, values)
             unseen = _unseen(query, counted)
-            if unseen or query.offset >= counted.total or query.limit == 0:
-                return Selected((), 0 if unseen else counted.total, unseen)
+            if unseen:
+                return Selected((), 0, unseen)
             shape = shape._replace(counted=True)
             values = values._replace(named=counted.named)
+        facets = [self._facet(shape, values, column) for column in query.facets]
+        if query.count and (query.offset >= counted.total or query.limit == 0):
+            return Selected((), counted.total, facets=facets)
         if query.count:
             near = _from_nearer_end(query, counted.total)
             soon = self._is_walk(near, counted)
@@ -115,7 +118,14 @@ class DatabaseReader(Reader):
             raise ContentChanged
         if shape.backward:
             found = found[::-1]
-        return Selected(projection.rows(found), counted.total if query.count else 0)
+        return Selected(projection.rows(found), counted.total if query.count else 0, (), facets)
+
+    def _facet(self, shape: Shape, values: Values, column: str) -> list[tuple[Any, int]]:
+        statement, field = self._statements.facet(_unordered(shape), column)
+        found = self._run(statement, values)
+        counted = [(field.python_value(value), count) for value, count, _ in found]
+        # MariaDB sorts by the beginning of long texts alone.
+        return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
 
     @staticmethod
     def _is_deep(query: Query) -> bool:
@@ -139,7 +149,7 @@ class DatabaseReader(Reader):
         return self._structure.counted(key, lambda: self._count(shape, values))
 
     def _count(self, shape: Shape, values: Values) -> Counted:
-        statement = self._statements.count(shape._replace(columns=(), order=(), random=False))
+        statement = self._statements.count(_unordered(shape))
         ((stamp, *named, total),) = self._execute(statement, values)
         self._check_stamp(stamp)
         return Counted(tuple(named), total)
@@ -276,6 +286,11 @@ class DatabaseReader(Reader):
 
 
 _UNKNOWN = Values(NOBODY)
+
+
+def _unordered(shape: Shape) -> Shape:
+    """The same conditions, without what is selected and its order."""
+    return shape._replace(columns=(), order=(), random=False)
 
 
 def _from_nearer_end(query: Query, total: int) -> Query:

@@ -9,7 +9,7 @@ import peewee
 from peewee import SQL, fn
 
 from flask_contentapi.declarations import Column
-from flask_contentapi.query import Order, Search
+from flask_contentapi.query import MOST_VALUES, Order, Search
 from flask_contentapi_peewee.clauses import all_of, any_of
 from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
 from flask_contentapi_peewee.conditions import CONDITIONS, operands
@@ -163,6 +163,28 @@ class Select:
         query = peewee.Select([source], columns)
         return query.where(all_of(conditions)) if conditions else query
 
+    def facet(self, column: str, *columns: Clause) -> tuple[Any, StoredField]:
+        """A query for the most frequent values of a column, how many objects have each, and further
+        columns.
+
+        :returns: the query, and the column with the values.
+        """
+        declared, table = self._column(column), self._end.terms
+        if declared is not None and declared.kind.many:
+            value = table.fields["text" if declared.target is None else "number"]
+            conditions = [table.fields["field"] == SQL(f"'{column}'")]
+        else:
+            table = self._table(column)
+            value = table.fields[column]
+            conditions = [value.is_null(False)]
+        if column == "type":
+            conditions.append(value.in_([*self._end.endpoint.types]))
+        conditions += self._target_visible(column, value)
+        count = fn.COUNT(SQL("*"))
+        query = self.query(value, count, *columns, joined=[table]).where(all_of(conditions))
+        query = query.group_by(value).order_by(count.desc(), value.asc())
+        return query.limit(literal(MOST_VALUES)), value
+
     def wanted(self) -> Clause:
         """The condition that an object is one of those requested by id."""
         if self._shape.one:
@@ -193,7 +215,7 @@ class Select:
         used = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
         needed: list[StoredTable]
         needed = [t for t in self.indexes if t in joined or used & (t.fields.keys() - {"id"})]
-        needed += [self._end.documents] * (self._end.documents in joined)
+        needed += [table for table in (self._end.documents, self._end.terms) if table in joined]
         for table in needed:
             if table is not first:
                 source = peewee.Join(source, table.model, on=_same(table, base))

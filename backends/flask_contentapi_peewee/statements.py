@@ -14,7 +14,7 @@ import peewee
 from peewee import SQL, fn
 
 from flask_contentapi.query import Row
-from flask_contentapi_peewee.columns import Clause
+from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.documents import Documents, picker
 from flask_contentapi_peewee.selects import Select
 from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
@@ -112,6 +112,7 @@ class Statements:
         self.tables = tables
         self.documents = {name: Documents(end) for name, end in tables.endpoints.items()}
         self.count = lru_cache(CACHE_SIZE)(self._count)
+        self.facet = lru_cache(CACHE_SIZE)(self._facet)
         self.page = lru_cache(CACHE_SIZE)(self._page)
         self.fetch = lru_cache(CACHE_SIZE)(self._fetch)
         self.whole = lru_cache(CACHE_SIZE)(self._whole)
@@ -128,6 +129,13 @@ class Statements:
         total = select.query(fn.COUNT(SQL("*")))
         query = peewee.Select(columns=[self.tables.version(), *select.named(), total])
         return self._statement(query, select)
+
+    def _facet(self, shape: Shape, column: str) -> tuple[Statement, StoredField]:
+        """The most frequent values of a column, how many objects have each, the stamp; and the
+        column with the values."""
+        select = Select(self.tables, shape)
+        query, field = select.facet(column, self.tables.version())
+        return self._statement(query, select), field
 
     def _page(self, shape: Shape) -> tuple[Statement, Projection]:
         """The rows of one page of a list: the id, the columns, the stamp."""

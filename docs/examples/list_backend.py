@@ -20,7 +20,7 @@ from flask_contentapi.content import Library, Restrictions, read_library
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.errors import Problem
 from flask_contentapi.filters import OPERATORS
-from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
+from flask_contentapi.query import MOST_VALUES, Filter, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words_of
 from flask_contentapi.sites import Sites
@@ -172,6 +172,7 @@ class ListReader(Reader):
         if unseen:
             return Selected((), 0, unseen)
         found = [thing for thing in things if self.matches(thing, query)]
+        facets = [self.facet(found, column, query) for column in query.facets]
         self.sort(found, query)
         if query.each is not None:
             found = self.first_of_each(found, query.filters[0].column, query.each)
@@ -180,7 +181,17 @@ class ListReader(Reader):
             tuple(thing.values.get(column) for column in query.columns)
             for thing in found[query.offset : end]
         ]
-        return Selected(rows, len(found))
+        return Selected(rows, len(found), (), facets)
+
+    def facet(self, found: list[Thing], column: str, query: Query) -> list[tuple[Any, int]]:
+        """The most frequent values of a column, with how many objects have each."""
+        counts: Counter[Any] = Counter()
+        for thing in found:
+            value = self.value(thing, column, query)
+            if column != "type" or value == thing.type.label:  # otherwise it is not declared
+                counts.update(value if isinstance(value, tuple | set) else [value])
+        known = [pair for pair in counts.items() if pair[0] is not None]
+        return sorted(known, key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES]
 
     def first_of_each(self, found: list[Thing], column: str, most: int) -> list[Thing]:
         """So many first objects for each value of a column."""

@@ -1,14 +1,17 @@
-"""Tests of filters: each operator on each kind of stored value."""
+"""Tests of filters, each operator on each kind of stored value, and of facets."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from flask_contentapi.backend import Reader
-from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, each_case, found
+from flask_contentapi.query import MOST_VALUES, Query
+from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, each_case, found, query
 
 __all__ = ["FilterTests"]
 
@@ -335,9 +338,69 @@ FILTERS = [
 ]
 
 
+#: The column, what else is asked, and the values with their counts.
+FACETS: list[tuple[str, dict[str, Any], list[tuple[Any, int]]]] = [
+    ("number", {}, [(7, 2), (-(2**63), 1), (-1, 1), (0, 1), (2**63 - 1, 1)]),
+    (
+        "price",
+        {},
+        [
+            (Decimal("4.50"), 2),
+            (_MAX_PRICE.copy_negate(), 1),
+            (Decimal("-0.01"), 1),
+            (Decimal("0.00"), 1),
+            (_MAX_PRICE, 1),
+        ],
+    ),
+    ("on_loan", {}, [(False, 6), (True, 2)]),
+    (
+        "title",
+        {},
+        [("Agate", 2), ("agate", 2), ("AGATE", 1), ("Agathe", 1), ("agate ", 1), ("ágate", 1)],
+    ),
+    ("photo", {}, [(1, 2), (2, 1)]),
+    ("photo", {"viewer": STAFF}, [(1, 3), (2, 1), (5, 1)]),
+    ("twin", {}, [(22, 1), (24, 1), (71, 1)]),
+    ("beside", {}, [(21, 1), (60, 1)]),
+    ("beside", {"scope": (20,)}, [(21, 1)]),
+    (
+        "tags",
+        {},
+        [("quartz", 3), ("Quartz", 2), ("banded", 2), ("Bänded", 1), ("banded ", 1)],
+    ),
+    (
+        "tags",
+        {"where": [("number", "ge", 0), ("tags", "in", ("quartz", "Quartz"))], "limit": 1},
+        [("Quartz", 2), ("banded", 2), ("quartz", 2)],
+    ),
+    ("neighbours", {"limit": 0}, [(22, 2), (24, 2), (23, 1), (25, 1)]),
+    ("type", {"offset": 99}, [("museum.Exhibit", 7), ("museum.Loan", 1)]),
+    ("type", {"where": [("id", "in", ())]}, []),
+]
+
+
 class FilterTests(Kit):
-    """:attr:`Query.filters`."""
+    """:attr:`Query.filters` and :attr:`Query.facets`."""
 
     @each_case(FILTERS)
     def test_filter(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
+
+    @pytest.mark.parametrize(("column", "more", "counted"), FACETS)
+    def test_facet(
+        self, reader: Reader, column: str, more: dict[str, Any], counted: list[tuple[Any, int]]
+    ) -> None:
+        asked = query(types=EXHIBITS, facets=(column, "id"), **more)
+        facet, ids = reader.select(asked).facets
+        assert [*facet] == counted
+        every = reader.select(replace(asked, limit=None, offset=0, facets=())).rows
+        assert [*ids] == [(id, 1) for (id,) in sorted(every)]
+
+    def test_facet_has_the_most_frequent_values(self, reader: Reader) -> None:
+        (facet,) = reader.select(query(facets=("id",), limit=0)).facets
+        ids = sorted(id for (id,) in reader.select(query()).rows)
+        assert [*facet] == [(id, 1) for id in ids[:MOST_VALUES]]
+
+    def test_facet_leaves_out_labels_of_undeclared_types(self, reader: Reader) -> None:
+        (facet,) = reader.select(query("images", facets=("type",))).facets
+        assert [*facet] == [("museum.Photo", 3), ("museum.Scan", 1)]

@@ -22,6 +22,7 @@ BEYOND = (
     "operators",
     "operators-media",
     "operators-wrong",
+    "facets",
     "own-fields-nested",
     "redirects",
     "several-types",
