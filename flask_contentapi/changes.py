@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 
 from flask_contentapi.content import Library, Restriction, Table
-from flask_contentapi.declarations import ObjectKey, targets_of, values_of
-from flask_contentapi.query import Row
+from flask_contentapi.declarations import targets_of, values_of
+from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.signals import EVERYTHING, tag_of
 from flask_contentapi.sites import Sites
 

@@ -7,9 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import closing, suppress
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import click
 import orjson
@@ -29,6 +31,7 @@ from flask_contentapi.files import (
 )
 from flask_contentapi.openapi import describe
 from flask_contentapi.progress import watching
+from flask_contentapi.query import Viewer
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import doubtful_settings, no_backend
 from flask_contentapi.state import State
@@ -308,7 +311,37 @@ def openapi(state: State) -> None:
     click.echo(orjson.dumps({**made, "servers": servers}, option=orjson.OPT_INDENT_2))
 
 
-COMMANDS = (types, check, init_db, migrate, dump, load, reload, openapi)
+@click.command()
+@click.argument("endpoint")
+@click.argument("id", type=int)
+@click.option("--max-age", default=3600, show_default=True, help="How long it works, in seconds.")
+@click.option("--at", type=click.DateTime(), help="A moment to come at which it is shown, UTC.")
+@_pass_state
+def preview(state: State, endpoint: str, id: int, max_age: int, at: datetime | None) -> None:
+    """Print the address of an object that is not public yet.
+
+    ENDPOINT and ID name the object, as pages 5.
+    """
+    settings, known = state.settings, state.registry.endpoints
+    if endpoint not in known:
+        raise click.BadParameter(f"{endpoint} is no endpoint; there are {', '.join(known)}.")
+    viewer = Viewer(state.clock(), previewed=(endpoint, id))
+    columns = ["url_path"] if known[endpoint].tree else ["id"]
+    with state.backend.reader() as reader:
+        found = reader.fetch(endpoint, [id], columns, viewer)
+        if id not in found:
+            raise click.BadParameter(f"There is no {id} in {endpoint}.")
+        place = reader.sites.locate(found[id][0], settings.i18n) if known[endpoint].tree else None
+        site = reader.sites.name(place[0]) if place else ""
+    try:
+        token = state.previews.write((endpoint, id), max_age, at)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    query = urlencode({**({"site": site} if site else {}), "preview": token})
+    click.echo(f"{settings.base_url or ''}{settings.url_prefix}/{endpoint}/{id}/?{query}")
+
+
+COMMANDS = (types, check, init_db, migrate, dump, load, reload, openapi, preview)
 
 
 def _is_backend(text: str) -> bool:

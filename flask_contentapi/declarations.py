@@ -15,7 +15,7 @@ from flask_contentapi.errors import BadRequest, suggest
 from flask_contentapi.fields import Blocks, Related, RichText, relation_in
 from flask_contentapi.kinds import blocks_in, ids_in
 from flask_contentapi.markup import targets_in
-from flask_contentapi.query import Row
+from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.types import APIFilter, Content
 
@@ -23,7 +23,6 @@ __all__ = [
     "Column",
     "Endpoint",
     "Export",
-    "ObjectKey",
     "ObjectType",
     "Value",
     "targets_of",
@@ -472,10 +471,6 @@ class Endpoint:
             app_label, _, model_name = label.partition(".")
             names[app_label, model_name.lower()] = declared
         return names
-
-
-#: An object: its endpoint and id.
-ObjectKey = tuple[str, int]
 
 
 class Value(NamedTuple):

@@ -37,6 +37,7 @@ from flask_contentapi.hosts import Host
 from flask_contentapi.logs import Outages, log
 from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.parameters import Parameters
+from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.state import CanView, State
@@ -146,6 +147,7 @@ class ContentAPI:
             can_view=self._can_view,
             page_urls=self._page_urls,
             origins=Origins(settings, self._page_urls),
+            previews=Previews(self.name, app.config, self._clock),
             answer_cache=AnswerCache(settings.cache_size),
             outages=Outages(),
             clock=self._clock,
@@ -180,6 +182,28 @@ class ContentAPI:
         :raises RuntimeError: if the instance was not initialised there.
         """
         return self.state.backend
+
+    def preview_token(
+        self, endpoint: str, id: int, *, max_age: int = 3600, at: datetime | None = None
+    ) -> str:
+        """A token that shows an object that is not public yet, for the parameter ``preview``.
+
+        It is signed with the ``SECRET_KEY`` of the current application.
+
+        :param endpoint: the endpoint of the object, such as ``"pages"``.
+        :param id: its id.
+        :param max_age: how long the token is accepted, in seconds.
+        :param at: a moment to come at which the content is shown; UTC without an offset. By
+            default it is shown as it is now.
+        :raises ValueError: if there is no such endpoint, or the time has passed.
+        :raises ConfigurationError: if the application has no ``SECRET_KEY``.
+        :raises RuntimeError: if the instance was not initialised in the current application.
+        """
+        state = self.state
+        if endpoint not in state.registry.endpoints:
+            known = ", ".join(state.registry.endpoints)
+            raise ValueError(f"There is no endpoint {endpoint!r}; there are {known}.")
+        return state.previews.write((endpoint, id), max_age, at)
 
     def _warn_of_doubtful_settings(
         self, config: Mapping[str, Any], others: Iterable[State]

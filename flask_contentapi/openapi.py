@@ -145,6 +145,7 @@ _EXAMPLES: Mapping[tuple[Any, str | None], Any] = {
 }
 _ERRORS = {
     "400": "A parameter is unknown, or its value cannot be used.",
+    "403": "The token of preview is not accepted here.",
     "404": "There is no such object, site or language, or it may not be seen.",
     "500": "The answer cannot be made because of an error in the application.",
     "503": "The content cannot be read now.",

@@ -675,6 +675,12 @@ PARAMETERS = {
             empty_is_absent=True,
         ),
         Parameter(
+            "preview",
+            "A token that shows an object that is not public yet.",
+            lambda use: fields.String(),
+            views=_ALL,
+        ),
+        Parameter(
             "html_path",
             "A path on the site, without scheme and host.",
             lambda use: fields.String(),

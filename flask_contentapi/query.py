@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 __all__ = [
     "MOST_VALUES",
     "Filter",
+    "ObjectKey",
     "Order",
     "Query",
     "Relation",
@@ -24,6 +25,8 @@ __all__ = [
 MOST_VALUES = 20
 #: The values of the requested columns, in order.
 Row = tuple[Any, ...]
+#: An object: its endpoint and id.
+ObjectKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,14 @@ class Viewer:
     :param pages: the restricted pages that the viewer may see; any restricted page above one of
         them is among them.
     :param collections: the same for the collections of images and documents.
+    :param previewed: an object that the viewer may see whatever else holds, as if it were visible;
+        what is below it or leads to it is not meant. None: there is none.
     """
 
     moment: datetime
     pages: frozenset[int] = frozenset()
     collections: frozenset[int] = frozenset()
+    previewed: ObjectKey | None = None
 
 
 class Filter(NamedTuple):

@@ -13,6 +13,7 @@ from flask_contentapi.cache import AnswerCache
 from flask_contentapi.logs import Outages
 from flask_contentapi.origins import Origins
 from flask_contentapi.parameters import Parameters
+from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
 
@@ -33,6 +34,7 @@ class State:
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: builds and resolves the addresses of pages.
     :param origins: finds the site of a request.
+    :param previews: writes and reads the tokens of previews.
     :param answer_cache: the cached answers.
     :param outages: logs when the backend does not answer.
     :param clock: returns the current time.
@@ -48,6 +50,7 @@ class State:
     can_view: CanView | None
     page_urls: PageURLs
     origins: Origins
+    previews: Previews
     answer_cache: AnswerCache
     outages: Outages
     clock: Callable[[], datetime]

@@ -17,7 +17,7 @@ import orjson
 from flask import Request, Response, current_app, redirect
 from flask import request as current_request
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import MethodNotAllowed
+from werkzeug.exceptions import Forbidden, MethodNotAllowed
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import normal_path, quote_slug, split_path
@@ -108,8 +108,20 @@ def _decimal(value: Any) -> str:
     raise TypeError(f"{value!r} is no JSON")
 
 
-def identify_viewer(state: State, reader: Reader) -> Viewer:
-    """The viewer: who sends the request, and when."""
+def identify_viewer(state: State, reader: Reader, token: str | None = None) -> Viewer:
+    """The viewer: who sends the request, and when.
+
+    :param token: the ``preview`` parameter, or None.
+    :raises Forbidden: if the token is not accepted.
+    """
+    preview = None if token is None else state.previews.read(token)
+    viewer = _identify_sender(state, reader)
+    if preview is None:
+        return viewer
+    return replace(viewer, moment=preview.moment or viewer.moment, previewed=preview.shown)
+
+
+def _identify_sender(state: State, reader: Reader) -> Viewer:
     moment = state.clock()
     if moment.tzinfo is None:
         # As everywhere: without an offset it is UTC.
@@ -164,6 +176,28 @@ class Responder:
         self.schedule = None if endpoint.essential else scope
         #: The names of the site, the full one first, and "" for what is of all sites.
         self.names = *reader.sites.aliases.get(f"{self.site.hostname}:{self.site.port}", ()), ""
+
+    def check_preview(self) -> None:
+        """Refuses the token of a page of another site.
+
+        :raises Forbidden: if the token of the request is one.
+        """
+        endpoint, identity = self.viewer.previewed or ("", 0)
+        if self.scope is not None and endpoint == self.endpoint.name:
+            here, anywhere = (
+                self._reader.fetch(endpoint, [identity], ["id"], self.viewer, scope)
+                for scope in (self.scope, None)
+            )
+            if anywhere and not here:
+                raise Forbidden("The token of preview is for a page of another site.")
+
+    def check_shown(self, identity: int) -> None:
+        """Refuses the token of another object than the only one that is asked for.
+
+        :raises Forbidden: if the token of the request is one.
+        """
+        if self.viewer.previewed not in (None, (self.endpoint.name, identity)):
+            raise Forbidden("The token of preview is for another object.")
 
     def respond(
         self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *tags: str
@@ -308,8 +342,13 @@ class EndpointView:
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged):
                 with self.state.backend.reader() as reader:
-                    viewer = identify_viewer(self.state, reader)
+                    viewer = identify_viewer(self.state, reader, self._token(request))
                     responder = self.responder(request, reader, viewer, **parts)
+                    if viewer.previewed is not None:
+                        responder.check_preview()
+                        answer = self.get(request, reader, responder, **parts)
+                        answer.headers["Cache-Control"] = "private, no-store"
+                        return answer
                     freshness = Freshness(self.state, reader, viewer, request, responder.schedule)
                     if freshness.is_known():
                         return freshness.not_modified()
@@ -322,6 +361,12 @@ class EndpointView:
                 cache.put(freshness.keys.get(responder.schedule), answer)
                 return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
+
+    def _token(self, request: Request) -> str | None:
+        """The token of a preview, if there is one."""
+        if b"preview" not in request.query_string:
+            return None
+        return read_query_string(request.query_string).get("preview")
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         """The response.
@@ -351,6 +396,7 @@ class EndpointView:
             return plans[label].columns
 
         name = self.endpoint.name
+        responder.check_shown(identity)
         found = reader.get(name, identity, columns_of, responder.viewer, responder.scope)
         if found is None:
             raise _not_found(self.endpoint)
@@ -438,6 +484,7 @@ class FindView(EndpointView):
         if row is None:
             hint = _path_hint(given.get("html_path", "")) if self.endpoint.of_sites else ""
             raise _not_found(self.endpoint, hint)
+        responder.check_shown(row[0])
         return row
 
     def _redirect(
@@ -536,6 +583,9 @@ class DetailByPathView(FindView):
 
 class IndexView(EndpointView):
     """What there is, and where. It is given an endpoint that needs no site."""
+
+    def _token(self, request: Request) -> str | None:
+        return None
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         site, addresses = responder.site, responder.addresses

@@ -29,11 +29,11 @@ from flask_contentapi.content import (
     too_deep_message,
     too_long_message,
 )
-from flask_contentapi.declarations import Endpoint, ObjectKey, ObjectType
+from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ContentError
 from flask_contentapi.hosts import Host
 from flask_contentapi.kinds import INT64, LONGEST_PATH
-from flask_contentapi.query import Row
+from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import Place, RecordReader, differ, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words

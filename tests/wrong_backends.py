@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from docs.examples.list_backend import ListBackend, ListReader, Thing
 from flask_contentapi.backend import Backend, ContentChanged
 from flask_contentapi.content import Library, Restrictions, read_library
-from flask_contentapi.declarations import ObjectKey, ObjectType
+from flask_contentapi.declarations import ObjectType
 from flask_contentapi.errors import BackendUnavailable, ContentError, Problem
-from flask_contentapi.query import Filter, Query, Row, Search, Selected, Tree, Viewer
+from flask_contentapi.query import Filter, ObjectKey, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.sites import Sites
 from flask_contentapi.testing import TYPES, BackendTests, WriteTests
@@ -119,6 +119,37 @@ class TakesCollectionsForPages(ListReader):
     def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
         both = viewer.pages | viewer.collections
         return super().visible(endpoint, replace(viewer, pages=both, collections=both), scope)
+
+
+@caught_by("test_preview[a page that opens later]")
+class IgnoresPreviews(ListReader):
+    def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        return super().visible(endpoint, replace(viewer, previewed=None), scope)
+
+
+@caught_by("test_preview[a restricted page without what is below]")
+class OpensWhatIsBelowPreviewedPages(ListReader):
+    def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        opened = {viewer.previewed[1]} if viewer.previewed else set()
+        return super().visible(endpoint, replace(viewer, pages=viewer.pages | opened), scope)
+
+
+@caught_by("test_preview[a page of one endpoint is no image of another]")
+class PreviewsByIdAlone(ListReader):
+    def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        shown = (endpoint, viewer.previewed[1]) if viewer.previewed else None
+        return super().visible(endpoint, replace(viewer, previewed=shown), scope)
+
+
+@caught_by("test_preview[a page is previewed in its site alone]")
+class PreviewsAnywhere(ListReader):
+    def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        found = super().visible(endpoint, viewer, scope)
+        if scope is None or viewer.previewed is None:
+            return found
+        everywhere = super().visible(endpoint, viewer, None)
+        own = [t for t in everywhere if (endpoint, t.values["id"]) == viewer.previewed]
+        return found + [thing for thing in own if thing not in found]
 
 
 @caught_by("test_scope[a site is its home page and all below]")

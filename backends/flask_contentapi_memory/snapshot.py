@@ -11,7 +11,7 @@ from operator import itemgetter
 from flask_contentapi.backend import Reader
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.content import Library, Restrictions
-from flask_contentapi.query import Query, Row, Selected, Viewer
+from flask_contentapi.query import ObjectKey, Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi_memory.queries import QueryRunner
 from flask_contentapi_memory.shelves import Shelf, is_within
@@ -109,14 +109,19 @@ class Snapshot(Reader):
 
     def visible_to(self, viewer: Viewer) -> VisibleContent:
         """What a viewer may see."""
-        key = (self._passed(viewer.moment), viewer.pages, viewer.collections)
+        passed = self._passed(viewer.moment)
+        key = (passed, viewer.pages, viewer.collections, viewer.previewed)
         return self._visible.get(key) or self._visible.put(key, self._make_visible(*key))
 
     def _make_visible(
-        self, passed: int, pages: frozenset[int], collections: frozenset[int]
+        self,
+        passed: int,
+        pages: frozenset[int],
+        collections: frozenset[int],
+        previewed: ObjectKey | None,
     ) -> VisibleContent:
         moment = self._changes[passed - 1][0] if passed else datetime.min.replace(tzinfo=UTC)
-        return VisibleContent(self.shelves, Viewer(moment, pages, collections))
+        return VisibleContent(self.shelves, Viewer(moment, pages, collections, previewed))
 
     def fetch(
         self,

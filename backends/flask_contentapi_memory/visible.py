@@ -205,6 +205,9 @@ class VisibleContent:
             target, pages = shelf.getter(essential, None), self.of("pages")
             for position, row in enumerate(shelf.rows):
                 flags[position] = (page := target(row)) is None or pages.sees(page)
+        previewed, identity = viewer.previewed or ("", 0)
+        if previewed == shelf.endpoint.name and identity in shelf.ids:
+            flags[shelf.ids[identity]] = 1
         return flags
 
 

@@ -144,6 +144,7 @@ class DatabaseReader(Reader):
             values.scope,
             query.viewer.pages,
             query.viewer.collections,
+            query.viewer.previewed,
             self._structure.period(query.viewer.moment),
         )
         return self._structure.counted(key, lambda: self._count(shape, values))
@@ -243,6 +244,7 @@ class DatabaseReader(Reader):
             since=values.since,
             opened=bool(values.viewer.pages),
             closed=bool(values.closed),
+            previewed=values.viewer.previewed[0] if values.viewer.previewed else "",
             one=len(values.ids) == 1,
             **parts,
         )

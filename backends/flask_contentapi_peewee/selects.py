@@ -50,8 +50,13 @@ class _BaseTable:
 
     def visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         """The conditions that the viewer may see an object."""
-        if shape.everything:
-            return
+        conditions = [] if shape.everything else [*self._visibility(shape, engine)]
+        if conditions and shape.previewed == self._endpoint.name:
+            previewed = slot(engine, lambda values: values.viewer.previewed[1])
+            conditions = [any_of([all_of(conditions), self.field("id") == previewed])]
+        yield from conditions
+
+    def _visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         if self._endpoint.tree:
             access = self.field("access_")
             moment = literal(shape.since)

@@ -102,6 +102,7 @@ class Shape(NamedTuple):
     :param since: as :attr:`Values.since`.
     :param opened: whether some restricted pages are open to the viewer.
     :param closed: whether some collections are closed to the viewer.
+    :param previewed: the endpoint of the object that the viewer sees in any case, or "".
     :param counted: whether the total and the paths of named pages are known.
     :param everything: whether hidden objects match as well.
     :param deep: whether many rows are skipped.
@@ -126,6 +127,7 @@ class Shape(NamedTuple):
     since: int = 0
     opened: bool = False
     closed: bool = False
+    previewed: str = ""
     counted: bool = False
     everything: bool = False
     deep: bool = False
@@ -165,6 +167,7 @@ def shape_of(query: Query, values: Values) -> Shape:
         values.since,
         bool(query.viewer.pages),
         bool(values.closed),
+        query.viewer.previewed[0] if query.viewer.previewed else "",
         each=query.each,
     )
 

@@ -9,8 +9,8 @@ from typing import Any
 import peewee
 from peewee import fn
 
-from flask_contentapi.declarations import ObjectKey, ObjectType
-from flask_contentapi.query import Row
+from flask_contentapi.declarations import ObjectType
+from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import differ
 from flask_contentapi.registry import Registry
 from flask_contentapi.writer import StoredObject, Transaction

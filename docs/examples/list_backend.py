@@ -84,7 +84,8 @@ class ListReader(Reader):
 
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
         times = []
-        for page in (thing.values for thing in self.open_to("pages", viewer, scope)):
+        things = [t for t in self.within("pages", scope) if self.is_open(t, viewer.pages)]
+        for page in (thing.values for thing in things):
             start, end = page["go_live_at"], page["expires_at"]
             if page["live"] and (start is None or end is None or start < end):
                 times += [time for time in (start, end) if time and time > viewer.moment]
@@ -106,27 +107,33 @@ class ListReader(Reader):
 
     def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
         """The objects that the viewer may see, of pages those in the scope."""
-        things = self.open_to(endpoint, viewer, scope)
         known = self.library.tables[endpoint].endpoint
+        seen: set[int | None] = set()
         if known.essential is not None:
             seen = {None, *(page.values["id"] for page in self.visible("pages", viewer, None))}
-            things = [thing for thing in things if thing.values[known.essential] in seen]
-        if not known.tree:
-            return things
-        return [thing for thing in things if self.is_live(thing.values, viewer.moment)]
-
-    def open_to(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
-        """The objects that no restriction hides from the viewer, of pages those in the scope."""
-        things = self.things(endpoint)
-        if not self.library.tables[endpoint].endpoint.tree:
-            return [thing for thing in things if thing.access in {None, *viewer.collections}]
-        paths = {thing.values["id"]: thing.values["url_path"] for thing in things}
-        homes = ("/",) if scope is None else tuple(paths[page] for page in scope)
         return [
             thing
-            for thing in things
-            if thing.access in {None, *viewer.pages} and thing.values["url_path"].startswith(homes)
+            for thing in self.within(endpoint, scope)
+            if (endpoint, thing.values["id"]) == viewer.previewed
+            or (
+                self.is_open(thing, viewer.pages if known.tree else viewer.collections)
+                and (known.essential is None or thing.values[known.essential] in seen)
+                and (not known.tree or self.is_live(thing.values, viewer.moment))
+            )
         ]
+
+    def within(self, endpoint: str, scope: Sequence[int] | None) -> list[Thing]:
+        """All objects, but of pages those in the scope."""
+        things = self.things(endpoint)
+        if scope is None or not self.library.tables[endpoint].endpoint.tree:
+            return things
+        paths = {thing.values["id"]: thing.values["url_path"] for thing in things}
+        homes = tuple(paths[page] for page in scope)
+        return [thing for thing in things if thing.values["url_path"].startswith(homes)]
+
+    def is_open(self, thing: Thing, opened: frozenset[int]) -> bool:
+        """Whether no restriction hides an object, given those that are open."""
+        return thing.access in {None, *opened}
 
     def is_live(self, page: Mapping[str, Any], moment: datetime) -> bool:
         """Whether a page is live, inside its time window."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query, Viewer
-from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, case, each_case, found
+from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, case, each_case, found, query
 from flask_contentapi.testing.sample import NOW
 
 __all__ = ["VisibilityTests"]
@@ -92,6 +95,80 @@ VISIBLE = [
     ),
 ]
 
+
+def _previews(endpoint: str, identity: int, **more: Any) -> Viewer:
+    return Viewer(NOW, previewed=(endpoint, identity), **more)
+
+
+#: A viewer to whom a restricted page is previewed.
+_STAFF_PAGE = _previews("pages", 36)
+
+PREVIEWS = [
+    case(
+        "a draft that is previewed is shown, and nothing else, in tree order",
+        [1, 20, 23, 22, 21, 24, 25, 26, *_HOME[7:], 2, 70, 71, 80, 40, 41, 51, 90],
+        viewer=_previews("pages", 26),
+    ),
+    case(
+        "a page that opens later",
+        [32, 33, 35],
+        viewer=_previews("pages", 33),
+        where=[("id", "in", (32, 33, 34, 35))],
+    ),
+    case(
+        "a page that has expired",
+        [32, 34, 35],
+        viewer=_previews("pages", 34),
+        where=[("id", "in", (32, 33, 34, 35))],
+    ),
+    case(
+        "a restricted page without what is below",
+        [36],
+        viewer=_previews("pages", 36),
+        where=[("id", "in", (36, 37, 38, 39))],
+    ),
+    case(
+        "a page below a restricted one without that one",
+        [39],
+        viewer=_previews("pages", 39),
+        where=[("id", "in", (36, 37, 38, 39))],
+    ),
+    case(
+        "restrictions that are open stay so",
+        [36, 37, 39],
+        viewer=_previews("pages", 39, pages=frozenset({36})),
+        where=[("id", "in", (36, 37, 38, 39))],
+    ),
+    case("a page is previewed in its site alone", [60, 61], scope=(60,), viewer=_STAFF_PAGE),
+    case(
+        "a page of one endpoint is no image of another",
+        [1, 2, 3, 7, 8],
+        "images",
+        viewer=_previews("pages", 6),
+    ),
+    case(
+        "an image of a restricted collection",
+        [1, 2, 3, 6, 7, 8],
+        "images",
+        viewer=_previews("images", 6),
+    ),
+    case("nothing that does not exist", [1, 2], "documents", viewer=_previews("documents", 404)),
+    case(
+        "a relation to what is previewed is there",
+        [25],
+        "pages",
+        viewer=_STAFF_PAGE,
+        types=EXHIBITS,
+        where=[("twin", "eq", 36)],
+    ),
+    case(
+        "redirects to what is previewed are there",
+        [1, 3, 4, 6],
+        "redirects",
+        viewer=_STAFF_PAGE,
+    ),
+]
+
 SCOPES = [
     case(
         "a site is its home page and all below",
@@ -131,6 +208,24 @@ class VisibilityTests(Kit):
     @each_case(VISIBLE)
     def test_viewer(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
         assert found(reader, query) == (ids, total)
+
+    @each_case(PREVIEWS)
+    def test_preview(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
+        assert found(reader, query) == (ids, total)
+
+    def test_previewed_objects_are_fetched(self, reader: Reader) -> None:
+        assert [*reader.fetch("pages", [26, 30], ["id"], _previews("pages", 26))] == [26]
+
+    @pytest.mark.parametrize(("identity", "row"), [(26, (26,)), (30, None)])
+    def test_one_previewed_object(
+        self, reader: Reader, identity: int, row: tuple[int] | None
+    ) -> None:
+        got = reader.get("pages", identity, lambda label: ["id"], _previews("pages", 26))
+        assert got == (row and ("museum.Exhibit", row))
+
+    def test_a_query_may_name_what_is_previewed(self, reader: Reader) -> None:
+        below = query(tree={"child_of": 36}, viewer=_STAFF_PAGE)
+        assert reader.select(below).unseen == ()
 
     @each_case(SCOPES)
     def test_scope(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:

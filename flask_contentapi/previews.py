@@ -1,0 +1,82 @@
+"""Tokens that show a single object that is not public yet (8 of what is beyond the contract)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from itsdangerous import BadSignature, URLSafeSerializer
+from werkzeug.exceptions import Forbidden
+
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.query import ObjectKey
+
+__all__ = ["Preview", "Previews"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a token shows.
+
+    :param shown: the object, by endpoint and id.
+    :param moment: the moment at which the content is shown; None: now.
+    """
+
+    shown: ObjectKey
+    moment: datetime | None
+
+
+class Previews:
+    """Writes and reads the tokens of one instance.
+
+    :param name: the name of the instance; tokens of another one are not accepted.
+    :param config: the configuration of the application, with ``SECRET_KEY``.
+    :param clock: returns the current time.
+    """
+
+    def __init__(self, name: str, config: Mapping[str, Any], clock: Callable[[], datetime]) -> None:
+        self._salt, self._config, self._clock = f"contentapi.preview.{name}", config, clock
+
+    @property
+    def _serializer(self) -> URLSafeSerializer:
+        key = self._config.get("SECRET_KEY")
+        if not key:
+            raise ConfigurationError("Previews are signed with SECRET_KEY, which is not set.")
+        # The last key signs; the others are former ones.
+        keys = [*(self._config.get("SECRET_KEY_FALLBACKS") or ()), key]
+        return URLSafeSerializer(keys, self._salt)
+
+    def write(self, shown: ObjectKey, max_age: int, moment: datetime | None) -> str:
+        """A token that shows an object.
+
+        :param max_age: how long it is accepted, in seconds.
+        :param moment: as :attr:`Preview.moment`.
+        :raises ConfigurationError: if the application has no ``SECRET_KEY``.
+        :raises ValueError: if the moment has passed.
+        """
+        now = _utc(self._clock())
+        if moment is not None and _utc(moment) < now:
+            raise ValueError(f"at is {moment.isoformat()}; it must be a moment to come.")
+        until = now + timedelta(seconds=max_age)
+        at = None if moment is None else _utc(moment).isoformat()
+        token = self._serializer.dumps([*shown, until.timestamp(), at])
+        return token if isinstance(token, str) else token.decode()
+
+    def read(self, token: str) -> Preview:
+        """What a token shows.
+
+        :raises Forbidden: if it was not written here, or is no longer accepted.
+        """
+        try:
+            endpoint, identity, until, at = self._serializer.loads(token)
+        except (BadSignature, ConfigurationError):
+            raise Forbidden("preview is no token of this API.") from None
+        if _utc(self._clock()).timestamp() >= until:
+            raise Forbidden("The token of preview has expired.")
+        return Preview((endpoint, identity), None if at is None else datetime.fromisoformat(at))
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
