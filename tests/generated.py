@@ -17,6 +17,7 @@ from flask_contentapi import (
     Entry,
     Image,
     Page,
+    Redirect,
     Related,
     RichText,
     Tags,
@@ -25,11 +26,13 @@ from tests.model import (
     MANY,
     OTHERS,
     RELATIONS,
+    SECTIONS,
     TYPES,
     Condition,
     Request,
     compares,
     comparisons_of,
+    former,
     kinds_of,
     normal,
 )
@@ -109,7 +112,7 @@ class Person(Entry):
     api_fields = ["name", "boss", "page"]
 
 
-DECLARED = (Note, LongNote, Plain, Photo, Person)
+DECLARED = (Note, LongNote, Plain, Photo, Person, Redirect)
 
 
 # Requests contain their own time and the restrictions that they may pass.
@@ -143,6 +146,20 @@ RICH = [
     *("", "<p>c<b>af</b>&eacute;</p>", "<p>storm</p><p>night</p>", "a&nbsp;b", "x<br/>y"),
     *('un<a href="storm">der</a>', "<!-- storm --> seen", "1 < 2 &amp; 3", "<p>É<i>clair</i></p>"),
     "sto&shy;rm",
+    '<A ID="1" linktype=page>a <embed embedtype="image" id="2"/></a><a linktype=document id=3>b',
+    '<p onclick="x">*a*<script>storm</script><a linktype="page" id="99">1. _c_</a>',
+]
+FORMER = [
+    "/a",
+    "a/",
+    "/A",
+    "/a?x=1&y=2",
+    "/a?y=2&x=1",
+    "/a/?z",
+    "/é",
+    "/%C3%A9/",
+    "/b c",
+    "b%20c#d",
 ]
 INSTANTS = [
     *("0001-01-01T00:00:00Z", "2026-01-15T08:00:00Z", "2026-01-15T09:00:00+01:00", "2026-01-15"),
@@ -319,7 +336,24 @@ def contents(draw: st.DrawFn) -> dict[str, list[Any]]:
         "images": draw(media(ids, sizes)),
         "documents": draw(media(ids, {})),
         "people": [{"id": id, **draw(person)} for id in PEOPLE[: draw(st.integers(0, 3))]],
+        "redirects": draw(redirects()),
     }
+
+
+@st.composite
+def redirects(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Redirects with different paths or sites."""
+    sites = st.sampled_from([None, None, "a.example:80", "A.example:8000", "none.example"])
+    places = st.tuples(st.sampled_from(FORMER), sites)
+    unique = draw(
+        st.lists(places, max_size=5, unique_by=lambda place: (str(former(place[0])), place[1]))
+    )
+    optional = {"is_permanent": st.booleans(), "redirect_page": st.none() | values("pages")}
+    record = st.fixed_dictionaries({}, optional=optional)
+    return [
+        {"id": id, "old_path": path, "site": site, "redirect_link": "/x", **draw(record)}
+        for id, (path, site) in enumerate(unique, 1)
+    ]
 
 
 # Requests.
@@ -402,7 +436,7 @@ def comparisons(draw: st.DrawFn, kinds: dict[str, str], records: list[Any]) -> C
 @st.composite
 def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Request:
     """Requests for lists, most of them for pages, and for values that exist."""
-    section = draw(st.sampled_from(["pages"] * 5 + ["images", "documents", "people"]))
+    section = draw(st.sampled_from(["pages"] * 5 + [*SECTIONS[1:]]))
     records = content[section]
     is_tree = section == "pages"
     types = draw(labels(records)) if is_tree and draw(seldom) else None
@@ -428,12 +462,13 @@ def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Requ
         draw(searches(records)) if draw(seldom) else None,
         draw(st.sampled_from([None, True, False])),
         draw(beginnings(records)) if draw(seldom) else None,
-        draw(host) if is_tree and draw(seldom) else None,
+        draw(host) if section in ("pages", "redirects") and draw(seldom) else None,
         draw(locale) if is_tree and i18n and draw(seldom) else None,
         draw(st.sampled_from([None, None, 1, 2, 20, 0])),
         draw(st.sampled_from([None, None, 1, 3, 10**25])),
         draw(st.sampled_from([None, None, "*", "_,id"])),
         draw(facets(kinds, is_tree)) if draw(seldom) else (),
+        draw(st.sampled_from([None, None, None, "html", "markdown", "db_markdown"])),
     )
 
 

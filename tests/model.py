@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import unquote
 
 Record = Mapping[str, Any]
 Content = Mapping[str, list[Any]]
@@ -72,8 +73,11 @@ OTHERS: dict[str, dict[str, str]] = {
     },
     "documents": {"id": "integer", "title": "text", "tags": "tags"},
     "people": {"id": "integer", "name": "text", "boss": "people", "page": "pages"},
+    "redirects": {"id": "integer", "old_path": "text", "is_permanent": "boolean"},
 }
 RELATIONS = ("pages", "images", "documents", "people")
+#: All sections of objects.
+SECTIONS = (*RELATIONS, "redirects")
 #: What the kind of a relation to many starts with, before the section.
 MANY = "many "
 STOP_WORDS = set(
@@ -205,6 +209,7 @@ class Request:
     offset: int | None = None
     fields: str | None = None
     facets: tuple[str, ...] = ()
+    rich_text_format: str | None = None
 
     def parameters(self) -> list[tuple[str, str]]:
         """The query string."""
@@ -223,6 +228,7 @@ class Request:
             ("offset", self.offset),
             ("fields", self.fields),
             ("facets", ",".join(self.facets) or None),
+            ("rich_text_format", self.rich_text_format),
         ]
         return [(name, str(value)) for name, value in given if value is not None]
 
@@ -294,7 +300,7 @@ class Model:
         self.i18n = i18n
         self.records = {
             section: {record["id"]: record for record in content.get(section, ())}
-            for section in RELATIONS
+            for section in SECTIONS
         }
         self.collections = {record["id"]: record for record in content.get("collections", ())}
         self.locales = list(content.get("locales", ()))
@@ -319,6 +325,9 @@ class Model:
         if identity not in self.records[section]:
             return False
         record = self.records[section][identity]
+        if section == "redirects":
+            page = record.get("redirect_page")
+            return page is None or self.sees(request, "pages", page)
         if section == "pages":
             chain = [self.records["pages"][id] for id in (identity, *self.above(identity))]
             starts, ends = record.get("go_live_at"), record.get("expires_at")
@@ -434,7 +443,13 @@ class Model:
 
     def answer(self, request: Request) -> Found | int:
         """The answer to a request for a list, or the status of an error."""
-        if request.section != "pages":
+        if request.section == "redirects":
+            site = self.site(request)
+            if isinstance(site, int):
+                return site
+            redirects = self.records["redirects"]
+            candidates = sorted(id for id in redirects if self.leads(redirects[id], site))
+        elif request.section != "pages":
             candidates = sorted(self.records[request.section])
         else:
             narrowed = self.narrow(request)
@@ -562,13 +577,36 @@ class Model:
 
     def detail(self, request: Request, identity: int) -> int:
         """The status of a request for a detail view."""
-        if request.section == "pages":
+        if request.section in ("pages", "redirects"):
             site = self.site(request)
             if isinstance(site, int):
                 return site
-            if identity not in self.scope(site):
+            if request.section == "pages" and identity not in self.scope(site):
                 return 404
         return 200 if self.sees(request, request.section, identity) else 404
+
+    def leads(self, redirect: Record, site: Any) -> bool:
+        """Whether a redirect is one of a site, or of all sites."""
+        sites = self.content.get("sites", ())
+        known = {(s["hostname"].lower(), s.get("port") or 80): s for s in sites}
+        named = redirect.get("site")
+        return not named or (site is not None and self.named(named, known) is site)
+
+    def moved(self, request: Request, path: str) -> int | None:
+        """The redirect from a former path, or None."""
+        site = self.site(request)
+        if isinstance(site, int):
+            return None
+        redirects = self.records["redirects"]
+        own: list[int] = [id for id in redirects if self.leads(redirects[id], site)]
+        seen = [id for id in own if self.sees(request, "redirects", id)]
+        whole = former(path)
+        for wanted in (whole, (whole[0], [])):
+            found = [id for id in seen if former(redirects[id]["old_path"]) == wanted]
+            # The one of all sites comes last.
+            for id in sorted(found, key=lambda id: not redirects[id].get("site")):
+                return id
+        return None
 
     def find(self, request: Request, path: str) -> int | None:
         """The page at a path below a site's home page, or None."""
@@ -606,6 +644,12 @@ class Model:
 def own_words(request: Request, record: Record) -> set[str]:
     """The words by which searches find an object."""
     return {word for text in texts_of(request.section, record) for word in words(text)}
+
+
+def former(text: str) -> tuple[str, list[str]]:
+    """A former path and the parts of its query, in the form for comparisons."""
+    path, _, query = text.split("#")[0].partition("?")
+    return unquote(path).strip("/"), sorted(unquote(part) for part in query.split("&") if part)
 
 
 def proper(label: str) -> str:

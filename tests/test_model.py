@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 from tests.api import API
 from tests.generated import (
     DECLARED,
+    FORMER,
     IDS,
     NOW,
     RULES,
@@ -22,7 +23,7 @@ from tests.generated import (
     headers,
     requests,
 )
-from tests.model import MANY, RELATIONS, TYPES, Model, Request, kinds_of, normal
+from tests.model import MANY, RELATIONS, SECTIONS, TYPES, Model, Request, kinds_of, normal
 from tests.sites import make_site
 from tests.stores import DATABASES
 
@@ -107,7 +108,7 @@ def test_single_objects_are_there_for_whom_the_model_says(
     api.load(content)
     wanted = data.draw(requests(content, i18n))
     site = {} if wanted.site is None else {"site": wanted.site}
-    for section in RELATIONS:
+    for section in SECTIONS:
         wanted = replace(wanted, section=section)
         for id in [*model.records[section], 99]:
             ways = ",ancestors,children,translations" if section == "pages" else ""
@@ -161,6 +162,21 @@ def test_paths_lead_where_the_model_says(
             assert f"/pages/{found}/" in response.headers.get("Location", "/pages/None/")
 
 
+@given(data=st.data(), content=contents(), i18n=st.booleans())
+def test_former_paths_lead_where_the_model_says(
+    pair: Pair, data: st.DataObject, content: Content, i18n: bool
+) -> None:
+    api, model = pair[i18n], Model(content, i18n)
+    api.load(content)
+    wanted = replace(data.draw(requests(content, i18n)), section="redirects")
+    site = {} if wanted.site is None else {"site": wanted.site}
+    for path in (*FORMER, "/a?none=1", ""):
+        response = ask(api, wanted, "find/", html_path=path, **site)
+        found = model.moved(wanted, path)
+        assert (response.status_code == 302) == (found is not None)
+        assert f"/redirects/{found}/" in response.headers.get("Location", "/redirects/None/")
+
+
 #: A request by a viewer who may pass all restrictions.
 ALLOWED = Request("pages", "a.example", frozenset(RULES), NOW)
 
@@ -169,7 +185,7 @@ def everything(api: API) -> list[bytes]:
     """All answers that together show the whole content."""
     return [
         ask(api, replace(ALLOWED, section=section), path, fields="*").data
-        for section in RELATIONS
+        for section in SECTIONS
         for path in ("", *(f"{id}/" for id in IDS))
     ]
 
@@ -179,7 +195,7 @@ def test_content_is_the_same_after_a_dump_and_a_load(pair: Pair, content: Conten
     api = pair[True]
     api.load(content)
     records, before = api.dump(), everything(api)
-    for section in RELATIONS:
+    for section in SECTIONS:
         assert {r["id"] for r in records.get(section, ())} == {r["id"] for r in content[section]}
     api.load(records)
     assert api.dump() == records

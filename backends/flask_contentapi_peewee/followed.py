@@ -13,6 +13,7 @@ from playhouse import signals
 
 from flask_contentapi.declarations import Column, ObjectType
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem, suggest
+from flask_contentapi.fields import Derived
 from flask_contentapi.records import Place
 from flask_contentapi.types import Entry
 from flask_contentapi_peewee.connections import DATABASE_ERRORS
@@ -103,7 +104,7 @@ class Source:
         self.base = tables.endpoints[self.endpoint.name].base
         self.is_own = self.base.fields["type"] == self.label
         #: A record without values.
-        self.nothing = dict.fromkeys(declared.columns)
+        self.nothing = dict.fromkeys(_written(declared))
         self.key: Any = self.model._meta.primary_key
         self.has_signals = issubclass(self.model, signals.Model)
         #: The key of its mark in the state table.
@@ -130,7 +131,7 @@ class Source:
         self, given: Mapping[str, Any], others: Sequence[Followed]
     ) -> dict[str, Callable[[Any], Any]]:
         """The functions from a row to the values of fields."""
-        columns = {n: c for n, c in self.declared.columns.items() if n != "id"}
+        columns = {n: c for n, c in _written(self.declared).items() if n != "id"}
         for name in given.keys() - columns.keys():
             hint = suggest(name, columns)
             raise ConfigurationError(
@@ -223,6 +224,12 @@ class Source:
     def problem(self, identity: int, name: str, message: str) -> Problem:
         """A problem of the row of an object."""
         return Place(self.endpoint.name, -1, self.name_of(identity)).problem(name, message)
+
+
+def _written(declared: ObjectType) -> dict[str, Column]:
+    """The fields that records of a type can have."""
+    columns = declared.columns.items()
+    return {name: column for name, column in columns if not isinstance(column.field, Derived)}
 
 
 def _record(getters: Mapping[str, Callable[[Any], Any]], row: Any) -> dict[str, Any]:

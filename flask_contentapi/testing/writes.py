@@ -231,6 +231,18 @@ class WriteTests(Kit):
             assert sent == []
         assert sent == [frozenset(["people", "people-1"])]
 
+    def test_links_in_rich_text_are_relations(self, small: Backend) -> None:
+        sent = []
+
+        def hear(sender: object, tags: frozenset[str]) -> None:
+            sent.append(tags)
+
+        with small.write() as writer:
+            writer.update("pages", 3, panel='See <a linktype="page" id="2">the shop</a>.')
+        with content_changed.connected_to(hear, small), small.write() as writer:
+            writer.unpublish(2)
+        assert sent == [frozenset(["pages", "pages-2", "pages-3"])]
+
     def test_nothing_is_dumped_or_loaded_within_a_block(self, small: Backend) -> None:
         with small.write():
             with pytest.raises(RuntimeError, match="while it is changed"):
