@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import fields
 
-from flask_contentapi import ConfigurationError, ContentError, Page
+from flask_contentapi import ConfigurationError, ContentError, Page, Redirect
 from flask_contentapi.signals import content_changed
 from flask_contentapi.writer import Writer
 from flask_contentapi_peewee import Followed
@@ -917,3 +917,24 @@ def expected() -> dict[int, dict[str, Any]]:
         parent = HOME if above is None else SECTIONS + above
         found[ids_from + row.id] = {"parent": parent, "slug": row.slug}
     return found
+
+
+class Moved(peewee.Model):
+    old_path = peewee.TextField()
+    redirect_link = peewee.TextField()
+    changed = peewee.IntegerField()
+
+
+def test_rows_can_be_redirects(opened: peewee.Database) -> None:
+    with opened.bind_ctx([Moved]):
+        with opened:
+            opened.drop_tables([Moved])
+            opened.create_tables([Moved])
+            Moved.create(old_path="old/", redirect_link="/new/", changed=1)
+        models = [Followed(Moved, Redirect, changed=Moved.changed)]
+        api = serve(opened, models, types=[Redirect], content={})
+        assert api.status("redirects/find/?html_path=/old") == 302
+        change(opened, 1, Moved, old_path="/older")
+        assert api.status("redirects/find/?html_path=/old") == 404
+        assert api.json("redirects/1/")["old_path"] == "/older"
+        assert api.status("redirects/find/?html_path=/older") == 302
