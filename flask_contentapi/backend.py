@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -81,6 +83,14 @@ class Reader(ABC):
 
         :param query: what is wanted.
         """
+
+    def ids(self, query: Query) -> Sequence[int]:
+        """The ids of all objects that meet a query, in order, in eight bytes each.
+
+        :param query: what is wanted, except the columns; it names no pages that may not be seen.
+        """
+        selected = self.select(replace(query, columns=("id",), count=False))
+        return array("q", (row[0] for row in selected.rows))
 
     @abstractmethod
     def fetch(
@@ -229,6 +239,17 @@ class Backend(ABC):
         :raises BackendUnavailable: if the storage does not answer. Every method of the reader may
             raise it too.
         """
+
+    def snapshot_reader(self) -> AbstractContextManager[Reader]:
+        """The content for one request that takes long.
+
+        As :meth:`reader`, but its reader keeps to the content that it started with, however often
+        that changes meanwhile; only searches may then raise :exc:`ContentChanged`. It may be used
+        by one thread after another, and each thread may use several at once.
+
+        :raises BackendUnavailable: as :meth:`reader`.
+        """
+        return self.reader()
 
     @abstractmethod
     def load(self, content: Records) -> None:

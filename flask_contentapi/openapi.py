@@ -22,7 +22,7 @@ from marshmallow import Schema, fields, validate
 from flask_contentapi.caching import VARY
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.fields import DecimalText
-from flask_contentapi.parameters import PARAMETERS, Parameters
+from flask_contentapi.parameters import PARAMETERS, STREAM_TYPE, Parameters
 from flask_contentapi.schemas import AnswerSchema, Schemas
 from flask_contentapi.settings import Settings
 
@@ -126,6 +126,10 @@ _HEADERS: Mapping[str, _Json] = {
     "Cache-Control": {"type": "string", "examples": ["public, no-cache"]},
     "ETag": {"type": "string", "examples": ['"6b3a6e8b2d1f4c0e9a7d5c3b1f2e4d6c"']},
     "If-None-Match": {"type": "string", "examples": ['"6b3a6e8b2d1f4c0e9a7d5c3b1f2e4d6c"']},
+    "Link": {
+        "type": "string",
+        "examples": ['<https://example.org/api/v2/pages/?offset=20>; rel="next"'],
+    },
     "Location": {"type": "string", "format": "uri"},
     "Retry-After": {"type": "integer"},
     "Vary": {"type": "string", "examples": [VARY]},
@@ -195,7 +199,8 @@ class _Description:
         identity = {"name": "id", "in": "path", "required": True, "schema": number}
         detail = [identity, *self._query(endpoint, "detail")]
         find = [{"name": "id", "in": "query", "schema": number}, *self._query(endpoint, "find")]
-        self._path(f"/{name}/", f"{name}_list", "A list.", self._query(endpoint, "list"), items)
+        asked = self._query(endpoint, "list")
+        self._path(f"/{name}/", f"{name}_list", "A list.", asked, items, is_list=True)
         self._path(f"/{name}/find/", f"{name}_find", "The address of an object.", find, None)
         self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", detail, item)
         if endpoint.tree:
@@ -215,7 +220,14 @@ class _Description:
         }
 
     def _path(
-        self, path: str, name: str, purpose: str, parameters: list[_Json], answer: _Json | None
+        self,
+        path: str,
+        name: str,
+        purpose: str,
+        parameters: list[_Json],
+        answer: _Json | None,
+        *,
+        is_list: bool = False,
     ) -> None:
         """Adds an operation.
 
@@ -229,8 +241,12 @@ class _Description:
             responses["302"] = moved
         else:
             unchanged = {"description": "The client has it.", "headers": _headers("ETag", *named)}
-            headers = _headers("ETag", *named)
+            headers = _headers("ETag", *named, *["Link"] * is_list)
             responses["200"] = {**self._answer(purpose, answer), "headers": headers}
+            if is_list and self._settings.stream_enabled:
+                # Each line is one of the items.
+                whole = {"schema": {"type": "string"}}
+                responses["200"]["content"][STREAM_TYPE] = whole
             responses["304"] = unchanged
             known = "If-None-Match"
             parameters = [*parameters, {"name": known, "in": "header", "schema": _HEADERS[known]}]

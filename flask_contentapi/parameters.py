@@ -32,6 +32,8 @@ from flask_contentapi.settings import Settings
 __all__ = [
     "PARAMETERS",
     "ROOT",
+    "STREAM",
+    "STREAM_TYPE",
     "Parameter",
     "Parameters",
     "check_length",
@@ -53,6 +55,8 @@ MAX_FACETS = 5
 CACHE_SIZE, MAX_CACHED = 4096, 1024
 #: How many schemas are cached, one for each combination of names.
 SCHEMAS = 512
+#: The format of lists that are sent as a whole, and its media type.
+STREAM, STREAM_TYPE = "ndjson", "application/x-ndjson"
 #: Stands for the page of the parameter ``root`` until the site, and so its home page, is known.
 ROOT = -2
 #: Stands for the viewer in queries that are cached.
@@ -187,7 +191,8 @@ class Parameters:
 
     def list(self, name: str, query_string: bytes) -> tuple[Plan, Query]:
         """How the items of a list are made, and the query for it, whose viewer and scope are still
-        to be set. The page of a :class:`Tree` can be :data:`ROOT`.
+        to be set. The page of a :class:`Tree` can be :data:`ROOT`. Without a limit the list is to
+        be sent as a whole (:data:`STREAM`).
 
         :param name: the endpoint.
         :raises BadRequest: naming what is wrong.
@@ -232,6 +237,12 @@ class Parameters:
         order, random = read.get("order", ((), False))
         if random and "offset" in given:
             raise BadRequest("offset cannot be used with order=random.")
+        is_streamed = read.get("format") == STREAM
+        if unused := [name for name in ("limit", "facets") if is_streamed and name in given]:
+            raise BadRequest(
+                f"{unused[0]} cannot be used with format={STREAM}, which gives all objects and "
+                "nothing else."
+            )
         if "child_of" in given and "descendant_of" in given:
             raise BadRequest("child_of and descendant_of cannot be used together.")
         conditions = read.get("filters", {}).values()
@@ -255,7 +266,7 @@ class Parameters:
             searches=tuple(wanted for wanted in searches if wanted.words),
             order=order,
             random=random,
-            limit=read.get("limit", self._settings.default_limit),
+            limit=None if is_streamed else read.get("limit", self._settings.default_limit),
             offset=read.get("offset", 0),
             facets=tuple(facet.column for facet in facets),
         )
@@ -391,6 +402,12 @@ _FORMAT = validate.OneOf([*FORMATS], error="must be one of {choices}")
 def _require_packages(name: str) -> None:
     if missing := missing_packages(name) if name in FORMATS else ():
         raise ma.ValidationError(f"needs {' and '.join(missing)}, which the site does not have")
+
+
+def _formats(settings: Settings) -> validate.OneOf:
+    if settings.stream_enabled:
+        return validate.OneOf(["json", STREAM], error=f"must be json or {STREAM}")
+    return validate.OneOf(["json"], error="must be json")
 
 
 def _place(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
@@ -690,8 +707,8 @@ PARAMETERS = {
         ),
         Parameter(
             "format",
-            "Has no effect.",
-            lambda use: fields.String(validate=validate.OneOf(["json"], error="must be json")),
+            "json, or ndjson for the whole list, one JSON object a line.",
+            lambda use: fields.String(validate=_formats(use.settings)),
         ),
         Parameter("_", "Has no effect.", lambda use: fields.String()),
     )

@@ -38,6 +38,7 @@ class Settings:
     :param limit_max: the greatest limit of a list, in objects; None: no maximum.
     :param embed_max: how many objects an answer may embed; None: any number.
     :param search_enabled: whether lists can be searched.
+    :param stream_enabled: whether lists can be sent as a whole, one object a line.
     :param i18n: whether pages have languages that clients can filter by.
     :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
         returns them.
@@ -55,6 +56,7 @@ class Settings:
     limit_max: int | None = 20
     embed_max: int | None = 10_000
     search_enabled: bool = True
+    stream_enabled: bool = False
     i18n: bool = False
     stop_words: frozenset[str] = STOP_WORDS
     rich_text_format: str = "db_html"
@@ -285,6 +287,7 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "LIMIT_MAX": ("limit_max", _maximum, "100 or null"),
     "EMBED_MAX": ("embed_max", _maximum, "10000 or null"),
     "SEARCH_ENABLED": ("search_enabled", _boolean, "true or false"),
+    "STREAM_ENABLED": ("stream_enabled", _boolean, "true or false"),
     _SITE_WIDE: ("i18n", _boolean, "true or false"),
     "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),
     "RICH_TEXT_FORMAT": ("rich_text_format", _rich_text_format, "html"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
-from flask import Request, Response, current_app, redirect
+from flask import Request, Response, current_app, redirect, stream_with_context
 from flask import request as current_request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import Forbidden, MethodNotAllowed
@@ -29,11 +29,18 @@ from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.openapi import describe
 from flask_contentapi.origins import host_of
-from flask_contentapi.parameters import ROOT, check_length, check_values, read_query_string
+from flask_contentapi.parameters import (
+    ROOT,
+    STREAM,
+    STREAM_TYPE,
+    check_length,
+    check_values,
+    read_query_string,
+)
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Home, Site
-from flask_contentapi.sources import Context
+from flask_contentapi.sources import Context, Lookup, Way
 from flask_contentapi.state import State
 
 if TYPE_CHECKING:
@@ -62,6 +69,11 @@ KNOWN_SETS = 64
 ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
+_LINE_OPTIONS = _JSON_OPTIONS | orjson.OPT_APPEND_NEWLINE
+#: How many items of a stream are made at a time.
+BATCH = 200
+#: How long a ``Link`` header may be. Proxies refuse answers whose headers are longer than 4 KiB.
+MAX_LINK = 3000
 _ID = re.compile(r"[0-9]+")
 #: An id that no page has.
 NO_PAGE = -1
@@ -73,12 +85,15 @@ _Candidate = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 def json_response(value: Any, status: int = 200) -> Response:
     """A JSON response. Instants end in ``Z``."""
+    return Response(_json(value), status, content_type="application/json")
+
+
+def _json(value: Any, option: int = _JSON_OPTIONS) -> bytes:
     try:
-        body = orjson.dumps(value, default=_decimal, option=_JSON_OPTIONS)
+        return orjson.dumps(value, default=_decimal, option=option)
     except orjson.JSONEncodeError:
         # Only a site's own code makes keys other than strings, which take longer.
-        body = orjson.dumps(value, default=_decimal, option=_JSON_OPTIONS | orjson.OPT_NON_STR_KEYS)
-    return Response(body, status, content_type="application/json")
+        return orjson.dumps(value, default=_decimal, option=option | orjson.OPT_NON_STR_KEYS)
 
 
 def allowed_methods() -> Response:
@@ -225,6 +240,48 @@ class Responder:
         is_tagged = settings.cache_tag_header is not None
         return self.tagged(response, tags, plan.tags(related) if is_tagged else ())
 
+    def stream(self, plan: Plan, query: Query) -> Response:
+        """Builds the response with every object that a query finds, one JSON object a line.
+
+        :param plan: how a row becomes an item.
+        :param query: the query.
+        :raises BadRequest: if too many objects would be embedded in the first items.
+        """
+        lines = self._lines(plan, query)
+        # Made before the response, whose status tells of errors.
+        first = next(lines, b"")
+        if self._request.method == "HEAD":
+            lines.close()
+            response: Response = Bodiless()
+        else:
+            response = Response(stream_with_context(chain([first], lines)))
+            response.call_on_close(lines.close)
+        response.content_type = STREAM_TYPE
+        if plan.volatile or query.random:
+            response.headers["Cache-Control"] = "no-store"
+        # Which objects it is made of is known only at its end.
+        steps = (step for step in plan.layout.steps if isinstance(step, Lookup | Way))
+        embedded = (step.layout.type.served_at.name for step in steps)
+        return self.tagged(response, map(tag_of, (query.endpoint, *embedded)))
+
+    def _lines(self, plan: Plan, query: Query) -> Generator[bytes]:
+        """The items, some at a time, as lines."""
+        ids, start, size = self._reader.ids(query), 0, BATCH
+        viewer, most = self.viewer, self._state.settings.embed_max
+        while wanted := ids[start : start + size]:
+            found = self._reader.fetch(query.endpoint, wanted, plan.columns, viewer)
+            rows = [found[identity] for identity in wanted]
+            try:
+                related = plan.look_up(rows, self, self.addresses, viewer, self.scope, most)
+            except BadRequest:
+                if size == 1:
+                    raise
+                size = (size + 1) // 2
+                continue
+            build = plan.bind(Context(self.addresses, related))
+            yield b"".join(_json(build(row), _LINE_OPTIONS) for row in rows)
+            start += size
+
     def select(self, query: Query) -> Selected:
         """The pages that others lead to, as :meth:`Reader.select`. Notes if pages of other sites
         can be among them; those above or below a page are in the same site."""
@@ -341,14 +398,15 @@ class EndpointView:
         cache = self.state.answer_cache
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged):
-                with self.state.backend.reader() as reader:
+                with ExitStack() as stack:
+                    reader = stack.enter_context(self.content(request))
                     viewer = identify_viewer(self.state, reader, self._token(request))
                     responder = self.responder(request, reader, viewer, **parts)
                     if viewer.previewed is not None:
                         responder.check_preview()
                         answer = self.get(request, reader, responder, **parts)
                         answer.headers["Cache-Control"] = "private, no-store"
-                        return answer
+                        return _kept_open(answer, stack)
                     freshness = Freshness(self.state, reader, viewer, request, responder.schedule)
                     if freshness.is_known():
                         return freshness.not_modified()
@@ -357,6 +415,8 @@ class EndpointView:
                             return freshness.mark(hit, schedule)
                     answer = self.get(request, reader, responder, **parts)
                     answer = freshness.mark(answer, responder.schedule)
+                    if answer.is_streamed:
+                        return _kept_open(answer, stack)
                 # Only now is it certain that the answer is from a single state.
                 cache.put(freshness.keys.get(responder.schedule), answer)
                 return answer
@@ -367,6 +427,10 @@ class EndpointView:
         if b"preview" not in request.query_string:
             return None
         return read_query_string(request.query_string).get("preview")
+
+    def content(self, request: Request) -> AbstractContextManager[Reader]:
+        """The content for a request."""
+        return self.state.backend.reader()
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         """The response.
@@ -414,8 +478,23 @@ class EndpointView:
         return Responder(request, self.state, self.endpoint, reader, viewer, site)
 
 
+def _kept_open(answer: Response, stack: ExitStack) -> Response:
+    """An answer that closes, when it is sent, what it is still made from."""
+    if answer.is_streamed:
+        answer.call_on_close(stack.pop_all().close)
+    return answer
+
+
 class ListView(EndpointView):
     """A list (specification, 2.1, 4.1 and 4.2)."""
+
+    def content(self, request: Request) -> AbstractContextManager[Reader]:
+        is_streamed = self.state.settings.stream_enabled and (
+            read_query_string(request.query_string).get("format") == STREAM
+        )
+        if is_streamed:
+            return self.state.backend.snapshot_reader()
+        return super().content(request)
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         plan, asked = self.state.parameters.list(self.endpoint.name, request.query_string)
@@ -432,11 +511,13 @@ class ListView(EndpointView):
             scope=responder.scope,
             tree=tuple(t._replace(page=home) if t.page == ROOT else t for t in asked.tree),
         )
-        if _names_other_pages(query, plan.layout.type):
+        if query.limit is None or _names_other_pages(query, plan.layout.type):
             responder.schedule = None
-        selected = reader.select(query)
+        selected = reader.select(replace(query, limit=0) if query.limit is None else query)
         if selected.unseen:
             raise BadRequest(_unseen_message(asked, query, selected.unseen))
+        if query.limit is None:
+            return responder.stream(plan, query)
         response = responder.respond(
             plan,
             selected.rows,
@@ -445,7 +526,30 @@ class ListView(EndpointView):
         )
         if query.random:
             response.headers["Cache-Control"] = "no-store"
+        elif link := self._link(request, responder, query, selected.total):
+            response.headers["Link"] = link
         return response
+
+    def _link(self, request: Request, responder: Responder, query: Query, total: int) -> str:
+        """The ``Link`` header of a list: the addresses of its next and its previous part."""
+        offsets: dict[str, int] = {}
+        if query.limit and query.offset < total - query.limit:
+            offsets["next"] = query.offset + query.limit
+        if query.limit and query.offset:
+            offsets["prev"] = max(min(query.offset, total) - query.limit, 0)
+        if not offsets:
+            return ""
+        given = read_query_string(request.query_string)
+        if self.endpoint.of_sites and not given.get("site") and responder.site.homes:
+            # With CMSAPI_BASE_URL the next request can go to the host of another site.
+            site = responder.addresses.other_site(responder.site.homes[0].url_path)
+            given.update({"site": site} if site else {})
+        address = responder.addresses.detail_url(self.endpoint.name)
+        link = ", ".join(
+            f'<{address}?{urlencode({**given, "offset": offset})}>; rel="{name}"'
+            for name, offset in offsets.items()
+        )
+        return link if len(link) <= MAX_LINK else ""
 
 
 class DetailView(EndpointView):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import RLock
 from typing import Any, ClassVar
@@ -101,6 +101,9 @@ class OtherReader(ListReader):
 
 class OtherBackend(ListBackend):
     ranks = False
+
+    def snapshot_reader(self) -> nullcontext[ListReader]:
+        return nullcontext(ListReader(self.content.library, self.content.version))
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         reader = OtherReader(read_library(content, self.registry), uuid4().hex)

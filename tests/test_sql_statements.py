@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flask_contentapi import views
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases, writing
@@ -297,3 +298,16 @@ def test_copying_takes_as_many_statements_wherever_the_page_is(wide: API) -> Non
             writer.alias(2, 3, slug="alias")
         made.append(len(statements))
     assert made[0] == made[1]
+
+
+def test_streams_take_the_same_statements_for_each_part(
+    make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = make_api(content(40), types=DECLARED, config={"CMSAPI_STREAM_ENABLED": True})
+    numbers = {}
+    for size in (40, 40, 10):
+        monkeypatch.setattr(views, "BATCH", size)
+        with noted(api) as made:
+            assert api.get("pages/?format=ndjson&type=w.Note&fields=*").data
+        numbers[size] = len(made)
+    assert numbers[10] - numbers[40] == 3 * (1 + NOTE)

@@ -724,6 +724,18 @@ class Finished(ListReader):
         return super().things(endpoint)
 
 
+@caught_by("test_snapshot_reader_keeps_to_its_content[a list]")
+class KeepsNothing(ListBackend):
+    def snapshot_reader(self) -> nullcontext[ListReader]:
+        return nullcontext(Present(self))
+
+
+@caught_by("test_ids[of a search]")
+class ListsAllIds(ListReader):
+    def ids(self, query: Query) -> Sequence[int]:
+        return super().ids(replace(query, searches=()))
+
+
 @caught_by("test_reader_sees_one_content_while_another_is_loaded[objects by id]")
 class GivesUpItsContent(ListBackend):
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:

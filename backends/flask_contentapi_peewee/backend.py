@@ -6,13 +6,14 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import peewee
 
-from flask_contentapi.backend import Backend, ContentChanged
+from flask_contentapi.backend import Backend, ContentChanged, Reader
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem
 from flask_contentapi.logs import log
 from flask_contentapi.registry import Registry
@@ -36,6 +37,7 @@ from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.setup import Setup
+from flask_contentapi_peewee.snapshots import in_own_thread
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
@@ -265,6 +267,30 @@ class PeeweeBackend(Backend):
                 raise BackendUnavailable(error_sentence(error, self._name)) from error
             raise
 
+    def snapshot_reader(self) -> AbstractContextManager[Reader]:
+        # Other threads do not see what this one is writing.
+        return self.reader() if self.is_writing else in_own_thread(self._long_reader)
+
+    @contextmanager
+    def _long_reader(self) -> Iterator[Reader]:
+        try:
+            with self._snapshot() as reader:
+                yield reader
+        except BackendUnavailable as error:
+            if isinstance(error.__cause__, ConnectionLost | ContentChanged):
+                # It may succeed with another connection, or other content.
+                raise ContentChanged from error
+            raise
+
+    def _require_version(self, stamp: str) -> None:
+        """Makes sure that the content still has a version, whatever this thread's connection sees.
+
+        :raises ContentChanged: if it has another one.
+        """
+        with in_own_thread(self.reader) as reader:
+            if reader.version != stamp:
+                raise ContentChanged
+
     @contextmanager
     def _reporting_outages(self) -> Iterator[None]:
         """Turns errors of an unreachable database into BackendUnavailable."""
@@ -481,7 +507,15 @@ class PeeweeBackend(Backend):
         try:
             with self._reporting_outages(), connected(database), self.engine.snapshot():
                 self._thread.reading = True
-                reader = DatabaseReader(database, self.statements, self._read_structure(database))
+                structure = self._read_structure(database)
+                confirm = partial(self._require_version, structure.stamp)
+                keeps_words = self.engine.keeps_words
+                reader = DatabaseReader(
+                    database,
+                    self.statements,
+                    structure,
+                    confirm_search=None if keeps_words else confirm,
+                )
                 yield reader
                 reader.confirm_version()
         except ContentChanged as error:

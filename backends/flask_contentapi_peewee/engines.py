@@ -42,6 +42,8 @@ class Engine(ABC):
     prefix: ClassVar[str] = "*"
     #: Whether loaded words may become searchable a moment after the rest.
     words_come_late: ClassVar[bool] = False
+    #: Whether searches within :meth:`snapshot` find what there was at its beginning.
+    keeps_words: ClassVar[bool] = True
 
     def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:
         self.database = database
@@ -203,6 +205,15 @@ class Engine(ABC):
         """A context in which reads are consistent, even if others write."""
         with atomic(self.reading):
             yield
+
+    def rows(
+        self, database: peewee.Database, text: str, parameters: Sequence[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement, few of which are in memory at a time.
+
+        :param database: the connections.
+        """
+        yield from database.execute_sql(text, parameters)
 
     # Full text. Words are tokens of ASCII letters and digits, which every engine indexes unchanged.
     # They are neither so short nor so common that an engine would ignore them.

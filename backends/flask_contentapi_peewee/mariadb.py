@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import peewee
 from peewee import SQL, fn
@@ -12,7 +14,7 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.connections import DATABASE_ERRORS
+from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool, atomic
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 
 __all__ = ["MariaDB"]
@@ -26,6 +28,7 @@ class MariaDB(Engine):
 
     ordered_join = "STRAIGHT_JOIN"
     words_come_late = True
+    keeps_words = False
     sql_types = {
         **dict.fromkeys(
             ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
@@ -59,6 +62,26 @@ class MariaDB(Engine):
             # A connection that is lost has released it.
             with suppress(*DATABASE_ERRORS):
                 self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        # Servers may have another default.
+        with atomic(self.reading, "REPEATABLE READ"):
+            yield
+
+    def rows(
+        self, database: peewee.Database, text: str, parameters: Sequence[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        if not isinstance(database, MariaDBPool):
+            # The driver of a site's own connections is unknown.
+            yield from super().rows(database, text, parameters)
+            return
+        # The driver would otherwise take all at once.
+        unbuffered = import_module("pymysql.cursors").SSCursor
+        connection: Any = database.connection()  # type: ignore[no-untyped-call]
+        with peewee.__exception_wrapper__, connection.cursor(unbuffered) as cursor:  # type: ignore[attr-defined]
+            cursor.execute(text, parameters)
+            yield from cursor
 
     def among(self, column: Clause, values: SQL) -> Clause:
         of_text = isinstance(getattr(column, "kind", None), kinds.Text)

@@ -13,10 +13,15 @@ from peewee import SQL, fn
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.connections import atomic
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 from flask_contentapi_peewee.names import index_name
 
 __all__ = ["PostgreSQL"]
+
+
+#: How many rows are in memory at a time.
+FETCHED = 5000
 
 
 class PostgreSQL(Engine):
@@ -57,6 +62,16 @@ class PostgreSQL(Engine):
             yield
 
     index_start = INDEXED
+
+    def rows(
+        self, database: peewee.Database, text: str, parameters: Sequence[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        # The driver would otherwise take all at once.
+        with atomic(database):
+            database.execute_sql(f"DECLARE contentapi CURSOR FOR {text}", parameters)
+            while found := database.execute_sql(f"FETCH {FETCHED} FROM contentapi").fetchall():
+                yield from found
+            database.execute_sql("CLOSE contentapi")
 
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -33,6 +34,7 @@ class DatabaseReader(Reader):
     :param structure: the structure of the version.
     :param versioned: whether the version changes with the content: not within a transaction that
         changes it.
+    :param confirm_search: raises :exc:`ContentChanged` if a search may have found other content.
     """
 
     def __init__(
@@ -41,11 +43,13 @@ class DatabaseReader(Reader):
         statements: Statements,
         structure: Structure,
         versioned: bool = True,
+        confirm_search: Callable[[], None] | None = None,
     ) -> None:
         self._database = database
         self._statements = statements
         self._structure = structure
         self._versioned = versioned
+        self._confirm_search = confirm_search
         # Whether the stamp was checked since the last result that does not include it: a cached
         # part of the structure, or an empty result.
         self._is_stamp_checked = False
@@ -89,6 +93,12 @@ class DatabaseReader(Reader):
         return None if until == NEVER else EPOCH + timedelta(microseconds=until)
 
     def select(self, query: Query) -> Selected:
+        selected = self._select(query)
+        if query.searches and self._confirm_search is not None:
+            self._confirm_search()
+        return selected
+
+    def _select(self, query: Query) -> Selected:
         values = self._values(query.viewer, query.scope, query=query)
         shape = shape_of(query, values)
         counted, near = Counted((), 0), query
@@ -126,6 +136,19 @@ class DatabaseReader(Reader):
         counted = [(field.python_value(value), count) for value, count, _ in found]
         # MariaDB sorts by the beginning of long texts alone.
         return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+
+    def ids(self, query: Query) -> Sequence[int]:
+        query = replace(query, columns=())
+        values = self._values(query.viewer, query.scope, query=query)
+        statement, _ = self._statements.page(shape_of(query, values).windowed(query))
+        ids, stamp = array("q"), self._structure.stamp
+        text, parameters = statement.text, statement.fill(values)
+        for identity, stamp in self.tables.engine.rows(self._database, text, parameters):  # noqa: B007
+            ids.append(identity)
+        self._check_stamp(stamp)
+        if query.searches and self._confirm_search is not None:
+            self._confirm_search()
+        return ids
 
     @staticmethod
     def _is_deep(query: Query) -> bool:

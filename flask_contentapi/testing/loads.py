@@ -353,6 +353,34 @@ class LoadTests(Kit):
         with backend.reader() as reader:
             assert look(reader) != before
 
+    @pytest.mark.parametrize(
+        ("what", "look"), [pytest.param(what, look, id=what) for what, look in LOOKS]
+    )
+    def test_snapshot_reader_keeps_to_its_content(
+        self, backend: Backend, what: str, look: Look
+    ) -> None:
+        backend.load(SMALL)
+        with backend.snapshot_reader() as reader:
+            before = look(reader)
+            loading = Thread(target=backend.load, args=(CONTENT,))
+            loading.start()
+            if not self.load_waits:
+                loading.join()
+                with backend.reader() as other:
+                    assert look(other) != before
+            with suppress(*[ContentChanged] * (what == "a search")):
+                assert look(reader) == before
+        loading.join()
+
+    def test_snapshot_reader_is_for_any_thread(self, backend: Backend) -> None:
+        backend.load(SMALL)
+        seen = []
+        with backend.snapshot_reader() as reader, backend.snapshot_reader() as other:
+            thread = Thread(target=lambda: seen.append(found(reader, query())))
+            thread.start()
+            thread.join()
+            assert seen == [found(other, query())]
+
     def _forgiven(self) -> tuple[type[Exception], ...]:
         """The errors that a reader may raise if the content changes while it is open."""
         return () if self.holds_content else (ContentChanged,)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.query import Viewer
+from flask_contentapi.query import Query, Viewer
 from flask_contentapi.testing.kit import ANYBODY, BOARD, EXHIBITS, STAFF, Kit, exact, query
 from flask_contentapi.testing.sample import NOW
 
@@ -120,6 +120,21 @@ _FETCHED = [
 ]
 
 
+#: Lists of which all ids are asked for.
+_LISTS = {
+    "all": query(),
+    "of people": query("people"),
+    "in some order": query(order="-title,id"),
+    "at random": query(random=True),
+    "what is behind an offset": query(offset=3),
+    "with types": query(types=EXHIBITS, order="number"),
+    "of a branch": query(tree={"descendant_of": 20}),
+    "of a search": query(any_word="agate"),
+    "with a scope and another viewer": query(scope=(20, 36), viewer=STAFF),
+    "of nothing": query(where=[("id", "eq", 404)]),
+}
+
+
 class RowTests(Kit):
     """The rows of lists, :meth:`Reader.fetch` and :meth:`Reader.get`."""
 
@@ -209,6 +224,18 @@ class RowTests(Kit):
         assert {i: tuple(row) for i, row in found.items()} == wanted
         asked = query("pages", *columns, where=[("id", "in", (20, 25, 16))])
         assert sorted(map(repr, reader.select(asked).rows)) == sorted(map(repr, wanted.values()))
+
+    def test_fetch_has_columns_of_the_types_of_several_objects(self, reader: Reader) -> None:
+        found = reader.fetch("pages", [25, 23], ["remark", "number"], ANYBODY)
+        assert {i: tuple(row) for i, row in found.items()} == {23: ("hush", 2**63 - 1), 25: ("", 7)}
+
+    @pytest.mark.parametrize(
+        "asked", [pytest.param(asked, id=what) for what, asked in _LISTS.items()]
+    )
+    def test_ids(self, reader: Reader, asked: Query) -> None:
+        wanted = [row[0] for row in reader.select(asked).rows]
+        ids = [*reader.ids(replace(asked, columns=()))]
+        assert sorted(ids) == sorted(wanted) if asked.random else ids == wanted
 
     def test_fetch_takes_more_ids_than_a_statement_has_parameters(self, reader: Reader) -> None:
         found = reader.fetch("people", range(100_000), ["id"], ANYBODY)
