@@ -187,7 +187,8 @@ class Select:
         conditions += self._target_visible(column, value)
         count = fn.COUNT(SQL("*"))
         query = self.query(value, count, *columns, joined=[table]).where(all_of(conditions))
-        query = query.group_by(value).order_by(count.desc(), value.asc())
+        group = self._engine.unindexed(value) if self._shape.is_narrow else value
+        query = query.group_by(group).order_by(count.desc(), value.asc())
         return query.limit(literal(MOST_VALUES)), value
 
     def wanted(self) -> Clause:
@@ -214,8 +215,8 @@ class Select:
     def _join(self, joined: Sequence[StoredTable], first: StoredTable) -> Any:
         base = self._end.base
         source: Any = base.model
+        ordered = self._engine.ordered_join
         if first is not base:
-            ordered = self._engine.ordered_join
             source = peewee.Join(first.model, base.model, ordered, _same(first, base))
         used = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
         needed: list[StoredTable]
@@ -223,7 +224,10 @@ class Select:
         needed += [table for table in (self._end.documents, self._end.terms) if table in joined]
         for table in needed:
             if table is not first:
-                source = peewee.Join(source, table.model, on=_same(table, base))
+                # Terms would be grouped in the order of their index, whatever few objects match.
+                late = table is self._end.terms and self._shape.is_narrow
+                join = ordered if late else peewee.JOIN.INNER
+                source = peewee.Join(source, table.model, join, _same(table, base))
         return source
 
     def _conditions(self) -> Iterator[Clause]:
