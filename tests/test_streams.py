@@ -185,6 +185,17 @@ def test_hidden_pages_are_left_out(make_api: MakeAPI) -> None:
     assert [json.loads(line)["id"] for line in api.get(STREAM).data.splitlines()] == [1]
 
 
+def test_a_preview_shows_its_page_in_a_stream(make_api: MakeAPI) -> None:
+    pages = [page(1), page(2, 1, live=False), page(3, 1, live=False)]
+    api = make_api({"sites": [site(1)], "pages": pages}, config={**ON, "SECRET_KEY": "x" * 32})
+    (state,) = api.app.extensions["contentapi"].values()
+    with api.app.app_context():
+        token = state.previews.write(("pages", 2), 60, None)
+    response = api.get(f"{STREAM}&preview={token}")
+    assert [json.loads(line)["id"] for line in response.data.splitlines()] == [1, 2]
+    assert response.headers["Cache-Control"] == "private, no-store"
+
+
 # Bounds.
 
 
