@@ -53,7 +53,7 @@ _NEVER = frozenset(("srcdoc", "linktype", "embedtype"))
 _SCHEMES = ("javascript:", "vbscript:")
 _ID = re.compile(r"[0-9]{1,19}")
 _TAG_NAME = re.compile(r"<([a-z][^\s/>\0]*)", re.IGNORECASE)
-_SCHEME_NAME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_SCHEME_NAME = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
 
 Attributes = Sequence[tuple[str, str | None]]
 
@@ -127,8 +127,11 @@ class _Reader(HTMLParser):
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         #: Where tags and everything between them begin; tags with their names and attributes.
         self.tokens: list[tuple[int, str, Attributes]] = []
-        self.feed(text)
+        # Behind the last tag the parser would look for the end of each tag up to the end.
+        end = text.rfind(">") + 1
+        self.feed(text[:end])
         self.close()
+        self.tokens += [(end, "", ())] * (end < len(text))
         self.tokens.append((len(text), "", ()))
 
     def _note(self, tag: str = "", attributes: Attributes = ()) -> None:

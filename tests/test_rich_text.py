@@ -238,6 +238,23 @@ def test_odd_markup_fails_nowhere_and_leaks_nothing(empty: API, format: str) -> 
             assert not any(canary in written for canary in CANARIES), written
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<a " * 20_000,
+        "<!--" * 5_000,
+        "<ul><li>" * 200,
+        "<b>" * 500,
+        f"{' ' * 50_000}<",
+        "a" * 99_999,
+    ],
+    ids=["tags", "comments", "lists", "emphasis", "spaces", "letters"],
+)
+def test_long_and_deep_texts_are_converted(text: str) -> None:
+    for format in RESOLVED:
+        convert(f"{text}<br>x", format, found)
+
+
 def test_markdown_is_commonmark(empty: API) -> None:
     text = (
         '<h2>A * title</h2><p>Caf&eacute; <a linktype="page" id="3">with <b>bold</b></a>!</p>'

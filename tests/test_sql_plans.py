@@ -36,6 +36,7 @@ def content() -> dict[str, list[Any]]:
         "images": [image(n, tags=["all", f"t{n}"], rank=n, collection=1 + n % 2) for n in NOTES],
         "documents": [document(n, tags=["all", f"t{n}"]) for n in NOTES],
         "people": [{"id": n, "name": f"P{n}", "boss": n - 1, "page": n} for n in NOTES],
+        "redirects": [{"id": n, "old_path": f"/old-{n}", "redirect_page": n} for n in NOTES],
         "collections": [{"id": 1}, {"id": 2}, {"id": 3, "restriction": private()}],
     }
 
@@ -266,6 +267,9 @@ FOUND = [
     ("images/?search=t2500", "words"),
     ("images/2500/?fields=*", KEY),
     ("images/find/?id=2500", KEY),
+    ("redirects/find/?html_path=/old-2500?x=1", "contentapi_redirects_site_path"),
+    ("redirects/?old_path=/old-2500", "contentapi_redirects_old_path"),
+    ("redirects/2500/", KEY),
     ("people/?boss=2499", f"{PERSON}_boss"),
     ("people/?page=2500", f"{PERSON}_page"),
     ("people/2500/?fields=boss(boss(name)),page(title)", KEY),
