@@ -12,6 +12,7 @@ from flask_contentapi.errors import (
 )
 from flask_contentapi.extension import ContentAPI
 from flask_contentapi.fields import Blocks, Children, Related, RichText, Tags
+from flask_contentapi.middleware import KeptAnswers
 from flask_contentapi.signals import content_changed
 from flask_contentapi.types import (
     APIField,
@@ -40,6 +41,7 @@ __all__ = [
     "Document",
     "Entry",
     "Image",
+    "KeptAnswers",
     "Page",
     "PageURLs",
     "Problem",

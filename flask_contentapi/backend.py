@@ -251,6 +251,11 @@ class Backend(ABC):
         """
         return self.reader()
 
+    def mark(self) -> object:
+        """A mark that differs after every change of the content, got without a reader; None if only
+        a reader can tell, as in a block of :meth:`write`."""
+        return None
+
     @abstractmethod
     def load(self, content: Records) -> None:
         """Replaces the whole content, or on an error nothing.

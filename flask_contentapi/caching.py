@@ -24,16 +24,20 @@ from werkzeug.datastructures import Headers
 from flask_contentapi.backend import Reader
 from flask_contentapi.origins import host_of
 from flask_contentapi.query import Viewer
+from flask_contentapi.settings import Settings
 from flask_contentapi.signals import EVERYTHING
 from flask_contentapi.state import State
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["VARY", "Freshness", "tag_header"]
+__all__ = ["UNTIL", "VARY", "Freshness", "lifetime", "tag_header"]
 
 #: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
+#: Where the WSGI environment of a request has the next scheduled change of a response that can be
+#: repeated until then.
+UNTIL = "flask_contentapi.until"
 #: As :attr:`Query.scope`.
 Scope = tuple[int, ...] | None
 #: The request headers that decide what a viewer may see, if the site has a hook for that.
@@ -53,6 +57,21 @@ def tag_header(header: str, tags: Iterable[str]) -> str:
     if len(named) > MOST_TAGS:
         named = dict.fromkeys(tag.partition("-")[0] for tag in named)
     return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
+
+
+def lifetime(settings: Settings, *, left: int | None, is_private: bool = False) -> str:
+    """The ``Cache-Control`` of a response.
+
+    :param left: the seconds until the next scheduled change; None if there is none.
+    :param is_private: whether others may see less.
+    """
+    who, age = "private" if is_private else "public", settings.cache_max_age
+    if age is None:
+        return f"{who}, no-cache"
+    age = age if left is None else min(age, left)
+    stale = settings.cache_stale
+    stale = stale if left is None else min(stale, left - age)
+    return f"{who}, max-age={age}" + (f", stale-while-revalidate={stale}" if stale else "")
 
 
 def _digest(*parts: Any) -> str:
@@ -159,6 +178,8 @@ class Freshness:
         if "Cache-Control" not in headers:
             is_whole = response.status_code == 200 and scope in self.etags
             self._add_headers(headers, scope, f'"{self.etags[scope]}"' if is_whole else None)
+            if is_whole:
+                self._request.environ[UNTIL] = self._next_change(scope)
         if response.status_code == 200 and self._if_none_match.strip() == "*":
             # ``*`` matches any response, even one without an ETag.
             response.status_code = 304
@@ -172,16 +193,9 @@ class Freshness:
             headers.add("Vary", VARY)
 
     def _lifetime(self, scope: Scope) -> str:
-        is_private = self._viewer.pages or self._viewer.collections
-        who = "private" if is_private else "public"
-        age = self._settings.cache_max_age
-        if age is None:
-            return f"{who}, no-cache"
-        left = self._seconds_left(scope)
-        age = age if left is None else min(age, left)
-        stale = self._settings.cache_stale
-        stale = stale if left is None else min(stale, left - age)
-        return f"{who}, max-age={age}" + (f", stale-while-revalidate={stale}" if stale else "")
+        is_private = bool(self._viewer.pages or self._viewer.collections)
+        left = None if self._settings.cache_max_age is None else self._seconds_left(scope)
+        return lifetime(self._settings, left=left, is_private=is_private)
 
     def _seconds_left(self, scope: Scope) -> int | None:
         """The seconds until the next scheduled change; None if there is none."""

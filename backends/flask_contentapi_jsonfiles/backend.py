@@ -97,6 +97,10 @@ class JSONFilesBackend(SnapshotBackend):
                 self.changing.release()
         return super().reader()
 
+    def mark(self) -> object:
+        self.reader()  # looks whether the files have changed, if it is time to
+        return super().mark()
+
     def reload(self) -> None:
         try:
             with self.changing:

@@ -50,6 +50,9 @@ class SnapshotBackend(Backend):
     def reader(self) -> AbstractContextManager[Reader]:
         return nullcontext(self.snapshot)
 
+    def mark(self) -> object:
+        return None if self.is_writing else self._snapshot
+
     @property
     def snapshot(self) -> Snapshot:
         """The current state of the content."""

@@ -37,6 +37,7 @@ from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.setup import Setup
+from flask_contentapi_peewee.shapes import NOBODY, Values
 from flask_contentapi_peewee.snapshots import in_own_thread
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
@@ -290,6 +291,13 @@ class PeeweeBackend(Backend):
         with in_own_thread(self.reader) as reader:
             if reader.version != stamp:
                 raise ContentChanged
+
+    def mark(self) -> object:
+        # Rows of followed models are copied by a reader alone.
+        if not self._is_ready or self.is_writing or self._following is not None:
+            return None
+        version = self.statements.version
+        return self.engine.mark(version.text, version.fill(Values(NOBODY)))
 
     @contextmanager
     def _reporting_outages(self) -> Iterator[None]:
