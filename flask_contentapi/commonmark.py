@@ -13,8 +13,6 @@ from markdownify import MarkdownConverter
 
 __all__ = ["commonmark"]
 
-#: How deep elements are nested at most; those further down are taken out of theirs.
-DEEPEST = 100
 #: Characters that can mean something anywhere, and others at the start of a word or a text.
 _ANYWHERE = re.compile(r"([\\`*_\[\]<>#~|]|&(?=#?\w))")
 _AT_START = re.compile(r"(?<!\S)([-+=])")
@@ -46,9 +44,6 @@ def commonmark(html: str) -> str:
     :param html: well-formed, as browsers read it.
     """
     soup = BeautifulSoup(html, "html.parser")
-    for tag in soup.find_all(True):
-        if len([*tag.parents]) > DEEPEST:
-            tag.unwrap()
     for outer in soup.find_all(["a", "ul", "ol", "li", *_LINES, *_CODE, *_SPANS]):
         if outer.parent is None:
             continue

@@ -46,6 +46,10 @@ _MARKS = {"a": "linktype", "embed": "embedtype"}
 CACHE_SIZE = 4_000_000
 #: The classes of image formats whose names differ from them.
 _CLASSES = {"fullwidth": "full-width"}
+#: From this depth on, Markdown has nothing but the text, the links and the images.
+DEEPEST = 100
+#: What ends nothing: no tag, comments, and elements without content.
+_SINGLE = frozenset(("", "!", "br", "hr", "img", "embed", "input", "col", "wbr", "source"))
 #: Elements that run scripts, or whose content browsers read in another way than parsers do.
 _SCRIPTS = frozenset(("script", "noscript"))
 #: Attributes that are a document of their own, or mark what has no target.
@@ -333,4 +337,19 @@ def _markdown(html: str) -> str:
     """A text as CommonMark."""
     from flask_contentapi.commonmark import commonmark
 
-    return commonmark(_clean(html))
+    html = _clean(html)
+    if _depth(html) > DEEPEST:
+        import nh3
+
+        schemes = _options(html)["url_schemes"]
+        html = nh3.clean(html, tags={"a", "img"}, url_schemes=schemes, link_rel=None)
+    return commonmark(html)
+
+
+def _depth(html: str) -> int:
+    """How deep elements are nested in a well-formed text, roughly."""
+    depth = most = 0
+    for _, tag, _ in _Reader(html).tokens:
+        depth += -1 if tag.startswith("/") else tag not in _SINGLE
+        most = max(most, depth)
+    return most

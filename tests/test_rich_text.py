@@ -243,8 +243,8 @@ def test_odd_markup_fails_nowhere_and_leaks_nothing(empty: API, format: str) -> 
     [
         "<a " * 20_000,
         "<!--" * 5_000,
-        "<ul><li>" * 200,
-        "<b>" * 500,
+        "<ul><li>" * 2_000,
+        "<b>" * 9_000,
         f"{' ' * 50_000}<",
         "a" * 99_999,
     ],
