@@ -15,21 +15,6 @@ from tests.conformance.reference_site import create_app
 from tests.conftest import CONFORMANCE
 from tests.description import check
 
-#: The groups of requests beyond the recorded system that are answered.
-BEYOND = (
-    "autocomplete",
-    "by-path",
-    "operators",
-    "operators-media",
-    "operators-wrong",
-    "facets",
-    "own-fields-nested",
-    "redirects",
-    "several-types",
-    "ways",
-    "ways-nested",
-)
-
 
 def _cases(name: str) -> list[dict[str, Any]]:
     text = (CONFORMANCE / name).read_text(encoding="utf-8")
@@ -37,7 +22,7 @@ def _cases(name: str) -> list[dict[str, Any]]:
 
 
 CASES = _cases("cases.jsonl")
-BEYOND_CASES = [case for case in _cases("beyond.jsonl") if case["group"] in BEYOND]
+BEYOND_CASES = _cases("beyond.jsonl")
 
 
 class Sites:
