@@ -14,13 +14,17 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from glob import glob
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import peewee
+from flask import Flask
+from werkzeug.serving import make_server
 
 from flask_contentapi_peewee import MariaDBBackend, PeeweeBackend, PostgreSQLBackend
 from tests.temporary import new_folder
@@ -35,6 +39,7 @@ __all__ = [
     "new_mariadb",
     "new_postgresql",
     "postgresql",
+    "served",
     "standby_of",
     "start",
     "stop",
@@ -323,3 +328,15 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     process.stdin.close()
     process.wait(PATIENCE)
+
+
+@contextmanager
+def served(app: Flask) -> Iterator[int]:
+    """Serves an application in a thread; gives its port."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from flask import Flask
-from werkzeug.serving import make_server
 
 from tests.conftest import MakeApp
 from tests.samples import page
-from tests.servers import free_port, start, stop
+from tests.servers import free_port, served, start, stop
 from tests.stores import leave_out, on_memory
 from tests.temporary import new_folder
 
@@ -93,7 +89,7 @@ def proxied(make_app: MakeApp) -> Iterator[Proxied]:
         clock=lambda: clock[0],
     )
     (state,) = app.extensions["contentapi"].values()
-    with _served(app) as behind:
+    with served(app) as behind:
         folder, port = new_folder(), free_port()
         user = "user root;" if os.geteuid() == 0 else ""
         text = _CONFIGURATION.format(folder=folder, port=port, behind=behind, user=user)
@@ -101,18 +97,6 @@ def proxied(make_app: MakeApp) -> Iterator[Proxied]:
         proxy = start([program, "-p", folder, "-c", folder / "nginx.conf"], port)
         yield Proxied(port, lambda: state.previews.write(("pages", 2), 60, None), clock, folder)
         stop(proxy)
-
-
-@contextmanager
-def _served(app: Flask) -> Iterator[int]:
-    """Serves an application in a thread; gives its port."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 PATHS = (
