@@ -469,6 +469,9 @@ def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Requ
         draw(st.sampled_from([None, None, "*", "_,id"])),
         draw(facets(kinds, is_tree)) if draw(seldom) else (),
         draw(st.sampled_from([None, None, None, "html", "markdown", "db_markdown"])),
+        draw(st.tuples(st.sampled_from(sorted({section, "pages"})), st.sampled_from(IDS)))
+        if draw(seldom)
+        else None,
     )
 
 

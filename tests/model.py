@@ -189,6 +189,7 @@ class Request:
     :param words: the text to search for, or None.
     :param every: whether every word has to match; None: the API's default.
     :param begun: the text of which the last word is the beginning of one, or None.
+    :param previewed: the section and id of the object that its token shows, or None.
     """
 
     section: str
@@ -210,6 +211,7 @@ class Request:
     fields: str | None = None
     facets: tuple[str, ...] = ()
     rich_text_format: str | None = None
+    previewed: tuple[str, int] | None = None
 
     def parameters(self) -> list[tuple[str, str]]:
         """The query string."""
@@ -324,6 +326,8 @@ class Model:
         """Whether an object exists and is visible."""
         if identity not in self.records[section]:
             return False
+        if (section, identity) == request.previewed:
+            return True
         record = self.records[section][identity]
         if section == "redirects":
             page = record.get("redirect_page")
@@ -468,6 +472,8 @@ class Model:
         site = self.site(request)
         if isinstance(site, int):
             return site
+        if self.previews_elsewhere(request, site):
+            return 403
         relations = [relation for relation, _ in request.tree]
         if {"child_of", "descendant_of"} <= {*relations}:
             return 400
@@ -488,6 +494,12 @@ class Model:
         if request.locale is not None:
             pages = [id for id in pages if self.locale(self.records["pages"][id]) == request.locale]
         return pages
+
+    def previews_elsewhere(self, request: Request, site: Any) -> bool:
+        """Whether the token of a request is for a page of another site."""
+        section, identity = request.previewed or ("", 0)
+        there = section == "pages" and identity in self.records["pages"]
+        return there and identity not in self.scope(site)
 
     def relatives(self, relation: str, page: int) -> list[int]:
         """The pages that have a relation to a page."""
@@ -581,8 +593,12 @@ class Model:
             site = self.site(request)
             if isinstance(site, int):
                 return site
-            if request.section == "pages" and identity not in self.scope(site):
-                return 404
+            if self.previews_elsewhere(request, site):
+                return 403
+        if request.previewed not in (None, (request.section, identity)):
+            return 403
+        if request.section == "pages" and identity not in self.scope(site):
+            return 404
         return 200 if self.sees(request, request.section, identity) else 404
 
     def leads(self, redirect: Record, site: Any) -> bool:
