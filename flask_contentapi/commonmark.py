@@ -19,10 +19,11 @@ _AT_START = re.compile(r"(?<!\S)([-+=])")
 _NUMBER = re.compile(r"(?<!\S)([0-9]{1,9})([.)])(?!\S)")
 #: Characters that cannot be in the address of a link as they are.
 _NO_ADDRESS = re.compile(r"[\s<>()\\\"\x00-\x1f]")
+#: Where a list can start, so that its numbers have at most the nine digits that they may have.
+_START = re.compile(r"[0-9]{1,8}")
 _EMPHASIS = {"b": "**", "strong": "**", "em": "*", "i": "*"}
 #: How markdownify writes what :class:`_Converter` leaves to it.
 _OPTIONS: dict[str, Any] = {
-    "bullets": "-",
     "heading_style": "atx",
     "wrap": True,
     "wrap_width": None,
@@ -31,10 +32,12 @@ _OPTIONS: dict[str, Any] = {
 _LISTS = ("ul", "ol")
 _LINES = ("pre", "h1", "h2", "h3", "h4", "h5", "h6")
 _CODE = ("code", "kbd", "samp")
+#: The name for blocks in links, which become words.
+_SPACED = "spaced"
 _SPANS = (*_EMPHASIS, "del", "s", "sub", "sup")
 _INLINE = frozenset(
-    "a abbr b bdi bdo br cite code data del dfn em i img ins kbd mark q s samp small span strong "
-    "sub sup time u var wbr".split()
+    f"a abbr b bdi bdo br cite code data del dfn em i img ins kbd mark q s samp small {_SPACED} "
+    "span strong sub sup time u var wbr".split()
 )
 
 
@@ -45,19 +48,13 @@ def commonmark(html: str) -> str:
     """
     soup = BeautifulSoup(html, "html.parser")
     for outer in soup.find_all(["a", "ul", "ol", "li", *_LINES, *_CODE, *_SPANS]):
-        if outer.parent is None:
-            continue
         if outer.name == "a":
             for inner in outer.find_all(_is_block):
-                inner.insert_before(" ")
-                inner.insert_after(" ")
-                inner.unwrap()
+                inner.name = _SPACED
         elif outer.name in _LISTS:
-            for child in [*outer.children]:
-                if str(child).strip() and getattr(child, "name", "") not in ("li", *_LISTS):
-                    child.wrap(soup.new_tag("li"))
+            _number(soup, outer)
         elif outer.name == "li":
-            outer.name = "li" if outer.parent.name in _LISTS else "div"
+            outer.name = "li" if getattr(outer.parent, "name", "") in _LISTS else "div"
         elif outer.name in _LINES:
             has_others = outer.find(_is_block) or (outer.name == "pre" and outer.find(["a", "img"]))
             outer.name = "div" if has_others else outer.name
@@ -65,6 +62,23 @@ def commonmark(html: str) -> str:
             outer.name = outer.name if outer.find_parent("pre") else "span"
     text: str = _Converter(**_OPTIONS).convert_soup(soup)
     return text.strip()
+
+
+def _number(soup: BeautifulSoup, outer: Tag) -> None:
+    """Makes everything in a list an entry of it, and numbers those of an ordered one."""
+    start = str(outer.get("start", ""))
+    number = int(start) if _START.fullmatch(start) else 1
+    children = [*outer.children]
+    outer.clear()
+    for child in children:
+        entry = child
+        if str(child).strip() and getattr(child, "name", "") not in ("li", *_LISTS):
+            entry = soup.new_tag("li")
+            entry.append(child)
+        if outer.name == "ol" and isinstance(entry, Tag) and entry.name == "li":
+            entry["value"] = str(number)
+            number += 1
+        outer.append(entry)
 
 
 def _is_block(tag: Tag) -> bool:
@@ -147,6 +161,15 @@ class _Converter(MarkdownConverter):
         # Two line breaks would end a paragraph, and what is open in it.
         is_open = parent_tags & {"a", *_SPANS}
         return "<br>" if is_open else " " if "_inline" in parent_tags else "  \n"
+
+    def convert_li(self, el: Tag, text: str, parent_tags: Set[str]) -> str:
+        is_numbered = el.parent is not None and el.parent.name == "ol"
+        mark = f"{el['value']}. " if is_numbered else "- "
+        text = re.sub(r"\n(?=[^\n])", "\n" + " " * len(mark), text.strip())
+        return f"{mark}{text}\n" if text else "\n"
+
+    def convert_spaced(self, el: Tag, text: str, parent_tags: Set[str]) -> str:
+        return f" {text} "
 
     def convert_pre(self, el: Tag, text: str, parent_tags: Set[str]) -> str:
         text = text.strip("\n")

@@ -55,6 +55,7 @@ _SCRIPTS = frozenset(("script", "noscript"))
 #: Attributes that are a document of their own, or mark what has no target.
 _NEVER = frozenset(("srcdoc", "linktype", "embedtype"))
 _SCHEMES = ("javascript:", "vbscript:")
+_COMMENT = re.compile(r"<[!?/]")
 _ID = re.compile(r"[0-9]{1,19}")
 _TAG_NAME = re.compile(r"<([a-z][^\s/>\0]*)", re.IGNORECASE)
 _SCHEME_NAME = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
@@ -198,7 +199,8 @@ def _parts(text: str) -> Iterator[str | Marked | Aside | End]:
         known = {name: value or "" for name, value in reversed(attributes)}
         mark = _MARKS.get(tag, "")
         if tag == "!" and _has_marks(raw):
-            inner = _parts(raw.replace("<!", "", 1))
+            # What is inside is read as if nothing opened a comment, so also where browsers end it.
+            inner = _parts(_COMMENT.sub(" ", raw))
             yield Aside([(p.kind, p.id) for p in inner if isinstance(p, Marked)], raw)
         elif mark in known:
             kind = known.pop(mark).strip().lower()

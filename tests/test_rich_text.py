@@ -153,6 +153,8 @@ REWRITTEN = [
     ("<a href=' java&#10;script:x'>a</a>", "<a>a</a>"),
     ("<a HREF=JavaScript:x>a</a>", "<a>a</a>"),
     ('<!-- <a linktype="page" id="987654">x</a> -->a', "a"),
+    ('<?a <a linktype="page" id="987654">?>a', "?>a"),
+    ('<!-- <!-- <a linktype="page" id="987654">x</a> -->a', "a"),
     ('a <a linktype="page" id="987654', "a "),
     ("a <embed embedtype='image' id='987654' alt='", "a "),
 ]
@@ -169,7 +171,15 @@ KEPT = [
     *("caf&eacute; &amp; &#233; &nbsp;&copy", "<!-- <b> -->", "<!-- <script> -->"),
     *("<a href=x>y</a>", "<a href='/?a=1&b=2' title=\"'\">y</a>", "<a id=3>y</a>", "<embed src=x>"),
     *("&lt;script&gt;", "<x-y z>a</x-y>", "<p\nclass=c\n>a</p>", "linktype embedtype", "<td>"),
-    *("<?php x ?>", "<![CDATA[x]]>", "a\r\nb\n<b>\n</b>\n", "<li>a<li>b</ul>", "\u2028🚢"),
+    *(
+        "<?php x ?>",
+        "<![CDATA[x]]>",
+        "<?linktype?>",
+        "</ linktype>",
+        "a\r\nb\n<b>\n</b>\n",
+        "<li>a<li>b</ul>",
+        "\u2028🚢",
+    ),
     *("<p data-on='x'>", "<img src=x alt='>'>", "</a>", "<style>a{}</style>", "<a name=b>"),
 ]
 
@@ -247,12 +257,27 @@ def test_odd_markup_fails_nowhere_and_leaks_nothing(empty: API, format: str) -> 
         "<b>" * 9_000,
         f"{' ' * 50_000}<",
         "a" * 99_999,
+        f"{'<!' * 2_000} linktype {'>' * 2_000}",
+        f"<a href=x>{'<p>t</p>' * 4_000}</a>",
+        f"<ol>{'<li>x</li>y' * 4_000}</ol>",
     ],
-    ids=["tags", "comments", "lists", "emphasis", "spaces", "letters"],
+    ids=[
+        *("tags", "comments", "lists", "emphasis", "spaces", "letters"),
+        *("comments in comments", "blocks in a link", "entries of a list"),
+    ],
 )
 def test_long_and_deep_texts_are_converted(text: str) -> None:
     for format in RESOLVED:
         convert(f"{text}<br>x", format, found)
+
+
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [("3", "3"), ("½", "1"), ("9" * 5_000, "1"), ("9999999999", "1"), ("-2", "1")],
+)
+def test_lists_are_numbered_as_commonmark_can(start: str, first: str) -> None:
+    written = convert(f'<ol start="{start}"><li>a<p>b</p></li></ol>', "markdown", found)
+    assert written == f"{first}. a\n\n   b"
 
 
 def test_markdown_is_commonmark(empty: API) -> None:
