@@ -63,10 +63,15 @@ class KeptAnswers:
     :param app: the application.
     :param api: its API, initialised. Answers take the memory of ``CMSAPI_CACHE_SIZE`` once more.
     :raises ConfigurationError: if the API has ``can_view``, because what a visitor may see is only
-        known to Flask.
+        known to Flask, and if ``app`` is no application.
     """
 
     def __init__(self, app: Flask, api: ContentAPI) -> None:
+        if not isinstance(app, Flask):
+            raise ConfigurationError(
+                "KeptAnswers takes the application itself, not its wsgi_app; write "
+                "app.wsgi_app = KeptAnswers(app, api)."
+            )
         with app.app_context():
             state = self._state = api.state
         if state.can_view is not None:

@@ -160,3 +160,10 @@ def test_it_is_refused_where_requests_decide_what_is_seen() -> None:
     api = ContentAPI(app, backend=MemoryBackend(), can_view=lambda rule: bool(g))
     with pytest.raises(ConfigurationError, match="can_view"):
         KeptAnswers(app, api)
+
+
+def test_it_takes_the_application_itself() -> None:
+    app = Flask(__name__)
+    api = ContentAPI(app, backend=MemoryBackend())
+    with pytest.raises(ConfigurationError, match=r"write app\.wsgi_app = KeptAnswers\(app, api\)"):
+        KeptAnswers(app.wsgi_app, api)  # type: ignore[arg-type]
