@@ -195,7 +195,8 @@ class ContentAPI:
         :param max_age: how long the token is accepted, in seconds.
         :param at: a moment to come at which the content is shown; UTC without an offset. By
             default it is shown as it is now.
-        :raises ValueError: if there is no such endpoint, or the time has passed.
+        :raises ValueError: if there is no such endpoint, the id is no number, or the time has
+            passed.
         :raises ConfigurationError: if the application has no ``SECRET_KEY``.
         :raises RuntimeError: if the instance was not initialised in the current application.
         """
@@ -203,6 +204,8 @@ class ContentAPI:
         if endpoint not in state.registry.endpoints:
             known = ", ".join(state.registry.endpoints)
             raise ValueError(f"There is no endpoint {endpoint!r}; there are {known}.")
+        if not isinstance(id, int):
+            raise ValueError(f"id is {_shortened(id)}; it must be a number.")
         return state.previews.write((endpoint, id), max_age, at)
 
     def _warn_of_doubtful_settings(

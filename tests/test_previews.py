@@ -283,6 +283,13 @@ def test_tokens_are_for_known_endpoints(api: API) -> None:
 
 
 @on_memory
+def test_tokens_are_for_numbers(api: API) -> None:
+    own = ContentAPI(name="contentapi")
+    with api.app.app_context(), pytest.raises(ValueError, match="id is '3'; it must be a number"):
+        own.preview_token("pages", "3")  # type: ignore[arg-type]
+
+
+@on_memory
 def test_only_a_moment_to_come_is_shown(api: API) -> None:
     own = ContentAPI(name="contentapi")
     with api.app.app_context(), pytest.raises(ValueError, match="it must be a moment to come"):
