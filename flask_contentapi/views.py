@@ -558,6 +558,8 @@ class DetailView(EndpointView):
     def responder(
         self, request: Request, reader: Reader, viewer: Viewer, **parts: str
     ) -> Responder:
+        if parts["id"] == "detail_by_path" and not self.endpoint.tree:
+            raise NotFound("Only pages/ has detail_by_path/; elsewhere there is find/.")
         _read_id(parts["id"])
         return super().responder(request, reader, viewer, **parts)
 

@@ -625,4 +625,5 @@ def test_detail_by_path_needs_a_path(harbour: API) -> None:
     assert harbour.status("pages/detail_by_path/?html_path=/none/&fields=nope") == 404
     assert harbour.status("pages/detail_by_path/?html_path=/log/&fields=nope") == 400
     assert harbour.status("pages/detail_by_path/?html_path=/log/&site=none.example") == 404
-    assert harbour.status("images/detail_by_path/?html_path=/log/") == 404
+    refusal = harbour.refusal("images/detail_by_path/?html_path=/log/", 404)
+    assert refusal == "Only pages/ has detail_by_path/; elsewhere there is find/."
