@@ -336,6 +336,8 @@ class ObjectType:
         """
         if use and name in self.detail_only:
             return f" {name} is shown in details only; lists cannot be {use} by it."
+        if use == "filtered" and name in self.filterable:
+            return f" {name} has no comparisons and no facet."
         if use and name in self.exports:
             return f" {name} is no single stored value; lists cannot be {use} by it."
         filtering = self._filtering(name) if use == "filtered" else []

@@ -61,6 +61,8 @@ STREAM, STREAM_TYPE = "ndjson", "application/x-ndjson"
 ROOT = -2
 #: Stands for the viewer in queries that are cached.
 _NOBODY = Viewer(datetime.min.replace(tzinfo=UTC))
+#: Signs in front of "=" that mean comparisons elsewhere, and the operators that are meant.
+_SIGNS = {">": "gte", "<": "lte", "!": "not"}
 
 
 class Use(NamedTuple):
@@ -302,6 +304,9 @@ class Parameters:
         compared = [known for known in names if known.rpartition("__")[0] == field in names]
         if compared:
             return f" {field} can be compared by {', '.join(compared)}."
+        meant = f"{name[:-1]}__{_SIGNS.get(name[-1:])}"
+        if meant in names:
+            return f" Write {meant}=..., with two underscores."
         elsewhere = PARAMETERS[name].hint if name in PARAMETERS else ""
         hint = elsewhere or declared.hint(name, "filtered") or declared.hint(field, "filtered")
         return hint or suggest(name, names)

@@ -159,7 +159,7 @@ def test_long_texts_are_told_apart(make_api: MakeAPI, field: str) -> None:
         ("", "cannot be of ''"),
         ("type,,slug", "cannot be of ''"),
         ("slgu", "Did you mean 'slug'?"),
-        ("locale", "cannot be of 'locale'"),
+        ("locale", "cannot be of 'locale'. locale has no comparisons and no facet."),
         ("html_url", "html_url is no single stored value"),
         ("shown", "It is a field of f.Item"),
         ("secret", "cannot be of 'secret'"),

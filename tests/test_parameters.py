@@ -525,6 +525,8 @@ HINTS = {
     "pages/?translation_of=2": "translation_of. Only pages/ has it, where CMS_I18N_ENABLED is on.",
     "images/?child_of=2": "Unknown parameter: child_of. Only pages/ has it.",
     "images/?type=x": "Unknown parameter: type. Only endpoints with several types have it.",
+    "pages/?id>=2": "Unknown parameter: id>. Write id__gte=..., with two underscores.",
+    "pages/?slug!=a": "Unknown parameter: slug!. Write slug__not=..., with two underscores.",
     "pages/?html_url=x": "html_url is no single stored value; lists cannot be filtered by it.",
 }
 
