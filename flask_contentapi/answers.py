@@ -448,7 +448,8 @@ class Planner:
     :param endpoints: its endpoints.
     :param i18n: whether internationalisation is on.
     :param limit_max: how many children of a page its way to them shows at most; None: all.
-    :raises DeclarationError: if objects would embed each other endlessly.
+    :raises DeclarationError: if objects would embed each other endlessly, or more than an answer
+        can have.
     """
 
     def __init__(
@@ -458,6 +459,12 @@ class Planner:
         self._endpoints = {endpoint.name: endpoint for endpoint in endpoints}
         self._i18n = i18n
         self._limit_max = limit_max
+        for declared in (t for endpoint in endpoints for t in endpoint.types.values()):
+            try:
+                self.plan(declared, "detail")
+            except BadRequest as error:
+                name = declared.content_class.__name__
+                raise DeclarationError(f"{name} cannot be shown: {error.description}") from None
 
     def plan(
         self,

@@ -424,7 +424,8 @@ class EndpointView:
 
     def _token(self, request: Request) -> str | None:
         """The token of a preview, if there is one."""
-        if b"preview" not in request.query_string:
+        # Most requests need not be read for this; a name may be percent-encoded.
+        if b"preview" not in request.query_string and b"%" not in request.query_string:
             return None
         return read_query_string(request.query_string).get("preview")
 

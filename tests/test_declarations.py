@@ -439,6 +439,12 @@ def test_fields_in_brackets_are_checked_as_well() -> None:
             ContentAPI(Flask("site"), types=[news, person])
 
 
+def test_what_is_always_shown_can_be_answered() -> None:
+    related = Related("pages", shown="children(children(children))")
+    message = mistake(page_with(related=related, api_fields=["related"]))
+    assert message.startswith("News cannot be shown: fields has children inside children")
+
+
 def test_embedded_objects_do_not_bring_themselves_again() -> None:
     own = {"boss": Related("people"), "api_fields": ["boss"]}
     message = mistake(person_with(**own, nested_default_fields=["boss"]))

@@ -87,6 +87,11 @@ def test_lists_show_it_and_no_other(api: API, token: str) -> None:
     assert api.ids(f"pages/?preview={token}") == [1, 2, 3, 9]
 
 
+def test_the_parameter_can_be_percent_encoded(api: API, token: str) -> None:
+    assert api.status(f"pages/3/?%70review={token}") == 200
+    assert api.status("pages/3/?pre%76iew=none") == 403
+
+
 def test_totals_count_it(api: API, token: str) -> None:
     assert api.total("pages/?limit=0") == 3
     assert api.total(f"pages/?limit=0&preview={token}") == 4
