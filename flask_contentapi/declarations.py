@@ -12,7 +12,7 @@ from marshmallow import ValidationError, fields, missing
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import BadRequest, suggest
-from flask_contentapi.fields import Blocks, Related, RichText, relation_in
+from flask_contentapi.fields import Blocks, Derived, Related, RichText, relation_in
 from flask_contentapi.kinds import blocks_in, ids_in
 from flask_contentapi.markup import targets_in
 from flask_contentapi.query import ObjectKey, Row
@@ -212,6 +212,14 @@ def _refuse_missing() -> Any:
     raise ValueError("is missing")
 
 
+def _refuse_derived(value: Any) -> Any:
+    raise ValueError("follows from other fields")
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
 def _one_id(stored: int | None) -> Sequence[int]:
     return () if stored is None else (stored,)
 
@@ -393,6 +401,22 @@ class ObjectType:
     def places(self) -> dict[str, int]:
         """The index of each column in its rows."""
         return {name: index for index, name in enumerate(self.column_names)}
+
+    @cached_property
+    def readers(self) -> list[tuple[str, Callable[[], Any], Callable[[Any], Any]]]:
+        """For each column its name, what makes a missing value, and what reads a given one; child
+        objects are left as they are. Values that follow from others are always refused."""
+        return [
+            (name, _refuse_missing, _refuse_derived)
+            if isinstance(column.field, Derived)
+            else (name, column.default, column.read_given if column.child is None else _itself)
+            for name, column in self.columns.items()
+        ]
+
+    @cached_property
+    def child_columns(self) -> list[tuple[int, Column]]:
+        """The columns of child objects, each with its index in the columns."""
+        return [(n, c) for n, c in enumerate(self.columns.values()) if c.child is not None]
 
     @cached_property
     def checked_places(self) -> list[tuple[Column, int]]:

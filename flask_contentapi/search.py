@@ -9,8 +9,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flask_contentapi import kinds
@@ -128,20 +127,17 @@ def title_words(declared: ObjectType, row: Row) -> list[str]:
 def rest_words(declared: ObjectType, row: Row) -> list[str]:
     """The words of everything else in an object that is searched."""
     places = declared.places
-    texts = (_texts(column, row[places[column.name]]) for column in declared.searched)
-    return [*chain.from_iterable(map(words, chain.from_iterable(texts)))]
+    return words(" ".join([t for c in declared.searched for t in _texts(c, row[places[c.name]])]))
 
 
-def _texts(column: Column, value: Any) -> Iterator[str]:
+def _texts(column: Column, value: Any) -> Iterable[str]:
     """The texts in a stored value."""
     if isinstance(column.field, RichText):
-        yield plain_text(value or "")
-    elif column.child is not None:
+        return [plain_text(value or "")]
+    if column.child is not None:
         places = column.child.places
-        for entry in value:
-            for inner in column.child.searched:
-                yield from _texts(inner, entry[places[inner.name]])
-    elif isinstance(column.kind, kinds.Blocks):
-        yield from map(plain_text, texts_in(value))
-    else:
-        yield from texts_in(value)
+        inner = [(other, places[other.name]) for other in column.child.searched]
+        return [text for entry in value for c, place in inner for text in _texts(c, entry[place])]
+    if isinstance(column.kind, kinds.Blocks):
+        return map(plain_text, texts_in(value))
+    return [value] if isinstance(value, str) else texts_in(value)

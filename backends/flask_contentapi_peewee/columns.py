@@ -83,9 +83,6 @@ class StoredField(peewee.Field):
 class _Boolean(StoredField):
     is_plain = False
 
-    def encode(self, value: Any) -> Any:
-        return bool(value)
-
     def decode(self, value: Any) -> Any:
         return bool(value)
 

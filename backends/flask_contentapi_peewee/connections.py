@@ -480,6 +480,8 @@ class _File(peewee.SqliteDatabase):
         connection = self._open("mode=rw")
         try:
             try:
+                # A file that is still empty gets pages with room for several documents.
+                connection.execute("PRAGMA page_size = 8192")
                 # It needs files beside the database, even for reading.
                 connection.execute("PRAGMA journal_mode = wal")
             except sqlite3.OperationalError as error:

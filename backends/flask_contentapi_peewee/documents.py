@@ -74,29 +74,11 @@ class TreePosition(NamedTuple):
     url_path: str
     access: int
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """The columns of a page that depend on its position."""
-        return {
-            "path_": self.path,
-            "url_path": self.url_path,
-            "url_hash_": md5(self.url_path),
-            "access_": self.access,
-        }
 
-
-class Term(NamedTuple):
-    """Something that objects are found by: a tag, or an id.
-
-    :param field: the field with the tag, or the relation to many with the id; :func:`target_term`
-        for all that an object points to, :func:`children_term` for its child objects.
-    :param text: the tag.
-    :param number: the id.
-    """
-
-    field: str
-    text: str | None = None
-    number: int | None = None
+#: Something that objects are found by: a field, a tag in it or None, and an id in it or None. The
+#: field is one with tags or a relation to many; :func:`target_term` for all that an object points
+#: to, :func:`children_term` for its child objects.
+Term = tuple[str, str | None, int | None]
 
 
 def target_term(endpoint: str) -> str:
@@ -123,7 +105,7 @@ class Stored(NamedTuple):
     doc: str
     large: str | None
     indexed: dict[StoredTable, tuple[Any, ...]]
-    terms: frozenset[Term]
+    terms: set[Term]
 
 
 def is_large(column: Column) -> bool:
@@ -158,19 +140,19 @@ class Documents:
 
     # Writing.
 
-    def base_values(self, row: Row, position: TreePosition | None = None) -> dict[str, Any]:
-        """The values of an object in the endpoint's own table as drivers take them, by column.
+    def base_values(self, row: Row, position: TreePosition | None = None) -> list[Any]:
+        """The values of an object in the endpoint's own table as drivers take them.
 
         :param row: the columns of its type.
         :param position: the position of a page; None: without the columns that depend on it, which
             are the last.
         """
-        layout = self._layout_of(self._known(row[1]))
-        values = dict(zip(self.base.fields, layout.base(row), strict=False))
+        values = self._layout_of(row[1]).base(row)
         if self._endpoint.tree:
-            values |= _visibility(row, self._endpoint.base.places)
+            values += _visibility(row, self._endpoint.base.places)
         if position is not None:
-            values |= position.values
+            path, url_path, access = position
+            values += (path, url_path, md5(url_path), access)
         return values
 
     def stored(self, row: Row, extras: Mapping[str, Any]) -> Stored:
@@ -179,35 +161,30 @@ class Documents:
         :param row: the columns of its type.
         :param extras: what its document has besides, as :meth:`split` returns it.
         """
-        layout = self._layout_of(self._known(row[1]))
+        layout = self._layout_of(row[1])
         small = {n: v for n, v in extras.items() if n not in layout.declared.columns}
         small |= zip(layout.small, layout.pick_small(row), strict=True)
-        terms = {
-            Term(target_term(endpoint), None, identity)
-            for column, stored, _ in values_of(layout.declared, row)
-            for endpoint, identity in targets_of(column, stored)
-        }
-        for place, column in layout.many:
+        terms: set[Term] = {(f, None, row[p]) for p, f in layout.single if row[p] is not None}
+        if layout.names_more:
             terms |= {
-                Term(column.name, None, entry) if column.target else Term(column.name, entry)
-                for entry in row[place]
+                (target_term(endpoint), None, identity)
+                for column, stored, _ in values_of(layout.declared, row)
+                for endpoint, identity in targets_of(column, stored)
             }
+        for place, name, is_tag in layout.many:
+            terms |= {(name, v, None) if is_tag else (name, None, v) for v in row[place]}
         for place, name, child in layout.children:
             small[name] = _child_objects(child, row[place], extras.get(name, ()))
-            terms |= {Term(children_term(child.label), None, entry[0]) for entry in row[place]}
+            field = children_term(child.label)
+            terms |= {(field, None, entry[0]) for entry in row[place]}
+        large = dict(zip(layout.large, layout.pick_large(row), strict=True))
         return Stored(
             row[0],
             _dump(small),
-            _dump(dict(zip(layout.large, layout.pick_large(row), strict=True)))
-            if layout.large
-            else None,
+            _dump(large) if large else None,
             {table: tuple(encode(row)) for table, encode in layout.indexed},
-            frozenset(terms),
+            terms,
         )
-
-    def _known(self, label: str) -> str:
-        """The label of a declared type; "" for others."""
-        return label if label in self._endpoint.types else ""
 
     def _make_layout(self, label: str) -> _Layout:
         return _Layout(self._tables, self._endpoint.type_of(label), self._tables.lineage(label))
@@ -357,7 +334,16 @@ class _Layout:
         self.large = [name for name, column in own.items() if is_large(column)]
         self.pick_small = picker([places[name] for name in self.small])
         self.pick_large = picker([places[name] for name in self.large])
-        self.many = [(places[n], c) for n, c in declared.columns.items() if c.kind.many]
+        self.many = [
+            (places[n], n, c.target is None) for n, c in declared.columns.items() if c.kind.many
+        ]
+        naming = [(declared.columns[name], place) for name, place in declared.naming_places]
+        self.single = [
+            (place, target_term(column.target.served_at.name))
+            for column, place in naming
+            if column.target and not column.kind.many
+        ]
+        self.names_more = len(self.single) < len(naming)
         self.children = [(places[n], n, c.child) for n, c in own.items() if c.child is not None]
         own_fields = {n: f for n, f in tables.base.fields.items() if n in (*tables.fixed, "type")}
         self.base = _encoder(own_fields, places)
@@ -369,7 +355,11 @@ def _encoder(
 ) -> Callable[[Row], list[Any]]:
     """The function from rows to the values of some fields as drivers take them."""
     pick = picker([places[name] for name in fields])
-    encoders = [(n, field.encode) for n, field in enumerate(fields.values()) if not field.is_plain]
+    encoders = [
+        (n, field.encode)
+        for n, field in enumerate(fields.values())
+        if type(field).encode is not StoredField.encode
+    ]
 
     def encode(row: Row) -> list[Any]:
         values = [*pick(row)]
@@ -433,7 +423,7 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
 
-def _visibility(page: Row, places: Mapping[str, int]) -> dict[str, Any]:
+def _visibility(page: Row, places: Mapping[str, int]) -> tuple[int, int, bool]:
     """The columns of a page that determine when it is visible.
 
     :param page: its stored values.
@@ -441,12 +431,12 @@ def _visibility(page: Row, places: Mapping[str, int]) -> dict[str, Any]:
     """
     start, stop = page[places["go_live_at"]], page[places["expires_at"]]
     live = page[places["live"]]
-    return {
+    return (
         # A page that is not live never is visible.
-        "visible_from_": NEVER if not live else ALWAYS if start is None else microseconds(start),
-        "visible_until_": NEVER if not live or stop is None else microseconds(stop),
-        "is_restricted_": bool(page[places["restriction"]]),
-    }
+        NEVER if not live else ALWAYS if start is None else microseconds(start),
+        NEVER if not live or stop is None else microseconds(stop),
+        bool(page[places["restriction"]]),
+    )
 
 
 class Inserter:
@@ -462,13 +452,13 @@ class Inserter:
         self._waiting: defaultdict[StoredTable, list[Sequence[Any]]] = defaultdict(list)
         self._words: list[Words] = []
 
-    def add(self, base: Mapping[str, Any], stored: Stored) -> None:
+    def add(self, base: Sequence[Any], stored: Stored) -> None:
         """Adds an object, without its words.
 
         :param base: its values in the endpoint's own table, all of them.
         """
-        self._add(self._endpoint.base, [[*base.values()]])
-        self._add(self._endpoint.documents, [[stored.id, stored.doc, stored.large]])
+        self._add(self._endpoint.base, (base,))
+        self._add(self._endpoint.documents, (stored[:3],))
         self.add_derived(stored, [*stored.indexed, self._endpoint.terms])
 
     def add_derived(self, stored: Stored, into: Iterable[StoredTable]) -> None:
@@ -477,7 +467,7 @@ class Inserter:
             if table is self._endpoint.terms:
                 self._add(table, [(stored.id, *term) for term in stored.terms])
             elif table in stored.indexed:
-                self._add(table, [stored.indexed[table]])
+                self._add(table, (stored.indexed[table],))
 
     def _add(self, table: StoredTable, rows: Iterable[Sequence[Any]]) -> None:
         waiting = self._waiting[table]

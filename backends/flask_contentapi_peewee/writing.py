@@ -185,8 +185,9 @@ class DatabaseTransaction(Transaction):
             page, places = self.values(new.row), tables.endpoint.base.places
             if any(differ(page[name], old.row[places[name]]) for name in ("slug", "restriction")):
                 position = self.page_tree.revise(page)
-        known = documents.base_values(old.row)
-        base = documents.base_values(new.row, position)
+        names = [*tables.base.fields]
+        known = dict(zip(names, documents.base_values(old.row), strict=False))
+        base = dict(zip(names, documents.base_values(new.row, position), strict=False))
         changed = {n: v for n, v in base.items() if n not in known or differ(v, known[n])}
         if changed:
             fields = tables.base.fields
