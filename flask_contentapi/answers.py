@@ -410,13 +410,15 @@ def _pages_along(
             itself[key, row[way.origin]] += n
     if not places:
         return {}, [], []
-    # The first ones of a single value are found without looking at the others.
-    limit, each = (way.each, None) if len(places) == 1 else (None, way.each)
+    condition, limit, each = Filter(way.by, "in", tuple(places)), None, way.each
+    if len(places) == 1:
+        # The first ones of a single value are found without looking at the others.
+        condition, limit, each = Filter(way.by, "eq", next(iter(places))), way.each, None
     query = Query(
         way.layout.type.served_at.name,
         (*way.layout.columns, "id", way.by),
         viewer,
-        filters=(Filter(way.by, "in", tuple(places)),),
+        filters=(condition,),
         limit=limit,
         count=False,
         each=each,

@@ -437,7 +437,7 @@ def comparisons(draw: st.DrawFn, kinds: dict[str, str], records: list[Any]) -> C
 def requests(draw: st.DrawFn, content: dict[str, list[Any]], i18n: bool) -> Request:
     """Requests for lists, most of them for pages, and for values that exist."""
     section = draw(st.sampled_from(["pages"] * 5 + [*SECTIONS[1:]]))
-    records = content[section]
+    records = content.get(section, [])
     is_tree = section == "pages"
     types = draw(labels(records)) if is_tree and draw(seldom) else None
     kinds = kinds_of(section, types)
