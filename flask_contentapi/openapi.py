@@ -240,14 +240,13 @@ class _Description:
             moved = {"description": purpose, "headers": _headers("Location", *named)}
             responses["302"] = moved
         else:
-            unchanged = {"description": "The client has it.", "headers": _headers("ETag", *named)}
             headers = _headers("ETag", *named, *["Link"] * is_list)
             responses["200"] = {**self._answer(purpose, answer), "headers": headers}
             if is_list and self._settings.stream_enabled:
                 # Each line is one of the items.
                 whole = {"schema": {"type": "string"}}
                 responses["200"]["content"][STREAM_TYPE] = whole
-            responses["304"] = unchanged
+            responses["304"] = {"description": "The client has it.", "headers": headers}
             known = "If-None-Match"
             parameters = [*parameters, {"name": known, "in": "header", "schema": _HEADERS[known]}]
         operation = {

@@ -175,7 +175,7 @@ def test_former_paths_lead_where_the_model_says(
 ) -> None:
     api, model = pair[i18n], Model(content, i18n)
     api.load(content)
-    wanted = replace(data.draw(requests(content, i18n)), section="redirects")
+    wanted = replace(data.draw(requests(content, i18n)), section="redirects", previewed=None)
     site = {} if wanted.site is None else {"site": wanted.site}
     for path in (*FORMER, "/a?none=1", ""):
         response = ask(api, wanted, "find/", html_path=path, **site)
