@@ -226,7 +226,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         [
             "imgaes: there is no section 'imgaes'. Did you mean 'images'?",
             "locales: there is no section 'locales'. There are sites, collections, pages, images,"
-            " documents.",
+            " documents, redirects.",
             "page.json: there is no section 'page'. Did you mean 'pages'?",
             "pages.body.md: belongs to no record",
             "zoo.json: there is no section 'zoo'. There are locales, sites, collections, pages,"

@@ -21,7 +21,9 @@ from tests.scarcity import full_disk, on_posix
 
 OLD = {"pages": [page(1, title="Old")], "images": [image(1, title="Old")], "documents": []}
 NEW = {"pages": [page(1, title="New")], "images": [], "documents": [image(1, title="New")]}
-FILES = [f"{name}.json" for name in "collections documents images locales pages sites".split()]
+FILES = [
+    f"{name}.json" for name in "collections documents images locales pages redirects sites".split()
+]
 
 
 @pytest.fixture
@@ -186,7 +188,7 @@ CHANGES: list[tuple[Any, str]] = [
 
 #: The number of changes in a load, and the indexes of the one that commits it and of the last one
 #: that matters.
-STEPS, COMMIT, LAST = 25, 8, 21
+STEPS, COMMIT, LAST = 27, 9, 23
 
 
 def stop_at(step: int, monkeypatch: pytest.MonkeyPatch, error: Callable[[], BaseException]) -> None:
