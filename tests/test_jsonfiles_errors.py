@@ -230,7 +230,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "page.json: there is no section 'page'. Did you mean 'pages'?",
             "pages.body.md: belongs to no record",
             "zoo.json: there is no section 'zoo'. There are locales, sites, collections, pages,"
-            " images, documents.",
+            " images, documents, redirects.",
         ],
     ),
     "another parent": (
