@@ -343,7 +343,9 @@ class Plan:
                     pairs = zip(origin, times, strict=True)
                     times = [n for row, n in pairs for _ in row[index]]
             elif isinstance(step, Way):
-                found, reached, times = _pages_along(step, origin, times, source, addresses, viewer)
+                found, reached, times = _pages_along(
+                    step, origin, times, source, addresses, viewer, most
+                )
             else:
                 assert isinstance(step, Lookup)
                 places: Counter[int] = Counter()
@@ -400,6 +402,7 @@ def _pages_along(
     source: Source,
     addresses: Addresses,
     viewer: Viewer,
+    most: int | None,
 ) -> tuple[Mapping[Any, Sequence[Row]], Sequence[Row], Sequence[int]]:
     """The pages that rows lead to, by their value of the way's column; the same pages in order;
     and in how many places each stands."""
@@ -410,10 +413,14 @@ def _pages_along(
             itself[key, row[way.origin]] += n
     if not places:
         return {}, [], []
+    # With more pages the answer is refused, so they need not be read; the rows themselves, which
+    # may be among them, are not shown.
+    enough = None if most is None else most + len(origin) + 1
     condition, limit, each = Filter(way.by, "in", tuple(places)), None, way.each
     if len(places) == 1:
         # The first ones of a single value are found without looking at the others.
         condition, limit, each = Filter(way.by, "eq", next(iter(places))), way.each, None
+    limit = enough if limit is None and each is None else limit
     query = Query(
         way.layout.type.served_at.name,
         (*way.layout.columns, "id", way.by),

@@ -36,7 +36,7 @@ __all__ = ["UNTIL", "VARY", "Freshness", "lifetime", "tag_header"]
 #: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
 #: Where the WSGI environment of a request has the next scheduled change of a response that can be
-#: repeated until then.
+#: repeated until then, after its ``Cache-Control`` and its ``ETag``.
 UNTIL = "flask_contentapi.until"
 #: As :attr:`Query.scope`.
 Scope = tuple[int, ...] | None
@@ -179,7 +179,8 @@ class Freshness:
             is_whole = response.status_code == 200 and scope in self.etags
             self._add_headers(headers, scope, f'"{self.etags[scope]}"' if is_whole else None)
             if is_whole:
-                self._request.environ[UNTIL] = self._next_change(scope)
+                said = headers["Cache-Control"], headers["ETag"]
+                self._request.environ[UNTIL] = *said, self._next_change(scope)
         if response.status_code == 200 and self._if_none_match.strip() == "*":
             # ``*`` matches any response, even one without an ETag.
             response.status_code = 304

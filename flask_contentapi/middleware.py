@@ -56,9 +56,9 @@ class KeptAnswers:
         app.wsgi_app = KeptAnswers(app, api)
 
     Hooks of the site, such as ``before_request``, do not see the requests that it answers. Answers
-    with ``Vary`` or ``Set-Cookie`` are not kept. Besides the content's mark nothing is looked at,
-    so it needs a backend that can tell whether the content has changed, as the bundled ones can;
-    with others all requests get to Flask.
+    with ``Vary`` or ``Set-Cookie``, or whose lifetime or ``ETag`` a hook has changed, are not kept.
+    Besides the content's mark nothing is looked at, so it needs a backend that can tell whether the
+    content has changed, as the bundled ones can; with others all requests get to Flask.
 
     :param app: the application.
     :param api: its API, initialised. Answers take the memory of ``CMSAPI_CACHE_SIZE`` once more.
@@ -120,8 +120,10 @@ class KeptAnswers:
         parts = self._app(environ, note)
         status, headers = said or ("", [])
         names = {name.lower() for name, _ in headers}
+        age, etag, until = environ.get(UNTIL, ("", "", None))
+        is_ours = ("Cache-Control", age) in headers and ("ETag", etag) in headers
         # Streams have no length, and can be too long to be kept.
-        can_be_kept = UNTIL in environ and "content-length" in names and not names & _PERSONAL
+        can_be_kept = is_ours and "content-length" in names and not names & _PERSONAL
         if not status.startswith("200 ") or not can_be_kept:
             return parts
         try:
@@ -129,6 +131,5 @@ class KeptAnswers:
         finally:
             getattr(parts, "close", lambda: None)()
         own = [pair for pair in headers if pair[0] not in ("Cache-Control", "ETag")]
-        etag = dict(headers)["ETag"]
-        self._kept.put(key, _Kept(mark, environ[UNTIL], etag, own, body))
+        self._kept.put(key, _Kept(mark, until, etag, own, body))
         return [body]

@@ -136,6 +136,25 @@ def test_methods_hosts_and_proxies_are_apart(counted: Counted) -> None:
         counted.api.get("pages/", headers={"X-Forwarded-Host": "other.example"})
 
 
+def own_lifetime(response: Response) -> Response:
+    response.headers["Cache-Control"] = "private, max-age=1"
+    return response
+
+
+def without_etag(response: Response) -> Response:
+    del response.headers["ETag"]
+    return response
+
+
+@on_memory
+@pytest.mark.parametrize("hook", [own_lifetime, without_etag])
+def test_answers_with_validators_of_a_hook_are_not_kept(make_app: MakeApp, hook: Any) -> None:
+    counted = Counted(make_app, hook)
+    with counted.new(2):
+        first, second = counted.api.get("pages/"), counted.api.get("pages/")
+    assert {*first.headers} == {*second.headers}
+
+
 @on_memory
 def test_answers_that_vary_are_not_kept(make_app: MakeApp) -> None:
     def vary(response: Response) -> Response:

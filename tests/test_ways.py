@@ -9,6 +9,8 @@ import pytest
 from marshmallow import fields
 
 from flask_contentapi import Page, Related
+from flask_contentapi.query import Query, Selected
+from flask_contentapi_memory.snapshot import Snapshot
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import page, private, site
@@ -185,6 +187,28 @@ def test_objects_on_ways_count_as_embedded(make_api: MakeAPI) -> None:
     assert api.status("pages/3/?fields=_,children") == 200
     refused = api.refusal("pages/3/?fields=_,children(ancestors)")
     assert "embed more than 20 objects" in refused
+
+
+@on_memory
+def test_no_more_pages_are_read_than_an_answer_can_have(
+    make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [plain(n, translation_key="k") for n in range(1, 500)]
+    config = {"CMSAPI_EMBED_MAX": 20, "CMSAPI_LIMIT_MAX": None}
+    below = [plain(n, 1) for n in range(500, 900)]
+    api = make_api({"pages": [*pages, *below]}, types=TYPES, config=config)
+    read: list[int] = []
+    select = Snapshot.select
+
+    def counted(self: Snapshot, query: Query) -> Selected:
+        found = select(self, query)
+        read.append(len(found.rows))
+        return found
+
+    monkeypatch.setattr(Snapshot, "select", counted)
+    for way in ("children", "translations"):
+        assert "embed more than 20" in api.refusal(f"pages/1/?fields=_,{way}")
+    assert max(read) <= 22
 
 
 @on_memory
