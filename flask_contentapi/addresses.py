@@ -8,8 +8,6 @@ from urllib.parse import quote, unquote_to_bytes
 
 from flask_contentapi.sites import Home, Site, Sites
 
-__all__ = ["Addresses", "PageURLs", "normal_path", "quote_slug", "split_path"]
-
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//")
 #: Paths that need no escaping.
 _SAFE = re.compile(r"[\w.~/-]*", re.ASCII)

@@ -45,8 +45,6 @@ from flask_contentapi.sources import (
 )
 from flask_contentapi.types import Entry
 
-__all__ = ["Chosen", "Facet", "Plan", "Planner", "Several", "View", "choose", "facet_of"]
-
 View = Literal["list", "detail", "nested"]
 #: The keys in the order of exports, each with the selection in its brackets.
 Chosen = list[tuple[Export, Selection]]

@@ -27,8 +27,6 @@ from flask_contentapi.signals import EVERYTHING, content_changed
 from flask_contentapi.sites import Site, Sites
 from flask_contentapi.writer import Transaction, Writer
 
-__all__ = ["Backend", "ContentChanged", "Reader", "find_backend", "installed_backends", "name_of"]
-
 #: The entry point group of backends.
 ENTRY_POINTS = "flask_contentapi.backends"
 

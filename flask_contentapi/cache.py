@@ -16,8 +16,6 @@ from flask import Response
 
 from flask_contentapi.forks import renew_after_fork
 
-__all__ = ["AnswerCache", "BoundedCache"]
-
 T = TypeVar("T")
 
 

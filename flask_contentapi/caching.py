@@ -31,8 +31,6 @@ from flask_contentapi.state import State
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = ["UNTIL", "VARY", "Freshness", "lifetime", "tag_header"]
-
 #: How many cache tags a response has at most; beyond that they name endpoints, not objects.
 MOST_TAGS = 100
 #: Where the WSGI environment of a request has the next scheduled change of a response that can be

@@ -11,8 +11,6 @@ from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.signals import EVERYTHING, tag_of
 from flask_contentapi.sites import Sites
 
-__all__ = ["MOST_NAMED", "changed_tags", "tags_of"]
-
 #: How many changed objects are named at most; beyond that everything counts as changed.
 MOST_NAMED = 1000
 #: The columns that determine when a page is visible.

@@ -36,8 +36,6 @@ from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import doubtful_settings, no_backend
 from flask_contentapi.state import State
 
-__all__ = ["COMMANDS", "is_command"]
-
 T = TypeVar("T")
 #: The exit status of a command that Ctrl-C has ended.
 INTERRUPTED = 130

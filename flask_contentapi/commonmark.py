@@ -11,8 +11,6 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, Tag
 from markdownify import MarkdownConverter
 
-__all__ = ["commonmark"]
-
 #: Characters that can mean something anywhere, and others at the start of a word or a text.
 _ANYWHERE = re.compile(r"([\\`*_\[\]<>#~|]|&(?=#?\w))")
 _AT_START = re.compile(r"(?<!\S)([-+=])")

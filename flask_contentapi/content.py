@@ -18,27 +18,6 @@ from flask_contentapi.records import Place, RecordReader, check_name, write_reco
 from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.sites import Home, Site, Sites
 
-__all__ = [
-    "DEEPEST",
-    "SAME_PATH",
-    "STRUCTURAL",
-    "Library",
-    "ReadRecord",
-    "Restriction",
-    "Restrictions",
-    "Table",
-    "assemble_library",
-    "check_collections",
-    "check_objects",
-    "not_a_list_message",
-    "read_code",
-    "read_library",
-    "rows_of",
-    "site_names",
-    "too_deep_message",
-    "too_long_message",
-]
-
 #: The number of levels that a tree of pages or collections has at most (contract, Content records).
 DEEPEST = 400
 

@@ -19,16 +19,6 @@ from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.selection import Selection, parse_fields
 from flask_contentapi.types import APIFilter, Content
 
-__all__ = [
-    "Column",
-    "Endpoint",
-    "Export",
-    "ObjectType",
-    "Value",
-    "targets_of",
-    "values_of",
-]
-
 
 @dataclass(frozen=True)
 class Column:

@@ -56,8 +56,6 @@ from flask_contentapi.views import (
     json_response,
 )
 
-__all__ = ["ContentAPI"]
-
 #: Stands for a setting that is absent.
 _UNSET = object()
 

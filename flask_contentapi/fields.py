@@ -19,23 +19,6 @@ from marshmallow import Schema, ValidationError, fields
 
 from flask_contentapi import kinds
 
-__all__ = [
-    "Anything",
-    "Blocks",
-    "Children",
-    "DecimalText",
-    "Derived",
-    "Instant",
-    "Related",
-    "RichText",
-    "Tags",
-    "answer_field",
-    "inner_fields",
-    "itself",
-    "kind_of",
-    "relation_in",
-]
-
 
 class Related(fields.Integer):
     """A relation to one object of an endpoint; a record holds its id or null.

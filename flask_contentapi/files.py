@@ -22,21 +22,6 @@ import orjson
 
 from flask_contentapi.errors import ContentError, Problem
 
-__all__ = [
-    "ENDINGS",
-    "Fault",
-    "Lines",
-    "Record",
-    "Unreadable",
-    "decode",
-    "in_line",
-    "parse_json",
-    "read_json_file",
-    "read_json_lines",
-    "write",
-    "write_file",
-]
-
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NO_NUMBER = re.compile(r"NaN|-?Infinity")
 #: The first character of a value.

@@ -16,8 +16,6 @@ from flask_contentapi.declarations import Column, ObjectType
 from flask_contentapi.kinds import Gap
 from flask_contentapi.query import Filter
 
-__all__ = ["NOTHING", "OPERATORS", "Operator", "filters_of"]
-
 #: How many values ``in`` and ``not`` may have.
 MAX_VALUES = 100
 #: Conditions that no object meets.

@@ -23,8 +23,6 @@ from flask_contentapi.markup import installed_packages
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import APIField, APIFilter, Content
 
-__all__ = ["fingerprint"]
-
 #: Classes whose ``repr`` is complete, and the same in every process.
 _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes, Decimal)
 _CALENDAR = (date, time, timedelta, tzinfo)

@@ -6,8 +6,6 @@ import os
 from typing import Protocol
 from weakref import WeakSet
 
-__all__ = ["Renewable", "renew_after_fork"]
-
 
 class Renewable(Protocol):
     """Something with a lock, which would stay locked in the forked process for ever."""

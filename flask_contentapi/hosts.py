@@ -8,8 +8,6 @@ from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
-__all__ = ["Host", "read_host"]
-
 _PORTS = {"http": 80, "https": 443}
 #: A host in lower case. Names may have underscores, as container networks use them.
 _HOST = re.compile(

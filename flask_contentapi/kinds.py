@@ -17,39 +17,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from decimal import Decimal as PythonDecimal
 from typing import Any, ClassVar, Final, NamedTuple, TypeGuard, TypeVar
 
-__all__ = [
-    "DECIMAL_DIGITS",
-    "INT64",
-    "LONGEST_KEY",
-    "LONGEST_NAME",
-    "LONGEST_PATH",
-    "Blocks",
-    "Boolean",
-    "Canonical",
-    "Children",
-    "Date",
-    "DateTime",
-    "Decimal",
-    "Float",
-    "Gap",
-    "Integer",
-    "Json",
-    "Kind",
-    "Relation",
-    "Relations",
-    "Tags",
-    "Text",
-    "Time",
-    "blocks_in",
-    "check_text",
-    "convert_blocks",
-    "id_converter",
-    "ids_in",
-    "parse_integer",
-    "read_json",
-    "texts_in",
-]
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from flask.logging import default_handler
 from flask_contentapi.errors import BackendUnavailable
 from flask_contentapi.forks import renew_after_fork
 
-__all__ = ["Outages", "log"]
-
 #: How long nothing more is logged about an outage, in seconds.
 PAUSE = 60
 

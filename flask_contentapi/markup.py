@@ -19,16 +19,6 @@ from typing import Any, NamedTuple
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.kinds import INT64
 
-__all__ = [
-    "FORMATS",
-    "KINDS",
-    "Resolve",
-    "convert",
-    "installed_packages",
-    "missing_packages",
-    "targets_in",
-]
-
 #: The formats, each with the packages that it needs.
 FORMATS: Mapping[str, Sequence[str]] = {
     "db_html": (),

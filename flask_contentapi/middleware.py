@@ -16,8 +16,6 @@ from flask_contentapi.extension import ContentAPI
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-__all__ = ["KeptAnswers"]
-
 Headers = list[tuple[str, str]]
 #: What of a request shapes an answer. Proxies name the original host in various headers.
 _SHAPING = (

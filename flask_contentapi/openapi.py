@@ -26,8 +26,6 @@ from flask_contentapi.parameters import PARAMETERS, STREAM_TYPE, Parameters
 from flask_contentapi.schemas import AnswerSchema, Schemas
 from flask_contentapi.settings import Settings
 
-__all__ = ["describe"]
-
 _Json = dict[str, Any]
 #: Modules whose fields write what apispec says of them.
 _KNOWN = ("marshmallow.", "flask_contentapi.")

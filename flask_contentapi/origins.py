@@ -15,8 +15,6 @@ from flask_contentapi.hosts import Host
 from flask_contentapi.settings import Settings
 from flask_contentapi.sites import Site, Sites
 
-__all__ = ["Origin", "Origins", "host_of"]
-
 #: How many origins are cached. Without trusted hosts or a proxy, clients can make up any host.
 CACHE_SIZE = 256
 

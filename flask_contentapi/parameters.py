@@ -29,18 +29,6 @@ from flask_contentapi.query import Filter, Order, Query, Relation, Search, Tree,
 from flask_contentapi.selection import parse_fields
 from flask_contentapi.settings import Settings
 
-__all__ = [
-    "PARAMETERS",
-    "ROOT",
-    "STREAM",
-    "STREAM_TYPE",
-    "Parameter",
-    "Parameters",
-    "check_length",
-    "check_values",
-    "read_query_string",
-]
-
 #: Limits on what a client may send, in characters.
 MAX_QUERY_STRING = 16_384
 MAX_VALUE = 4_096

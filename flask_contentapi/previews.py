@@ -13,8 +13,6 @@ from werkzeug.exceptions import Forbidden
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.query import ObjectKey
 
-__all__ = ["Preview", "Previews"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preview:

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["watched", "watching"]
-
 T = TypeVar("T")
 #: Passes objects through; its arguments are those of :func:`watched`.
 Watch = Callable[[Iterable[Any], str, int | None], Iterable[Any]]

@@ -18,8 +18,6 @@ from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Content, restriction_field
 
-__all__ = ["Place", "RecordReader", "check_name", "differ", "write_record"]
-
 
 def _check_hostname(hostname: str) -> None:
     try:

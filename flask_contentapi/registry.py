@@ -39,8 +39,6 @@ from flask_contentapi.types import (
     Redirect,
 )
 
-__all__ = ["OPTIONS", "SECTIONS", "Registry", "mistake"]
-
 #: The attributes that list keys to show.
 LISTINGS = (
     "listing_default_fields",

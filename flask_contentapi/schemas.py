@@ -18,8 +18,6 @@ from flask_contentapi.declarations import Endpoint, Export, ObjectType
 from flask_contentapi.selection import Selection
 from flask_contentapi.sources import DetailURL, Type
 
-__all__ = ["AnswerSchema", "Schemas"]
-
 
 class AnswerSchema(Schema):
     """Base of the schemas."""

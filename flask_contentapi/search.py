@@ -18,17 +18,6 @@ from flask_contentapi.fields import RichText
 from flask_contentapi.kinds import texts_in
 from flask_contentapi.query import Row
 
-__all__ = [
-    "STOP_WORDS",
-    "TITLE_WEIGHT",
-    "plain_text",
-    "rest_words",
-    "terms",
-    "title_words",
-    "words",
-    "words_of",
-]
-
 #: Words that searches ignore; the default of the setting ``CMSAPI_STOP_WORDS``.
 STOP_WORDS = frozenset(
     (

@@ -9,8 +9,6 @@ from types import MappingProxyType
 
 from flask_contentapi.errors import BadRequest
 
-__all__ = ["DEFAULT", "WAYS", "Selection", "parse_fields"]
-
 #: The ways from a page to others, which only an answer that names them has, also after ``*``.
 WAYS = ("ancestors", "children", "translations")
 

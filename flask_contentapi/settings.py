@@ -13,8 +13,6 @@ from flask_contentapi.hosts import Host
 from flask_contentapi.markup import FORMATS, missing_packages
 from flask_contentapi.search import STOP_WORDS, words
 
-__all__ = ["Settings", "doubtful_settings", "no_backend"]
-
 _DEFAULT_LIMIT = 20
 #: The site-wide setting, for instances without their own.
 _I18N = "CMS_I18N_ENABLED"

@@ -6,8 +6,6 @@ from urllib.parse import quote
 
 from blinker import Namespace
 
-__all__ = ["EVERYTHING", "content_changed", "tag_of"]
-
 _signals = Namespace()
 
 #: The cache tag that every answer has.

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from flask_contentapi.errors import BadRequest, NotFound
 from flask_contentapi.hosts import Host, read_host
 
-__all__ = ["Home", "Site", "Sites"]
-
 #: The ``site`` parameter.
 _NAMED = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]+)(?::[0-9]{1,5})?")
 

@@ -22,26 +22,6 @@ from flask_contentapi.kinds import convert_blocks, id_converter, ids_in
 from flask_contentapi.markup import KINDS, convert, targets_in
 from flask_contentapi.query import Row
 
-__all__ = [
-    "BUILT_IN",
-    "Bind",
-    "Computed",
-    "Context",
-    "DetailURL",
-    "Entries",
-    "Getter",
-    "Lookup",
-    "Origin",
-    "RichTexts",
-    "RowLayout",
-    "Source",
-    "Step",
-    "Stored",
-    "Type",
-    "Way",
-    "attribute",
-]
-
 Getter = Callable[[Row], Any]
 
 

@@ -17,8 +17,6 @@ from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
 
-__all__ = ["CanView", "State"]
-
 #: Returns whether a restriction, as in the record, lets the current request pass.
 CanView = Callable[[Mapping[str, Any]], bool]
 

@@ -27,20 +27,6 @@ from flask_contentapi.fields import Derived, Related, Tags
 from flask_contentapi.hosts import read_host
 from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
 
-__all__ = [
-    "APIField",
-    "APIFilter",
-    "ChildObject",
-    "Content",
-    "Document",
-    "Entry",
-    "Image",
-    "Media",
-    "Page",
-    "Redirect",
-    "restriction_field",
-]
-
 #: How ``parent`` and ``alias_of`` are shown (contract, Fields).
 _SUMMARY = "_,id,type,detail_url,html_url,title"
 

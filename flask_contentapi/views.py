@@ -46,21 +46,6 @@ from flask_contentapi.state import State
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-__all__ = [
-    "ATTEMPTS",
-    "NOTHING",
-    "DetailByPathView",
-    "DetailView",
-    "EndpointView",
-    "FindView",
-    "IndexView",
-    "ListView",
-    "OpenAPIView",
-    "UnknownView",
-    "allowed_methods",
-    "json_response",
-]
-
 #: The error message for addresses where nothing is served.
 NOTHING = "There is nothing at this address."
 #: How many sets of restrictions that viewers may pass are kept.

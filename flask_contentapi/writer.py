@@ -40,8 +40,6 @@ from flask_contentapi.search import words
 from flask_contentapi.signals import EVERYTHING
 from flask_contentapi.types import Content
 
-__all__ = ["StoredObject", "Transaction", "Writer"]
-
 #: The maximum length of a slug made from a title.
 LONGEST_SLUG = 100
 #: The fields that determine who sees an object.

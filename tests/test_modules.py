@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from functools import cache
+from typing import cast
 
 import pytest
 
@@ -30,11 +31,22 @@ def tree_of(module: str) -> ast.Module:
 
 
 def offered_by(module: str) -> set[str]:
-    """The names in a module's ``__all__``."""
+    """The names in a module's ``__all__``, or else all it defines without an underscore."""
+    defined: set[str] = set()
     for node in tree_of(module).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return set(ast.literal_eval(node.value))
-    return set()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        for target in assigned_by(node):
+            if ast.unparse(target) == "__all__":
+                return set(ast.literal_eval(cast(ast.Assign, node).value))
+            defined |= {inner.id for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+    return {name for name in defined if not name.startswith("_")}
+
+
+def assigned_by(node: ast.stmt) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
 
 
 def taken_by(module: str) -> Iterator[tuple[str, str]]:
