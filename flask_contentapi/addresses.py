@@ -1,38 +1,23 @@
-"""The addresses in answers: of detail views, pages on the site and files (contract, Fields)."""
+"""The addresses in answers, and the origins of requests that they depend on (contract, Fields)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from urllib.parse import quote, unquote_to_bytes
+from contextlib import suppress
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
 
-from flask_contentapi.sites import Home, Site, Sites
+from flask import Request
+from werkzeug.wsgi import get_host
+
+from flask_contentapi.settings import Settings
+from flask_contentapi.sites import MOST_HOSTS, Home, Host, Site, Sites
 
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//")
 #: Paths that need no escaping.
 _SAFE = re.compile(r"[\w.~/-]*", re.ASCII)
-
-
-def quote_slug(slug: str) -> str:
-    """A slug, percent-encoded for addresses and ``url_path``."""
-    return quote(slug, safe="")
-
-
-def split_path(html_path: str) -> list[str]:
-    """The slugs of a path, without empty ones."""
-    return [part for part in html_path.split("/") if part]
-
-
-def normal_path(path: str) -> str:
-    """A path with its query in the form in which redirects are compared.
-
-    >>> normal_path("old/?b=%C3%A9&a=1#top")
-    '/old?a=1&b=%C3%A9'
-    """
-    path, _, query = path.partition("#")[0].partition("?")
-    parts = sorted(quote(unquote_to_bytes(part), safe="=") for part in query.split("&") if part)
-    normal = f"/{quote(unquote_to_bytes(path).strip(b'/'))}"
-    return f"{normal}?{'&'.join(parts)}" if parts else normal
 
 
 class PageURLs:
@@ -156,3 +141,80 @@ class Addresses:
             if url_path.startswith(home.url_path):
                 return self._site, home
         return self._sites.locate(url_path, self._i18n)
+
+
+def host_of(request: Request) -> Host:
+    """The host that a request is sent to."""
+    host = request.environ.get("HTTP_HOST")
+    if host is None:
+        host = get_host(request.environ)
+    elif not host.isascii():
+        # WSGI passes bytes as characters. International names are sent as UTF-8, if at all.
+        with suppress(UnicodeError):
+            host = host.encode("latin-1").decode()
+    return Host.of(request.scheme, host)
+
+
+class Origin(NamedTuple):
+    """The origin of a request.
+
+    :param site: the requested site; None if there is none.
+    :param addresses: the addresses for its answers.
+    """
+
+    site: Site | None
+    addresses: Addresses
+
+
+class Origins:
+    """The origins of one instance; those of recent requests are cached.
+
+    :param settings: the settings.
+    :param page_urls: builds the addresses of pages.
+    """
+
+    def __init__(self, settings: Settings, page_urls: PageURLs) -> None:
+        self._settings = settings
+        self._page_urls = page_urls
+        self.find = lru_cache(MOST_HOSTS)(self._find)
+
+    def base(self, host: Host, root_path: str) -> str:
+        """Scheme, host and path that all addresses except those of pages start with.
+
+        The parameters are those of the request.
+        """
+        if self._settings.base_url is not None:
+            return self._settings.base_url
+        # Proxies pass the path of the mount point in many forms.
+        path = root_path.strip("/")
+        return host.address + (quote(f"/{path}") if path else "")
+
+    def _find(self, sites: Sites, host: Host, root_path: str, named: str) -> Origin:
+        """The origin of a request.
+
+        :param sites: all sites.
+        :param host: the host, as :func:`host_of` returns it.
+        :param root_path: where the application is mounted.
+        :param named: the ``site`` parameter, or "".
+        :raises NotFound: if there is no site of that name.
+        :raises BadRequest: if the parameter names no single site.
+        """
+        settings = self._settings
+        here = sites.answering(host.name, host.port)
+        site = sites.named(named) if named else here
+        hosts = [here]
+        if settings.base_url is not None:
+            parts = urlsplit(settings.base_url)
+            base = Host.of(parts.scheme, parts.netloc)
+            hosts.append(sites.answering(base.name, base.port))
+        addresses = Addresses(
+            self.base(host, root_path),
+            settings.url_prefix,
+            settings.media_url,
+            sites=sites,
+            site=site or Site("", homes=()),
+            hosts=hosts,
+            i18n=settings.i18n,
+            page_urls=self._page_urls,
+        )
+        return Origin(site, addresses)

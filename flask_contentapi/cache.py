@@ -7,14 +7,39 @@ changes: stale answers are no longer requested and make room for others.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
 
 from cachetools import LRUCache
 from flask import Response
 
-from flask_contentapi.forks import renew_after_fork
+
+class Renewable(Protocol):
+    """Something with a lock, which would stay locked in the forked process for ever."""
+
+    def renew(self) -> None:
+        """Makes the lock, and what it protects, anew."""
+
+
+_renewables: WeakSet[Renewable] = WeakSet()
+
+
+def renew_after_fork(renewable: Renewable) -> None:
+    """Renews something in every process that is forked from now on, as long as it exists."""
+    _renewables.add(renewable)
+
+
+def _renew() -> None:
+    for renewable in _renewables:
+        renewable.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
 
 T = TypeVar("T")
 

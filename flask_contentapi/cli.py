@@ -29,8 +29,8 @@ from flask_contentapi.files import (
     write,
     write_file,
 )
+from flask_contentapi.logs import watching
 from flask_contentapi.openapi import describe
-from flask_contentapi.progress import watching
 from flask_contentapi.query import Viewer
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import doubtful_settings, no_backend

@@ -22,9 +22,10 @@ from werkzeug.exceptions import (
 )
 from werkzeug.routing import RequestRedirect, Rule, WebsocketMismatch
 
-from flask_contentapi.addresses import PageURLs
+from flask_contentapi.addresses import Origins, PageURLs, host_of
 from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cache import AnswerCache
+from flask_contentapi.caching import fingerprint
 from flask_contentapi.cli import COMMANDS, is_command
 from flask_contentapi.errors import (
     BackendUnavailable,
@@ -32,14 +33,12 @@ from flask_contentapi.errors import (
     DeclarationError,
     NotFound,
 )
-from flask_contentapi.fingerprint import fingerprint
-from flask_contentapi.hosts import Host
 from flask_contentapi.logs import Outages, log
-from flask_contentapi.origins import Origins, host_of
 from flask_contentapi.parameters import Parameters
 from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
+from flask_contentapi.sites import Host
 from flask_contentapi.state import CanView, State
 from flask_contentapi.types import Entry
 from flask_contentapi.views import (

@@ -1,17 +1,20 @@
-"""The log, and what it tells of a storage that does not answer."""
+"""What the package tells of its work: the log, outages of the storage, and progress."""
 
 from __future__ import annotations
 
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
+from typing import Any, TypeVar
 
 from flask.logging import default_handler
 
+from flask_contentapi.cache import renew_after_fork
 from flask_contentapi.errors import BackendUnavailable
-from flask_contentapi.forks import renew_after_fork
 
 #: How long nothing more is logged about an outage, in seconds.
 PAUSE = 60
@@ -73,3 +76,31 @@ class Outages:
                 was_reported, self._is_reported = self._is_reported, False
             if was_reported:
                 log.warning("The content can be read again.")
+
+
+T = TypeVar("T")
+#: Passes objects through; its arguments are those of :func:`watched`.
+Watch = Callable[[Iterable[Any], str, int | None], Iterable[Any]]
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Passes the objects that are :func:`watched` meanwhile through a function."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+def watched(objects: Iterable[T], label: str, total: int | None = None) -> Iterable[T]:
+    """The objects, watched while they are worked on if anybody wants to.
+
+    :param objects: the objects.
+    :param label: what is done to them.
+    :param total: how many there are; None if that is not known.
+    """
+    watch = _watch.get()
+    return objects if watch is None else watch(objects, label, total)

@@ -11,11 +11,11 @@ from marshmallow import ValidationError, fields, validate
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import Problem, suggest
 from flask_contentapi.fields import Derived, kind_of
-from flask_contentapi.hosts import read_host
 from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
+from flask_contentapi.sites import read_host
 from flask_contentapi.types import Content, restriction_field
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask_contentapi.errors import ConfigurationError, suggest
-from flask_contentapi.hosts import Host
 from flask_contentapi.markup import FORMATS, missing_packages
 from flask_contentapi.search import STOP_WORDS, words
+from flask_contentapi.sites import Host
 
 _DEFAULT_LIMIT = 20
 #: The site-wide setting, for instances without their own.

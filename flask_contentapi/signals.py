@@ -1,10 +1,13 @@
-"""The signals that a site can connect to (blinker signals, like Flask's own)."""
+"""The signal that a site can connect to (a blinker signal, like Flask's own), and its tags."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from urllib.parse import quote
 
 from blinker import Namespace
+
+from flask_contentapi.query import ObjectKey
 
 _signals = Namespace()
 
@@ -26,3 +29,15 @@ def tag_of(endpoint: str, identity: int | None = None) -> str:
     """
     name = quote(endpoint)
     return name if identity is None else f"{name}-{identity}"
+
+
+#: How many changed objects are named at most; beyond that everything counts as changed.
+MOST_NAMED = 1000
+
+
+def tags_of(changed: Set[ObjectKey]) -> frozenset[str]:
+    """The cache tags of the answers that contain some objects, or could contain them."""
+    if len(changed) > MOST_NAMED:
+        return frozenset([EVERYTHING])
+    named = (tag_of(name, identity) for name, identity in changed)
+    return frozenset((*named, *(tag_of(name) for name, _ in changed)))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from flask_contentapi.addresses import PageURLs
+from flask_contentapi.addresses import Origins, PageURLs
 from flask_contentapi.backend import Backend
 from flask_contentapi.cache import AnswerCache
 from flask_contentapi.logs import Outages
-from flask_contentapi.origins import Origins
 from flask_contentapi.parameters import Parameters
 from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry

@@ -21,11 +21,10 @@ from typing import Any, ClassVar, Literal
 
 from marshmallow import ValidationError, fields, validate
 
-from flask_contentapi.addresses import normal_path
 from flask_contentapi.errors import suggest
 from flask_contentapi.fields import Derived, Related, Tags
-from flask_contentapi.hosts import read_host
 from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
+from flask_contentapi.sites import normal_path, read_host
 
 #: How ``parent`` and ``alias_of`` are shown (contract, Fields).
 _SUMMARY = "_,id,type,detail_url,html_url,title"

@@ -20,7 +20,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.exceptions import Forbidden, MethodNotAllowed
 
 from flask_contentapi import kinds
-from flask_contentapi.addresses import normal_path, quote_slug, split_path
+from flask_contentapi.addresses import host_of
 from flask_contentapi.answers import Plan
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import Freshness, tag_header
@@ -28,7 +28,6 @@ from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.openapi import describe
-from flask_contentapi.origins import host_of
 from flask_contentapi.parameters import (
     ROOT,
     STREAM,
@@ -39,7 +38,7 @@ from flask_contentapi.parameters import (
 )
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sites import Home, Site
+from flask_contentapi.sites import Home, Site, normal_path, quote_slug, split_path
 from flask_contentapi.sources import Context, Lookup, Way
 from flask_contentapi.state import State
 

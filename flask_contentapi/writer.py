@@ -18,8 +18,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import uuid4
 
-from flask_contentapi.addresses import quote_slug
-from flask_contentapi.changes import MOST_NAMED, tags_of
 from flask_contentapi.content import (
     DEEPEST,
     SAME_PATH,
@@ -31,13 +29,13 @@ from flask_contentapi.content import (
 )
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ContentError
-from flask_contentapi.hosts import Host
 from flask_contentapi.kinds import INT64, LONGEST_PATH
 from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import Place, RecordReader, differ, write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words
-from flask_contentapi.signals import EVERYTHING
+from flask_contentapi.signals import EVERYTHING, MOST_NAMED, tags_of
+from flask_contentapi.sites import Host, quote_slug
 from flask_contentapi.types import Content
 
 #: The maximum length of a slug made from a title.
@@ -113,7 +111,7 @@ class Transaction(ABC):
     @abstractmethod
     def url_path(self, page: int) -> str:
         """The slugs from the top of the tree down to a page, as
-        :func:`flask_contentapi.addresses.quote_slug` writes them, with slashes around each."""
+        :func:`flask_contentapi.sites.quote_slug` writes them, with slashes around each."""
 
     @abstractmethod
     def below(self, page: int) -> Mapping[int, str]:

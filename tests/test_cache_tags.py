@@ -14,7 +14,7 @@ from werkzeug.datastructures import ResponseCacheControl
 
 from flask_contentapi import ContentError, content_changed
 from flask_contentapi.caching import MOST_TAGS
-from flask_contentapi.changes import MOST_NAMED
+from flask_contentapi.signals import MOST_NAMED
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import (

@@ -14,7 +14,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import create_environ, run_wsgi_app
 
 from flask_contentapi.errors import ContentError
-from flask_contentapi.hosts import Host, read_host
+from flask_contentapi.sites import Host, read_host
 from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
 from tests.samples import image, page, site

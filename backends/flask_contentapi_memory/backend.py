@@ -12,10 +12,9 @@ from uuid import uuid4
 import orjson
 
 from flask_contentapi.backend import Backend, Reader
-from flask_contentapi.changes import changed_tags
-from flask_contentapi.content import Library, read_library
+from flask_contentapi.cache import renew_after_fork
+from flask_contentapi.content import Library, changed_tags, read_library
 from flask_contentapi.errors import Problem
-from flask_contentapi.forks import renew_after_fork
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import content_changed
 from flask_contentapi_memory.draft import Draft

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from flask_contentapi.addresses import quote_slug
 from flask_contentapi.content import STRUCTURAL, Library, Table, assemble_library
 from flask_contentapi.declarations import Endpoint, ObjectType, targets_of, values_of
 from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import RecordReader, differ
 from flask_contentapi.registry import Registry
+from flask_contentapi.sites import quote_slug
 from flask_contentapi.writer import StoredObject, Transaction
 
 __all__ = ["Draft"]

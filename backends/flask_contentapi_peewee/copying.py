@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
-from flask_contentapi.changes import MOST_NAMED
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
+from flask_contentapi.signals import MOST_NAMED
 from flask_contentapi.writer import StoredObject, Writer
 from flask_contentapi_peewee.documents import batches
 from flask_contentapi_peewee.followed import Source

@@ -11,7 +11,7 @@ from typing import IO, Any
 from flask_contentapi.content import ReadRecord, Table, check_objects, read_library
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import ContentError, Problem
-from flask_contentapi.progress import watched
+from flask_contentapi.logs import watched
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry

@@ -7,11 +7,11 @@ from typing import Any
 
 from peewee import Value, fn
 
-from flask_contentapi.addresses import quote_slug
 from flask_contentapi.content import DEEPEST, too_deep_message, too_long_message
 from flask_contentapi.errors import ContentError
 from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.records import Place
+from flask_contentapi.sites import quote_slug
 from flask_contentapi_peewee.columns import OPEN, md5
 from flask_contentapi_peewee.documents import TreePosition
 from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
