@@ -191,9 +191,12 @@ class PeeweeBackend(Backend):
             existing tables have another version.
         :raises BackendUnavailable: if the database stops answering meanwhile.
         """
-        self.engine.create()
         try:
-            with self._reporting_outages(), connected(self.engine.database):
+            with (
+                self.engine.creation(),
+                self._reporting_outages(),
+                connected(self.engine.database),
+            ):
                 self.setup.create()
         except DATABASE_ERRORS as error:
             raise ConfigurationError(error_sentence(error, self._name)) from error
@@ -598,16 +601,7 @@ class SQLiteBackend(PeeweeBackend):
 
     def create(self) -> None:
         self._require_folder()
-        file = file_of(self.engine.database)
-        is_new = file is not None and not file.exists()
-        try:
-            super().create()
-        except BaseException:
-            if file is not None and is_new:
-                self.engine.close()
-                for name in (str(file), f"{file}-wal", f"{file}-shm"):
-                    Path(name).unlink(missing_ok=True)
-            raise
+        super().create()
 
     def _use_connection(self) -> None:
         """Does nothing, as the pool itself replaces connections to a file that is gone."""

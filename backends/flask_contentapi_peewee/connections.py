@@ -430,6 +430,8 @@ _UNWRITABLE = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_CANTOPEN,
 )
+#: The errors of a file that others are changing.
+_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
 
 
 class _FileConnection(sqlite3.Connection):
@@ -483,7 +485,7 @@ class _File(peewee.SqliteDatabase):
                 # A file that is still empty gets pages with room for several documents.
                 connection.execute("PRAGMA page_size = 8192")
                 # It needs files beside the database, even for reading.
-                connection.execute("PRAGMA journal_mode = wal")
+                self._use_wal(connection)
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & _PRIMARY not in _UNWRITABLE:
                     raise
@@ -498,6 +500,19 @@ class _File(peewee.SqliteDatabase):
             connection.close()
             raise
         return connection
+
+    def _use_wal(self, connection: _FileConnection) -> None:
+        # SQLite's own waiting ends where several change the mode of a new file at once.
+        end = time.monotonic() + self.timeout
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = wal")
+                return
+            except sqlite3.OperationalError as error:
+                code = error.sqlite_errorcode & _PRIMARY
+                if code not in _IN_USE or time.monotonic() > end:
+                    raise
+            time.sleep(0.01)
 
     def _open(self, options: str) -> _FileConnection:
         name, timeout = f"{self.database}?{options}", self.timeout

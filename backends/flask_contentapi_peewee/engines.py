@@ -59,8 +59,10 @@ class Engine(ABC):
         :raises ConfigurationError: if the address cannot be used.
         """
 
-    def create(self) -> None:  # noqa: B027 - most are made by the people who run the server
-        """Creates the database itself, if that is possible here."""
+    @contextmanager
+    def creation(self) -> Iterator[None]:
+        """Makes the database itself where a program can, and removes it if what follows fails."""
+        yield
 
     def require_suitable(self, database: peewee.Database) -> None:  # noqa: B027 - most are
         """Makes sure that content can be stored in the database.

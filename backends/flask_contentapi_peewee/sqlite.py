@@ -42,16 +42,29 @@ class SQLite(Engine):
     def connect(cls, address: str, root: Path) -> SQLite:
         return cls(addresses.sqlite(address, root))
 
-    def create(self) -> None:
+    @contextmanager
+    def creation(self) -> Iterator[None]:
         file = file_of(self.database)
-        if file is None or file.exists():
-            return
+        is_new = False
+        if file is not None:
+            try:
+                # Several may make it at once; only one of them may remove it.
+                file.touch(exist_ok=False)
+                is_new = True
+            except FileExistsError:
+                pass
+            except OSError as error:
+                raise ConfigurationError(
+                    f"The database file {file} cannot be made: {error.strerror}."
+                ) from error
         try:
-            file.touch()
-        except OSError as error:
-            raise ConfigurationError(
-                f"The database file {file} cannot be made: {error.strerror}."
-            ) from error
+            yield
+        except BaseException:
+            if is_new:
+                self.close()
+                for name in (str(file), f"{file}-wal", f"{file}-shm"):
+                    Path(name).unlink(missing_ok=True)
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
