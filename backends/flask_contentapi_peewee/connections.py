@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 import peewee
 from playhouse.pool import (
     MaxConnectionsExceeded,
+    PoolConnection,
     PooledDatabase,
     PooledMySQLDatabase,
     PooledPostgresqlDatabase,
@@ -155,9 +156,44 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         """
 
     def connect(self, reuse_if_open: bool = False) -> bool:
-        self._may_connect.wait()
+        if not self._may_connect.is_set():
+            self._may_connect.wait()
+        # All that peewee does for a new connection takes longer than most statements.
+        if self.server_version is not None and self._state.closed and self._lend():
+            return True
         connected: bool = super().connect(reuse_if_open)
         return connected
+
+    def _lend(self) -> bool:
+        """Gives this thread an idle connection, if there is a good one."""
+        with self._pool_lock:
+            while self._connections:
+                since, _, connection = self._connections.pop()
+                if self.is_good(connection, since):
+                    self._in_use[id(connection)] = PoolConnection(since, connection, since)
+                    self._state.set_connection(connection)
+                    return True
+                self._close_raw(connection)
+        return False
+
+    def close(self) -> bool:
+        return self._take_back() or bool(super().close())
+
+    def _take_back(self) -> bool:
+        """Makes the connection of this thread idle, unless more has to be done with it."""
+        state = self._state
+        if state.transactions or self._stale_timeout or not state.conn:
+            return False
+        with self._pool_lock:
+            lent = self._in_use.get(id(state.conn))
+            if self._to_close_on_return or not (lent and self._can_reuse(lent.connection)):
+                return False
+            del self._in_use[id(lent.connection)]
+            self._heap_counter += 1
+            self._connections.append((lent.timestamp, self._heap_counter, lent.connection))
+            self._pool_available.notify()
+        state.reset()
+        return True
 
     def close_idle(self) -> None:
         super().close_idle()
