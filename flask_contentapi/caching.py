@@ -121,7 +121,9 @@ class Freshness:
         self._if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
         self._changes: dict[Scope, datetime | None] = {}
         scopes = () if reader.version is None else (scope, None)
-        self.etags = {some: self._make_etag(some) for some in scopes}
+        changes = {some: self._next_change(some) for some in scopes}
+        made = {change: self._make_etag(change) for change in {*changes.values()}}
+        self.etags = {some: made[change] for some, change in changes.items()}
         self._matching = self._find_matching()
 
     @property
@@ -139,12 +141,12 @@ class Freshness:
             self._changes[scope] = self._reader.next_change(self._viewer, scope)
         return self._changes[scope]
 
-    def _make_etag(self, scope: Scope) -> str:
+    def _make_etag(self, change: datetime | None) -> str:
         request, viewer = self._request, self._viewer
         return _digest(
             self._state.fingerprint,
             self._reader.version,
-            self._next_change(scope),
+            change,
             viewer.pages,
             viewer.collections,
             host_of(request).address,

@@ -59,6 +59,8 @@ BATCH = 200
 #: How long a ``Link`` header may be. Proxies refuse answers whose headers are longer than 4 KiB.
 MAX_LINK = 3000
 _ID = re.compile(r"[0-9]+")
+#: Addresses that have no more to be quoted.
+_QUOTED = re.compile(r"[\w!$%&'()*+,./:;=?@~-]+", re.ASCII)
 #: An id that no page has.
 NO_PAGE = -1
 #: Parameters that ``find/`` consumes; only pages have the second (contract, Parameters).
@@ -97,6 +99,17 @@ class Bodiless(Response):
         headers = super().get_wsgi_headers(environ)
         # Extensions that compress responses set it to the length of the missing body.
         headers.remove("Content-Length")
+        return headers
+
+
+class Redirect(Response):
+    """A redirect. Werkzeug would quote its address, which takes longer than all the rest."""
+
+    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
+        if not (self.is_sequence and _QUOTED.fullmatch(self.headers.get("Location", ""))):
+            return super().get_wsgi_headers(environ)
+        headers = Headers(self.headers)
+        headers.setdefault("Content-Length", str(self.calculate_content_length()))
         return headers
 
 
@@ -590,7 +603,7 @@ class FindView(EndpointView):
             kept += [("site", site) for site in [responder.addresses.other_site(row[1])] if site]
         address = f"{responder.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
-        response = cast(Response, redirect(location, 302, Response))
+        response = cast(Response, redirect(location, 302, Redirect))
         return responder.tagged(response, [tag_of(self.endpoint.name)])
 
     def _find(
