@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -31,6 +31,7 @@ from flask_contentapi.files import (
 )
 from flask_contentapi.logs import watching
 from flask_contentapi.openapi import describe
+from flask_contentapi.pull.command import pull_site, with_options
 from flask_contentapi.query import Viewer
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.settings import doubtful_settings, no_backend
@@ -189,13 +190,7 @@ def load(state: State, source: str, yes: bool) -> None:
     On an error nothing is replaced. SOURCE is a file that dump has written, another backend such
     as jsonfiles:content, or - for the standard input.
     """
-    if not state.backend.persistent:
-        key = f"{state.config_prefix}BACKEND"
-        unset = "" if state.backend_name else f"{key} is not set. "
-        raise ConfigurationError(
-            f"{unset}The backend keeps nothing when this command ends; give the content to it in "
-            f"Python, or name another one in {key}, such as sqlite:///site.db."
-        )
+    _require_persistent(state)
     if _is_backend(source):
         with closing(_open_backend(state, source)) as other:
             amounts = _replace(state.backend, _Sections(other.dump), yes=yes)
@@ -212,6 +207,16 @@ def load(state: State, source: str, yes: bool) -> None:
         sys.exit(INTERRUPTED)
     if problems:
         click.echo(f"The command flask contentapi check finds {_problem_count(problems)} in it.")
+
+
+def _require_persistent(state: State) -> None:
+    if not state.backend.persistent:
+        key = f"{state.config_prefix}BACKEND"
+        unset = "" if state.backend_name else f"{key} is not set. "
+        raise ConfigurationError(
+            f"{unset}The backend keeps nothing when this command ends; give the content to it in "
+            f"Python, or name another one in {key}, such as sqlite:///site.db."
+        )
 
 
 def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
@@ -253,6 +258,22 @@ def _amounts(counts: Mapping[str, int]) -> str:
 
 
 _PLURALS = (*SECTIONS, "pages", "images", "documents")
+
+
+@click.command()
+@click.argument("url")
+@with_options
+@_yes
+@_pass_state
+def pull(state: State, url: str, **options: Any) -> None:
+    """Refresh the content with that of the API at URL.
+
+    URL is the address before pages/, such as https://cms.example/api/v2/. Only what has changed
+    there is written, all or nothing. Objects that are not there any more go here as well.
+    """
+    _require_persistent(state)
+    with progress_shown():
+        pull_site(url, current_app, state, options)
 
 
 @click.command("init-db")
@@ -339,7 +360,7 @@ def preview(state: State, endpoint: str, id: int, max_age: int, at: datetime | N
     click.echo(f"{settings.base_url or ''}{settings.url_prefix}/{endpoint}/{id}/?{query}")
 
 
-COMMANDS = (types, check, init_db, migrate, dump, load, reload, openapi, preview)
+COMMANDS = (types, check, init_db, migrate, dump, load, reload, openapi, preview, pull)
 
 
 def _is_backend(text: str) -> bool:
@@ -397,6 +418,11 @@ def _with_progress(
         objects, total, label, show_pos=total is None, file=sys.stderr, hidden=_is_unwatched()
     ) as shown:
         yield from shown
+
+
+def progress_shown() -> AbstractContextManager[None]:
+    """Shows the progress of what is done meanwhile, with the time left."""
+    return watching(_with_progress)
 
 
 def _with_counts(records: Iterable[Record], counts: Counter[str]) -> Iterator[Record]:

@@ -49,7 +49,7 @@ WITHOUT_CODE = {
 }
 #: Directives whose content is checked.
 SEARCHED = {"code-block", "confval", "list-table", "option"}
-MODULES = sorted(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py"))
+MODULES = sorted(["pull", *(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py"))])
 #: Values of some kinds in content records.
 STORED = {
     "Text": "a",
@@ -370,13 +370,16 @@ def imported_by(module: str, *, hints: bool = True) -> set[str]:
 
     :param hints: whether to include imports for type hints only.
     """
-    tree = ast.parse((ROOT / "flask_contentapi" / f"{module}.py").read_text(encoding="utf-8"))
-    nodes = ast.walk(tree) if hints else tree.body
-    return {name for node in nodes if isinstance(node, ast.ImportFrom) for name in named_by(node)}
+    folder = ROOT / "flask_contentapi"
+    files = [*(folder / module).glob("*.py")] or [folder / f"{module}.py"]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    nodes = [node for tree in trees for node in (ast.walk(tree) if hints else tree.body)]
+    named = {name for node in nodes if isinstance(node, ast.ImportFrom) for name in named_by(node)}
+    return named - {module} if len(files) > 1 else named
 
 
 def named_by(node: ast.ImportFrom) -> Iterator[str]:
     """The modules of the core that a statement imports, or imports from."""
     package, _, name = (node.module or "").partition(".")
     if package == "flask_contentapi":
-        yield from [name] if name else (alias.name for alias in node.names)
+        yield from [name.partition(".")[0]] if name else (alias.name for alias in node.names)

@@ -8,6 +8,7 @@ stamp file tells processes when to read again, and whether they have read a mixt
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import shutil
@@ -106,7 +107,9 @@ class Store:
         """
         with suppress(FileNotFoundError):
             for name in os.listdir(self._pending):
-                if name not in (_OBSOLETE, _STAMP):
+                if name in (_OBSOLETE, _STAMP):
+                    continue
+                if not _are_equal(self._pending / name, self._folder / name):
                     os.replace(self._pending / name, self._folder / name)
             for name, signature in self._obsolete():
                 self._delete(name, signature)
@@ -137,6 +140,14 @@ class Store:
             for inner in PurePosixPath(name).parents:
                 if inner.name:
                     os.rmdir(self._folder / inner)
+
+
+def _are_equal(new: Path, old: Path) -> bool:
+    """Whether a file stays as it is."""
+    try:
+        return filecmp.cmp(new, old, shallow=False)
+    except FileNotFoundError:
+        return False
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,0 +1,373 @@
+"""The commands that pull content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import runpy
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import click
+import orjson
+from flask import Flask
+
+from flask_contentapi.backend import Backend, find_backend
+from flask_contentapi.content import ReadRecord, read_library
+from flask_contentapi.errors import ConfigurationError, ContentAPIError
+from flask_contentapi.logs import watched
+from flask_contentapi.records import write_record
+from flask_contentapi.registry import Registry
+from flask_contentapi.state import State
+
+if TYPE_CHECKING:
+    from flask_contentapi.pull.original import Original
+    from flask_contentapi.pull.records import PulledContent
+    from flask_contentapi.pull.source import Cache, Source
+
+__all__ = ["pull_folder", "pull_site", "with_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+#: What a folder has that was pulled.
+_PARTS = ("app.py", "models.py", "content")
+#: The folder for files inside it, and the one for the answers.
+_MEDIA, _OWN = "media", ".pull"
+_NAMED = 20
+
+
+def _read_header(context: object, parameter: object, given: Iterable[str]) -> list[tuple[str, str]]:
+    found = []
+    for text in given:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip() or not (name + value).isprintable():
+            raise click.BadParameter(f'{name!r} is to be as "Authorization: Bearer ...".')
+        found.append((name.strip(), value.strip()))
+    return found
+
+
+_OPTIONS = (
+    click.option("--media", is_flag=True, help="Download the files of images and documents, too."),
+    click.option("--verify", is_flag=True, help="Compare answers with those of the original."),
+    click.option("--requests", default=500, show_default=True, help="How many answers to compare."),
+    click.option("--seed", default=1, show_default=True, help="Chooses what is compared."),
+    click.option("--watch", type=click.IntRange(1), help="Pull again every so many seconds."),
+    click.option(
+        "--header", "headers", multiple=True, callback=_read_header, help="Send a header, too."
+    ),
+    click.option("--site", "sites", multiple=True, help="Pull another site, named as site= does."),
+    click.option("--endpoint", "endpoints", multiple=True, help="Pull another endpoint, too."),
+    click.option(
+        "--connections",
+        default=1,
+        show_default=True,
+        type=click.IntRange(1, 16),
+        help="How many questions are asked at a time.",
+    ),
+    click.option(
+        "--pause", default=0.0, type=click.FloatRange(0), help="Seconds between two questions."
+    ),
+    click.option(
+        "--timeout",
+        default=60.0,
+        show_default=True,
+        type=click.FloatRange(0.1),
+        help="Seconds that an answer may take.",
+    ),
+)
+
+
+def with_options(command: Command) -> Command:
+    """Gives a command the options that all pulls have."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple[Source, Cache]]:
+    try:
+        from flask_contentapi.pull.source import Cache, Source
+    except ImportError as error:
+        raise ConfigurationError(
+            f"What pulling needs is not installed: {error}. Install it with: "
+            'pip install "flask_contentapi[pull]".'
+        ) from error
+    chosen = {name: options[name] for name in ("headers", "connections", "pause", "timeout")}
+    with closing(Cache(answers)) as cache, closing(Source(url, cache, **chosen)) as source:
+        yield source, cache
+
+
+def _read(source: Source, cache: Cache, options: Mapping[str, Any]) -> Original:
+    from flask_contentapi.pull.original import Original
+    from flask_contentapi.pull.source import SourceError
+
+    try:
+        return Original(source, sites=options["sites"], endpoints=options["endpoints"])
+    except SourceError:
+        # What does not fit together is asked for again.
+        cache.begin_anew()
+        raise
+
+
+def pull_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
+    """Makes a site of a foreign API in a folder, or refreshes the one that is there.
+
+    :param url: the address of the API.
+    :param folder: the folder.
+    :param options: those of the command.
+    """
+
+    def once() -> None:
+        if folder.is_dir() and any(folder.iterdir()):
+            _refresh_folder(url, folder, options)
+        else:
+            _make_folder(url, folder, options)
+
+    _repeat(once, options["watch"])
+
+
+def _repeat(once: Callable[[], None], seconds: int | None) -> None:
+    once()
+    while seconds:
+        time.sleep(seconds)
+        try:
+            once()
+        except ContentAPIError as error:
+            # The next time may be better.
+            error.show()
+
+
+def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
+    from flask_contentapi.pull.code import application_code, types_code
+    from flask_contentapi.pull.records import PulledContent
+
+    part = folder.absolute().parent / f".{folder.absolute().name}.part"
+    (part / _OWN).mkdir(parents=True, exist_ok=True)
+    for name in ("content", "app.py", "models.py"):
+        with suppress(NotADirectoryError, FileNotFoundError):
+            shutil.rmtree(part / name) if name == "content" else (part / name).unlink()
+    with _open(url, part / _OWN / "answers.db", options) as (source, cache):
+        original = _read(source, cache, options)
+        (part / "models.py").write_text(types_code(original, source.base), "utf-8")
+        (part / "app.py").write_text(
+            application_code(original, source.base, options["media"]), "utf-8"
+        )
+        registry = Registry(_types_in(part))
+        media = _Media(part / _MEDIA, is_wanted=options["media"])
+        content = PulledContent(original, registry, source.base, media.name)
+        counts = _write_content(content, registry, part / "content")
+        media.download(source)
+        cache.finish()
+        asked = source.asked
+    try:
+        os.rename(part, folder)
+    except OSError as error:
+        raise ConfigurationError(f"{str(folder)!r} cannot be made: {error.strerror}.") from error
+    _tell(content)
+    said = ", ".join(f"{number} {section}" for section, number in counts.items() if number)
+    click.echo(f"{said} are in {folder}, after {asked} questions. cd {folder} && flask run")
+    _verify_folder(url, folder, options)
+
+
+def _write_content(content: PulledContent, registry: Registry, folder: Path) -> Counter[str]:
+    """Writes JSON files with records, as the backend for them does, but one record at a time."""
+    folder.mkdir()
+    counts = Counter[str]()
+    sections = ("sites", "locales", "collections", *registry.endpoints)
+    with ExitStack() as opened:
+        streams = {
+            section: opened.enter_context(open(folder / f"{section}.json", "wb"))
+            for section in sections
+        }
+
+        def put(section: str, record: Any) -> None:
+            text = orjson.dumps(record, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n  ")
+            streams[section].write((b",\n  " if counts[section] else b"[\n  ") + text)
+            counts[section] += 1
+
+        def keep(section: str, index: int, read: ReadRecord) -> None:
+            put(section, write_record(registry.endpoints[section], *read))
+
+        library = read_library(content, registry, keep=keep, logs=False)
+        for locale in library.locales:
+            put("locales", locale)
+        for site in library.site_records:
+            put("sites", site)
+        for section, stream in streams.items():
+            stream.write(b"\n]\n" if counts[section] else b"[]\n")
+    return counts
+
+
+def _refresh_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
+    if not all((folder / part).exists() for part in _PARTS):
+        raise ConfigurationError(
+            f"{str(folder)!r} has files, but is nothing that was pulled; name a new folder."
+        )
+    backend = find_backend(f"jsonfiles:{folder.absolute() / 'content'}", folder)
+    registry = Registry(_types_in(folder))
+    backend.open(registry, logs=False)
+    (folder / _OWN).mkdir(exist_ok=True)
+    with closing(backend):
+        _refresh(url, backend, registry, folder / _OWN / "answers.db", folder / _MEDIA, options)
+    _verify_folder(url, folder, options)
+
+
+def pull_site(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> None:
+    """Refreshes the content of a site with that of a foreign API.
+
+    :param url: the address of the API.
+    :param app: the site.
+    :param state: the instance whose content it is.
+    :param options: those of the command.
+    """
+    instance = Path(app.instance_path)
+    instance.mkdir(parents=True, exist_ok=True)
+    name = hashlib.sha256(url.encode()).hexdigest()[:12]
+    media = Path(app.config.get("CMSAPI_MEDIA_FOLDER") or Path(app.root_path) / _MEDIA)
+
+    def once() -> None:
+        answers = instance / f"pull-{name}.db"
+        _refresh(url, state.backend, state.registry, answers, media, options)
+        if options["verify"]:
+            _verify(url, app, state, options)
+
+    _repeat(once, options["watch"])
+
+
+def _refresh(
+    url: str,
+    backend: Backend,
+    registry: Registry,
+    answers: Path,
+    media_folder: Path,
+    options: Mapping[str, Any],
+) -> None:
+    from flask_contentapi.pull.records import PulledContent
+    from flask_contentapi.pull.refresh import Present, refresh
+
+    lost = backend.lost_by_loading()
+    if lost and not options.get("yes"):
+        raise ConfigurationError(f"{lost} If that is meant, say --yes.")
+    with _open(url, answers, options) as (source, cache):
+        original = _read(source, cache, options)
+        present = Present(backend, registry)
+        media = _Media(media_folder, is_wanted=options["media"])
+        content = PulledContent(original, registry, source.base, media.name, present.kept)
+        # Before the content that names them.
+        if options["media"]:
+            media.find(content)
+            media.download(source)
+        difference = refresh(backend, registry, content, present)
+        cache.finish()
+    _tell(content)
+    click.echo(f"{str(difference)[0].upper()}{str(difference)[1:]}.")
+    for number, line in enumerate(difference.names):
+        click.echo(line if number < _NAMED else "and more.")
+        if number == _NAMED:
+            break
+
+
+def _tell(content: PulledContent) -> None:
+    for line in content.told:
+        click.echo(f"Note: {line}", err=True)
+
+
+class _Media:
+    """The files of images and documents.
+
+    :param folder: where they are kept.
+    :param is_wanted: whether they are downloaded.
+    """
+
+    def __init__(self, folder: Path, *, is_wanted: bool) -> None:
+        self._folder, self._is_wanted = folder, is_wanted
+        self._urls: dict[str, str] = {}
+
+    def name(self, url: str) -> str:
+        """The ``file`` of a record: a name below the folder, or the address if it is there."""
+        from flask_contentapi.pull.records import local_file
+
+        name = local_file(url)
+        if not name or not (self._is_wanted or (self._folder / name).is_file()):
+            return url
+        while self._urls.setdefault(name, url) != url:
+            # Another file of the same name, on another host.
+            name = f"{urlsplit(url).hostname}/{name}"
+        return name
+
+    def find(self, content: Mapping[str, Iterable[Any]]) -> None:
+        """Finds the files that records name."""
+        for section in content.keys() & {"images", "documents"}:
+            for _ in content[section]:
+                pass
+
+    def download(self, source: Source) -> None:
+        """Downloads the files that are not there yet."""
+        from flask_contentapi.pull.source import SourceError
+
+        wanted = [*self._urls.items()] if self._is_wanted else []
+        for name, url in watched(wanted, "downloading files", len(wanted)):
+            target = self._folder / name
+            if target.exists():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, part = tempfile.mkstemp(prefix=".part-", dir=target.parent)
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    source.download(url, stream)
+                os.chmod(part, 0o644)
+                os.replace(part, target)
+            except SourceError as error:
+                click.echo(f"Note: {error.message}", err=True)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(part)
+
+
+# Code that was written, or is there.
+
+
+def _types_in(folder: Path) -> list[Any]:
+    """The types in a folder."""
+    types: list[Any] = runpy.run_path(str(folder / "models.py"))["TYPES"]
+    return types
+
+
+def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
+    if not options["verify"]:
+        return
+    own, sys.path[:] = [*sys.path], [str(folder.absolute()), *sys.path]
+    before = sys.modules.pop("models", None)
+    try:
+        app: Flask = runpy.run_path(str(folder / "app.py"))["app"]
+    finally:
+        sys.path[:] = own
+        sys.modules.pop("models", None)
+        if before is not None:
+            sys.modules["models"] = before
+    _verify(url, app, next(iter(app.extensions["contentapi"].values())), options)
+
+
+def _verify(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> None:
+    """Compares answers and shows the differences; ends the process if one has no cause."""
+    from flask_contentapi.pull.verify import Verification
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _open(url, Path(folder) / "answers.db", options) as (source, _),
+    ):
+        prefix = state.settings.url_prefix
+        verification = Verification(source, app, prefix, state.backend, state.registry)
+        verification.run(options["requests"], options["seed"])
+    for line in verification.report():
+        click.echo(line)
+    if verification.unexplained:
+        sys.exit(1)

@@ -1,0 +1,196 @@
+"""Makes content records of the objects of a foreign API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from flask_contentapi.declarations import Column, ObjectType
+from flask_contentapi.pull.inference import reference_in
+from flask_contentapi.pull.original import Original, PlacedPage
+from flask_contentapi.registry import Registry
+from flask_contentapi.selection import WAYS
+from flask_contentapi.sources import Stored
+
+__all__ = ["PulledContent", "local_file"]
+
+Record = dict[str, Any]
+
+
+class PulledContent(Mapping[str, Iterable[Any]]):
+    """The records of each section, made anew each time they are read.
+
+    :param original: what there is.
+    :param registry: the types that they are made for.
+    :param base: the address of the source.
+    :param file_of: gives the ``file`` for the address of a file.
+    :param kept: by section and id, values that only the present content has.
+    :ivar told: what the types do not know, each in a sentence.
+    """
+
+    def __init__(
+        self,
+        original: Original,
+        registry: Registry,
+        base: str,
+        file_of: Callable[[str], str],
+        kept: Mapping[tuple[str, int], Record] | None = None,
+    ) -> None:
+        self._original, self._registry, self._base = original, registry, base
+        self._file_of = file_of
+        self._kept = kept or {}
+        self._page_at: dict[str, int] = {}
+        self.told: dict[str, None] = {}
+        for name in original.ids.keys() - registry.endpoints.keys():
+            number = len(original.ids[name])
+            self.told[
+                f"No type is served at {name}, so that its {number} objects are left out."
+            ] = None
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def _names(self) -> list[str]:
+        endpoints = [name for name in self._registry.endpoints if name in self._original.ids]
+        return ["locales", "sites", *endpoints]
+
+    def __getitem__(self, section: str) -> Iterable[Any]:
+        if section == "locales":
+            return [*self._original.locales]
+        if section == "sites":
+            return [*self._sites()]
+        if section not in self._names():
+            raise KeyError(section)
+        return self._pages() if section == "pages" else self._others(section)
+
+    def _sites(self) -> Iterator[Record]:
+        for site in self._original.sites:
+            parts = urlsplit(site.address or "")
+            if parts.hostname:
+                default = 443 if parts.scheme == "https" else 80
+                yield {
+                    "hostname": parts.hostname,
+                    "port": parts.port or default,
+                    "root_page": site.home,
+                    "is_default": not site.parameter,
+                }
+
+    def _pages(self) -> Iterator[Record]:
+        locales: dict[int | None, str] = {}
+        for page, item in self._original.pages():
+            if item is None:
+                record = self._hidden(page)
+                record["locale"] = locales.get(page.parent)
+            else:
+                record = self._record("pages", page.label, item)
+                url = item["meta"].get("html_url")
+                if "redirects" in self._original.ids and isinstance(url, str):
+                    self._page_at.setdefault(url.rstrip("/"), page.id)
+                key = self._original.translation_keys.get(page.id)
+                record |= {"parent": page.parent} | ({"translation_key": key} if key else {})
+            locales[page.id] = record.get("locale") or ""
+            yield record
+
+    @staticmethod
+    def _hidden(page: PlacedPage) -> Record:
+        """A page that stands for a hidden one."""
+        return {
+            "id": page.id,
+            "type": page.label,
+            "parent": page.parent,
+            "title": page.slug,
+            "slug": page.slug,
+            "live": False,
+        }
+
+    def _others(self, section: str) -> Iterator[Record]:
+        for label, item in self._original.others(section):
+            record = self._record(section, label, item)
+            if self._registry.endpoints[section].redirects:
+                location = item.get("location")
+                page = self._page_at.get(urljoin(self._base, str(location)).rstrip("/"))
+                record |= {"redirect_link": location} if page is None else {"redirect_page": page}
+                if not location:
+                    self.told[f"Redirect {item['id']} leads nowhere, and is left out."] = None
+                    continue
+            url = item["meta"].get("download_url")
+            if self._registry.endpoints[section].collections and isinstance(url, str):
+                record["file"] = self._file_of(urljoin(self._base, url))
+            yield record
+
+    def _record(self, section: str, label: str, item: Record) -> Record:
+        endpoint = self._registry.endpoints[section]
+        declared = endpoint.type_of(label)
+        keys = {**item["meta"], **item}
+        kept = self._kept.get((section, item["id"]), {})
+        record = {**kept, "id": item["id"], "type": label, **self._values(declared, item)}
+        unknown = keys.keys() - declared.exports.keys() - {"meta", *WAYS, "parent"}
+        if label not in endpoint.types:
+            self.told[f"{label} is not declared; its objects are served as plain ones."] = None
+            record |= {key: keys[key] for key in unknown if key not in record}
+        elif unknown:
+            names = ", ".join(sorted(unknown))
+            self.told[f"{label} does not show {names}, so that this is left out."] = None
+        return record
+
+    def _values(self, declared: ObjectType, item: Record) -> Record:
+        """The values of stored fields, by their names in records."""
+        values: Record = {}
+        for name, export in declared.exports.items():
+            source, column = export.source, export.column
+            if column is None and isinstance(source, Stored):
+                column = declared.columns[source.column]
+            place = item.get("meta", {}) if export.in_meta else item
+            if column is None or name not in place or name in ("id", "parent"):
+                continue
+            value = self._stored(column, place[name])
+            # What is no address, say, is not there.
+            if value != "" or column.field.required or column.default() != "":
+                values[column.name] = value
+        return values
+
+    def _stored(self, column: Column, value: Any) -> Any:
+        if column.target is not None:
+            ids = self._ids(column.target.served_at.name, value)
+            return ids if column.kind.many else next(iter(ids), None)
+        if column.child is not None and isinstance(value, list):
+            child = column.child
+            objects = [entry for entry in value if isinstance(entry, dict)]
+            return [{"id": entry.get("id"), **self._values(child, entry)} for entry in objects]
+        return self._blocks(column, value) if column.related_blocks else value
+
+    def _ids(self, endpoint: str, value: Any) -> list[int]:
+        """The ids of embedded objects; those of hidden ones are left out."""
+        known = self._original.ids.get(endpoint, ())
+        found = map(reference_in, value if isinstance(value, list) else [value])
+        return [reference.id for reference in found if reference and reference.id in known]
+
+    def _blocks(self, column: Column, value: Any) -> Any:
+        """Blocks whose relations are ids."""
+        if isinstance(value, list):
+            return [self._blocks(column, entry) for entry in value]
+        if not isinstance(value, dict):
+            return value
+        made = {key: self._blocks(column, entry) for key, entry in value.items()}
+        related = column.related_blocks.get(value.get("type") or "")
+        if related is not None and related.target is not None and "value" in value:
+            made["value"] = next(
+                iter(self._ids(related.target.served_at.name, value["value"])), None
+            )
+        return made
+
+
+def local_file(url: str) -> str:
+    """The name for a file, below the folder of files.
+
+    >>> local_file("https://cms.example/media/images/a%20tree.jpg")
+    'images/a tree.jpg'
+    """
+    parts = [unquote(part) for part in urlsplit(url).path.split("/")]
+    safe = ["".join(c for c in part if c.isprintable() and c not in '/\\:*?"<>|') for part in parts]
+    named = [part.lstrip(".") for part in safe if part.strip(". ")]
+    return "/".join(named[1:] if named[:1] == ["media"] and len(named) > 1 else named)

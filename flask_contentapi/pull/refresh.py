@@ -1,0 +1,172 @@
+"""Brings content up to date: writes only what differs from what is there."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from flask_contentapi.backend import Backend
+from flask_contentapi.content import ReadRecord, read_library
+from flask_contentapi.errors import ContentError
+from flask_contentapi.records import write_record
+from flask_contentapi.registry import SECTIONS, Registry
+from flask_contentapi.signals import MOST_NAMED
+
+__all__ = ["Difference", "Present", "refresh"]
+
+Key = tuple[str, int]
+Record = dict[str, Any]
+
+
+class Present:
+    """What a backend has now.
+
+    :param backend: the backend.
+    :param registry: its types.
+    :ivar digests: a digest of each object's record.
+    :ivar kept: the values that no answer of this API shows, by object.
+    :ivar general: the records that are no objects, by section.
+    """
+
+    def __init__(self, backend: Backend, registry: Registry) -> None:
+        self.digests: dict[Key, bytes] = {}
+        self.kept: dict[Key, Record] = {}
+        self.general: defaultdict[str, list[Any]] = defaultdict(list)
+        for section, record in backend.dump():
+            if section in SECTIONS:
+                self.general[section].append(record)
+                continue
+            key = section, record["id"]
+            self.digests[key] = _digest(record)
+            declared = registry.endpoints[section].type_of(record["type"])
+            shown = {e.column.name for e in declared.exports.values() if e.column is not None}
+            hidden = record.keys() & declared.columns.keys() - shown - {*_SEEN}
+            if hidden:
+                self.kept[key] = {name: record[name] for name in hidden}
+
+
+#: The columns that follow from what answers show, if not from a key of their own.
+_SEEN = (
+    *("id", "parent", "translation_key", "file", "live", "go_live_at", "restriction"),
+    *("redirect_page", "redirect_link"),
+)
+
+
+class Difference:
+    """What is to be written.
+
+    :param present: what there is.
+    :param content: what there is to be.
+    :param registry: the types.
+    :raises ContentError: if the content does not fit the types.
+    :ivar counts: how many objects are new, changed and gone, by section and in this order.
+    """
+
+    def __init__(
+        self, present: Present, content: Mapping[str, Iterable[Any]], registry: Registry
+    ) -> None:
+        self._registry = registry
+        self._content = content
+        self.new: dict[Key, Record | None] = {}
+        self.changed: dict[Key, Record | None] = {}
+        self._order: list[Key] = []
+        self._parents: list[int | None] = []
+        self._gone = dict.fromkeys(present.digests)
+        library = read_library(content, registry, keep=self._keep_for(present), logs=False)
+        self._order_before = [key for key in present.digests if key not in self._gone]
+        self.gone = [*reversed(self._gone)]
+        sections = {"locales": [*library.locales], "sites": library.site_records}
+        self.is_general = any(present.general[name] != now for name, now in sections.items())
+
+    def _keep_for(self, present: Present) -> Any:
+        def keep(section: str, index: int, read: ReadRecord) -> None:
+            row, extras = read
+            record = write_record(self._registry.endpoints[section], row, extras)
+            key = section, row[0]
+            self._order.append(key)
+            self._parents.append(record.get("parent"))
+            self._gone.pop(key, None)
+            known = present.digests.get(key)
+            if known != _digest(record):
+                kind = self.new if known is None else self.changed
+                kind[key] = record if len(self.new) + len(self.changed) <= MOST_NAMED else None
+
+        return keep
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether objects that stay are in another order."""
+        pages = [key for key in self._order if key[0] == "pages" and key not in self.new]
+        return pages != [key for key in self._order_before if key[0] == "pages"]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.gone or self.is_general or self.is_moved)
+
+    def __str__(self) -> str:
+        kinds = (("new", self.new), ("changed", self.changed), ("gone", self.gone))
+        said = []
+        for word, keys in kinds:
+            counts = Counter(section for section, _ in keys)
+            said += [f"{number} of {section} {word}" for section, number in counts.items()]
+        said += ["sites or languages changed"] if self.is_general else []
+        said += ["pages in another order"] if self.is_moved else []
+        return ", ".join(said) or "nothing has changed"
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The objects that differ, each with what is the matter."""
+        for sign, keys in (("+", self.new), ("~", self.changed), ("-", self.gone)):
+            yield from (f"{sign} {section} {identity}" for section, identity in keys)
+
+    def write(self, backend: Backend) -> None:
+        """Writes it, all or nothing."""
+        few = len(self.new) + len(self.changed) + len(self.gone) <= MOST_NAMED
+        if few and not self.is_general and not self.is_moved:
+            try:
+                self._write_each(backend)
+            except (NotImplementedError, ContentError):
+                # The order of changes matters, as where two pages swap their slugs.
+                pass
+            else:
+                return
+        backend.load(self._content)
+
+    def _write_each(self, backend: Backend) -> None:
+        # The next sibling that is there already; new ones are added before it in their order.
+        following: dict[Key, int | None] = {}
+        ahead: dict[int | None, int] = {}
+        for key, parent in zip(reversed(self._order), reversed(self._parents), strict=True):
+            if key in self.new:
+                following[key] = ahead.get(parent) if key[0] == "pages" else None
+            elif key[0] == "pages":
+                ahead[parent] = key[1]
+        with backend.write() as writer:
+            for section, identity in self.gone:
+                writer.delete(section, identity)
+            for (section, identity), record in self.changed.items():
+                before = writer.record(section, identity)
+                missing = dict.fromkeys(before.keys() - (record or {}).keys())
+                writer.update(section, identity, **missing, **(record or {}))
+            for key, record in self.new.items():
+                writer.add(key[0], record or {}, before=following[key])
+
+
+def _digest(record: Any) -> bytes:
+    return blake2b(orjson.dumps(record, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+
+
+def refresh(
+    backend: Backend, registry: Registry, content: Mapping[str, Iterable[Any]], present: Present
+) -> Difference:
+    """Makes the content of a backend what it is to be.
+
+    :returns: what was written.
+    """
+    difference = Difference(present, content, registry)
+    if difference:
+        difference.write(backend)
+    return difference

@@ -1,0 +1,384 @@
+"""Compares the answers of a mirror with those of its original."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+import orjson
+from flask import Flask
+from werkzeug.test import Client
+
+from flask_contentapi.backend import Backend
+from flask_contentapi.declarations import ObjectType
+from flask_contentapi.logs import watched
+from flask_contentapi.pull.inference import reference_in
+from flask_contentapi.pull.records import local_file
+from flask_contentapi.pull.source import Source
+from flask_contentapi.registry import Registry
+from flask_contentapi.selection import WAYS
+
+__all__ = ["Difference", "Verification"]
+
+#: How many objects of an endpoint questions are drawn from.
+_DRAWN = 1000
+_SHOWN = 20
+_HOST = re.compile(r"https?://[^/\s\"'<>)]+")
+#: Keys that answers have by the contract, whether or not those of the original do.
+_OURS = ("expires_at", "is_permanent", "width", "height", "download_url")
+_ADDRESSES = ("detail_url", "html_url", "location")
+_FREE = ("title", "slug", "first_published_at", "id")
+
+Record = dict[str, Any]
+
+
+class Question(NamedTuple):
+    """A question for both.
+
+    :param path: below the address of the API.
+    :param parameters: its query.
+    :param compared: the field that it filters or orders by, or "".
+    """
+
+    path: str
+    parameters: Mapping[str, Any]
+    compared: str = ""
+
+
+class Drawn(NamedTuple):
+    """What a question is about: an object, with its endpoint and type, and the ``site`` to ask."""
+
+    section: str
+    record: Record
+    declared: ObjectType
+    asked: Record
+
+
+class Difference(NamedTuple):
+    """Something that the answers to a question have not in common.
+
+    :param question: the address of the question.
+    :param place: where it is in the answer.
+    :param original: what the original has.
+    :param mirror: what the mirror has.
+    :param cause: why; "" if there is no reason that would be known.
+    """
+
+    question: str
+    place: str
+    original: Any
+    mirror: Any
+    cause: str
+
+
+class Verification:
+    """A comparison.
+
+    :param source: the original.
+    :param app: the site of the mirror.
+    :param prefix: the path of its API.
+    :param backend: its content.
+    :param registry: its types.
+    :ivar asked: how many questions were asked.
+    :ivar differences: what was found.
+    """
+
+    def __init__(
+        self, source: Source, app: Flask, prefix: str, backend: Backend, registry: Registry
+    ) -> None:
+        self._source, self._prefix, self._registry = source, prefix, registry
+        with backend.reader() as reader:
+            sites = reader.sites
+            self._locales = reader.locales
+            self._site_of = {
+                home.page: "" if site.is_default else sites.name(site)
+                for site in sites
+                for home in site.homes
+            }
+            own = next((site for site in sites if site.is_default), None)
+        self._base = (own and own.address) or "http://localhost"
+        self._client = Client(app)
+        self._records: dict[str, list[Record]] = {}
+        self._parents: dict[int, int | None] = {}
+        self._hidden: set[int] = set()
+        self._backend = backend
+        self._known: dict[tuple[str, int], bool] = {}
+        self.asked = 0
+        self.differences: list[Difference] = []
+
+    @property
+    def unexplained(self) -> list[Difference]:
+        """The differences without a cause."""
+        return [found for found in self.differences if not found.cause]
+
+    def report(self) -> Iterator[str]:
+        """What was found, in lines."""
+        causes = Counter(found.cause for found in self.differences if found.cause)
+        yield from (f"{number} x {cause}" for cause, number in causes.most_common())
+        for found in self.unexplained[:_SHOWN]:
+            yield f"{found.question}\n  {found.place}: {found.original!r}, here {found.mirror!r}"
+        yield f"{self.asked} answers compared, {len(self.unexplained)} unexplained differences."
+
+    def run(self, number: int, seed: int) -> None:
+        """Compares the answers to questions drawn from the content."""
+        chance = random.Random(seed)  # noqa: S311 - the same questions for the same seed
+        self._draw(chance)
+        for _ in watched(range(number), "comparing answers", number):
+            self._compare(self._question(chance))
+            self.asked += 1
+
+    def _draw(self, chance: random.Random) -> None:
+        """Draws the objects that questions are about."""
+        counts: Counter[str] = Counter()
+        for section, record in self._backend.dump():
+            if section == "pages":
+                self._parents[record["id"]] = record.get("parent")
+                if record.get("live") is False:
+                    self._hidden.add(record["id"])
+                    continue
+            if section in self._registry.endpoints:
+                counts[section] += 1
+                drawn = self._records.setdefault(section, [])
+                if len(drawn) < _DRAWN:
+                    drawn.append(record)
+                elif (place := chance.randrange(counts[section])) < _DRAWN:
+                    drawn[place] = record
+
+    # Questions.
+
+    def _question(self, chance: random.Random) -> Question:
+        sections = [*self._records]
+        weights = [6 if section == "pages" else 1 for section in sections]
+        section = chance.choices(sections, weights)[0]
+        record = chance.choice(self._records[section])
+        declared = self._registry.endpoints[section].type_of(record["type"])
+        site = self._site(record) if section == "pages" else ""
+        asked = {"site": site} if site else {}
+        kinds = [self._detail, self._detail, self._list, self._list, self._filter, self._order]
+        kinds += [self._tree, self._find] if section == "pages" else [self._missing]
+        return chance.choice(kinds)(chance, Drawn(section, record, declared, asked))
+
+    def _site(self, page: Record) -> str:
+        """The ``site`` parameter for a page; "" if it needs none."""
+        identity: int | None = page["id"]
+        while identity is not None:
+            if identity in self._site_of:
+                return self._site_of[identity]
+            identity = self._parents.get(identity)
+        return ""
+
+    def _fields(self, chance: random.Random, declared: ObjectType) -> Record:
+        """A ``fields`` parameter, or none."""
+        names = [n for n in declared.exports if n not in WAYS and n not in ("parent", *_OURS)]
+        some = chance.sample(names, min(len(names), chance.randint(1, 3)))
+        nested = [
+            name
+            for name, export in declared.exports.items()
+            if export.nested is not None and export.column is not None and export.column.target
+        ]
+        choices = ["", "*", ",".join(some), ",".join(["_", *some]), f"*,-{chance.choice(names)}"]
+        choices += [f"*,{name}(*)" for name in nested] + [f"{name}(_,id)" for name in nested]
+        return {"fields": text} if (text := chance.choice(choices)) else {}
+
+    def _detail(self, chance: random.Random, drawn: Drawn) -> Question:
+        section, record, declared, asked = drawn
+        shown = self._fields(chance, declared)
+        return Question(f"{section}/{record['id']}/", {**asked, **shown})
+
+    def _typed(self, section: str, declared: ObjectType) -> Record:
+        return {"type": declared.label} if section == "pages" else {}
+
+    def _list(self, chance: random.Random, drawn: Drawn) -> Question:
+        section, declared, asked = drawn.section, drawn.declared, drawn.asked
+        part = {"limit": chance.randint(0, 20), "offset": chance.choice([0, 0, 3, 20, 10_000])}
+        typed = self._typed(section, declared)
+        if typed and chance.random() < 0.3:
+            return Question(
+                f"{section}/", {**asked, **part, **chance.choice([{}, {"fields": "*"}])}
+            )
+        shown = self._fields(chance, declared)
+        return Question(f"{section}/", {**asked, **typed, **part, **shown})
+
+    def _filter(self, chance: random.Random, drawn: Drawn) -> Question:
+        section, record, declared, asked = drawn
+        typed = self._typed(section, declared)
+        names = [
+            name
+            for name, column in declared.filterable.items()
+            if record.get(column.name) not in (None, "", [])
+            and name not in ("locale", "expires_at")
+        ]
+        name = chance.choice(names) if names else "id"
+        column = declared.filterable.get(name)
+        value = record.get(column.name if column else name)
+        if isinstance(value, list):
+            value = chance.choice(value)
+        text = str(value).lower() if isinstance(value, bool) else value
+        return Question(f"{section}/", {**asked, **typed, name: text, "fields": "*"}, name)
+
+    def _order(self, chance: random.Random, drawn: Drawn) -> Question:
+        section, declared, asked = drawn.section, drawn.declared, drawn.asked
+        typed = self._typed(section, declared)
+        names = [n for n in declared.orderable if n not in ("expires_at", "locale", "alias_of")]
+        name = chance.choice(names)
+        order = chance.choice(["", "-"]) + name
+        part = {"limit": 20, "order": order, "fields": f"_,id,{name}" if name != "id" else "_,id"}
+        return Question(f"{section}/", {**asked, **typed, **part}, name)
+
+    def _tree(self, chance: random.Random, drawn: Drawn) -> Question:
+        record, asked = drawn.record, drawn.asked
+        parent = record.get("parent")
+        above = parent if parent is not None and parent not in self._hidden else record["id"]
+        choices: list[Record] = [
+            {"child_of": above},
+            {"descendant_of": above},
+            {"ancestor_of": record["id"]},
+            {"child_of": "root", "show_in_menus": chance.choice(["true", "false"])},
+            {"slug": record["slug"]},
+        ]
+        if self._locales and record.get("translation_key"):
+            choices += [{"translation_of": record["id"]}] * 2
+            choices += [{"locale": chance.choice(self._locales), "child_of": above}]
+        return Question("pages/", {**asked, **chance.choice(choices)})
+
+    def _find(self, chance: random.Random, drawn: Drawn) -> Question:
+        record, asked = drawn.record, drawn.asked
+        wrong = chance.random() < 0.2
+        slugs: list[str] = []
+        page: Record | None = record
+        by_id = {other["id"]: other for other in self._records["pages"]}
+        while page is not None and page["id"] not in self._site_of:
+            slugs.insert(0, page["slug"])
+            page = by_id.get(page.get("parent") or -1)
+        if page is None or asked or (self._locales and page.get("locale") != self._locales[0]):
+            return self._missing(chance, drawn)
+        path = "/".join(["", *slugs, *(["no-such-page"] if wrong else []), ""])
+        return Question("pages/find/", {"html_path": path})
+
+    def _missing(self, chance: random.Random, drawn: Drawn) -> Question:
+        section = drawn.section
+        return chance.choice(
+            [
+                Question(f"{section}/{1 << 30}/", {}),
+                Question(f"{section}/", {"no_such_parameter": 1}),
+                Question(f"{section}/", {"fields": "no_such_field"}),
+                Question(f"{section}/", {"order": "no_such_field"}),
+                Question(f"{section}/", {"limit": "many"}),
+                Question(f"{section}/", {"offset": -1}),
+            ]
+        )
+
+    # Answers.
+
+    def _compare(self, question: Question) -> None:
+        path, parameters = question.path, question.parameters
+        status, location, body = self._source.ask_plainly(path, **parameters)
+        response = self._client.get(
+            f"{self._prefix}/{path}", query_string=dict(parameters), base_url=self._base
+        )
+        address = self._source.address(path, parameters)
+        if status != response.status_code:
+            cause = ""
+            if question.compared and (status, response.status_code) == (400, 200):
+                cause = f"the original neither filters nor orders by {question.compared}"
+            self._note(address, "status", status, response.status_code, cause)
+        elif status == 302:
+            found = [urlsplit(url).path for url in (location, response.headers["Location"])]
+            ends = [self._below(url) for url in found]
+            if ends[0] != ends[1]:
+                self._note(address, "Location", found[0], found[1], "")
+        elif status == 200:
+            given, here = orjson.loads(body), orjson.loads(response.data)
+            if "order" in parameters and (cause := _order_cause(given, here, question.compared)):
+                self._note(address, "order", None, None, cause)
+                return
+            for place, own, other, cause in self._differences(given, here, ""):
+                self._note(address, place, own, other, cause)
+
+    def _note(self, question: str, place: str, own: Any, other: Any, cause: str) -> None:
+        self.differences.append(Difference(question, place, own, other, cause))
+
+    def _below(self, path: str) -> str:
+        """What follows the prefix of either API in a path."""
+        own = urlsplit(self._source.base).path.rstrip("/")
+        return path.removeprefix(own).removeprefix(self._prefix)
+
+    def _differences(self, own: Any, other: Any, key: str) -> Iterator[tuple[str, Any, Any, str]]:
+        """Where two values differ, with what they are there and the cause."""
+        if isinstance(own, dict) and isinstance(other, dict):
+            for name in own.keys() | other.keys():
+                place = f"{key}.{name}" if key else name
+                if name not in own:
+                    cause = "a key that the contract adds" if name in _OURS else ""
+                    yield place, None, other[name], cause
+                elif name not in other:
+                    yield place, own[name], None, ""
+                else:
+                    yield from self._differences(own[name], other[name], place)
+        elif isinstance(own, list) and isinstance(other, list):
+            shown = [entry for entry in own if not self._is_hidden(entry)]
+            if len(shown) < len(own):
+                yield key, len(own), len(other), "what is hidden is embedded in the original"
+            if len(shown) != len(other):
+                yield key, own, other, ""
+            else:
+                for number, pair in enumerate(zip(shown, other, strict=True)):
+                    yield from self._differences(*pair, f"{key}[{number}]")
+        elif own != other or isinstance(own, bool) is not isinstance(other, bool):
+            if other is None and self._is_hidden(own):
+                yield key, own, other, "what is hidden is embedded in the original"
+            elif not self._is_alike(own, other, key.rpartition(".")[2]):
+                yield key, own, other, ""
+
+    def _is_hidden(self, value: Any) -> bool:
+        """Whether a value embeds an object that the original does not show by itself."""
+        reference = reference_in(value)
+        if reference is None:
+            return False
+        key = reference.endpoint, reference.id
+        if key not in self._known:
+            # The mirror has no copy of it, unless it can be asked for.
+            statuses = {
+                self._source.ask_plainly(
+                    f"{reference.endpoint}/{reference.id}/", **({"site": site} if site else {})
+                )[0]
+                for site in {"", *self._site_of.values()}
+            }
+            self._known[key] = 200 not in statuses
+        return self._known[key]
+
+    def _is_alike(self, own: Any, other: Any, name: str) -> bool:
+        """Whether values differ in what does not matter: hosts, and how an instant is written."""
+        if not isinstance(own, str) or not isinstance(other, str):
+            return False
+        if name in _ADDRESSES:
+            paths = [self._below(urlsplit(url).path) for url in (own, other)]
+            return paths[0] == paths[1]
+        if name == "download_url":
+            here = urlsplit(other).path
+            return here in (urlsplit(own).path, quote(f"/media/{local_file(own)}"))
+        try:
+            return datetime.fromisoformat(own) == datetime.fromisoformat(other)
+        except (ValueError, TypeError):
+            return _HOST.sub("", own) == _HOST.sub("", other)
+
+
+def _order_cause(own: Any, other: Any, name: str) -> str:
+    """Why two lists are in another order, by the values that they are ordered by."""
+    if [item["id"] for item in own["items"]] == [item["id"] for item in other["items"]]:
+        return ""
+    values = [
+        [{**item.get("meta", {}), **item}.get(name) for item in answer["items"]]
+        for answer in (own, other)
+    ]
+    if own["meta"] != other["meta"]:
+        return ""
+    if values[0] == values[1] or None in values[0]:
+        return "objects with equal or missing values are in the order of the contract"
+    is_text = all(isinstance(value, str) for some in values for value in some)
+    return "texts are ordered by code point" if is_text else ""

@@ -1,0 +1,228 @@
+"""A site that speaks the API is pulled: into a folder that runs, and into a site that is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner
+from flask import Flask
+
+from demo import create_app
+from demo.languages import LanguageInPath
+from demo.models import TYPES
+from flask_contentapi import ContentAPI
+from flask_contentapi.__main__ import main
+from flask_contentapi_memory import MemoryBackend
+from tests.clones import copy_demo
+from tests.servers import free_port, served, start, stop
+from tests.stores import DATABASES, fresh_address, on_memory
+
+pytestmark = [on_memory, pytest.mark.slow]
+
+#: What is left of an address without its host.
+HOST = re.compile(r"http://(127\.0\.0\.1|localhost)(:[0-9]+)?")
+ENDPOINTS = ("pages", "images", "documents", "apples", "redirects")
+
+
+class Original:
+    """The demo, served from a folder of its own.
+
+    :param folder: the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        copy_demo(folder)
+        self.content = folder / "demo" / "content"
+        self.app = create_app({"CMSAPI_BACKEND": f"jsonfiles:{self.content}"})
+        self.url = ""
+
+    def edit(self, page: str, **changes: Any) -> None:
+        """Changes a page, named by its file."""
+        file = self.content / "pages" / page
+        file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+        self.reload()
+
+    def reload(self) -> None:
+        with self.app.app_context():
+            self.app.extensions["contentapi"]["contentapi"].backend.reload()
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
+    """The demo, which no test changes."""
+    made = Original(tmp_path_factory.mktemp("original"))
+    with served(made.app) as port:
+        made.url = f"http://127.0.0.1:{port}/api/v2/"
+        yield made
+
+
+@pytest.fixture(scope="module")
+def mirror(original: Original, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the demo is pulled into, with its files."""
+    folder = tmp_path_factory.mktemp("pulled") / "mirror"
+    assert "36 pages" in pull(original.url, folder, "--media")
+    return folder
+
+
+@pytest.fixture
+def changing(tmp_path: Path) -> Iterator[Original]:
+    """A demo to be changed."""
+    made = Original(tmp_path / "original")
+    with served(made.app) as port:
+        made.url = f"http://127.0.0.1:{port}/api/v2/"
+        yield made
+
+
+def pull(url: str, folder: Path, *options: str, status: int = 0) -> str:
+    """What the command says that needs no site."""
+    done = CliRunner().invoke(main, ["pull", url, str(folder), *options])
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+def ask(url: str) -> Any:
+    """The JSON at an address, without hosts."""
+    with urlopen(url) as response:  # noqa: S310 - our own server
+        return json.loads(HOST.sub("", response.read().decode()))
+
+
+def site_of(folder: Path) -> Flask:
+    """A site with the types of the demo, whose content is anywhere."""
+    app = Flask("site", root_path=str(folder), instance_path=str(folder / "instance"))
+    app.config.update(CMSAPI_BACKEND="jsonfiles:content", CMS_I18N_ENABLED=True)
+    return app
+
+
+def test_mirror_answers_as_the_original(original: Original, mirror: Path) -> None:
+    said = pull(original.url, mirror, "--verify", "--requests", "150", "--seed", "5")
+    assert "150 answers compared, 0 unexplained differences." in said
+
+
+def test_folder_runs(original: Original, mirror: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "flask", "run", "--port", str(port)]
+    server = start(command, port, cwd=mirror)
+    try:
+        base = f"http://127.0.0.1:{port}/api/v2/"
+        for endpoint in ENDPOINTS:
+            for item in ask(f"{original.url}{endpoint}/?fields=*")["items"]:
+                path = f"{endpoint}/{item['id']}/"
+                assert ask(f"{base}{path}") == ask(f"{original.url}{path}")
+        image = ask(f"{base}images/")["items"][0]["meta"]["download_url"]
+        assert urlopen(f"http://127.0.0.1:{port}{image}").read(3)
+    finally:
+        stop(server)
+
+
+def test_nothing_is_wrong_with_the_content(mirror: Path) -> None:
+    command = [sys.executable, "-m", "flask", "contentapi", "check"]
+    done = subprocess.run(command, cwd=mirror, capture_output=True, text=True, check=False)
+    assert done.stdout == "Everything is in order.\n"
+
+
+def test_types_are_read_off_answers(mirror: Path) -> None:
+    code = (mirror / "models.py").read_text()
+    for line in (
+        "    published_date = fields.Date()",
+        "    begins = fields.Time()",
+        "    tags = Tags()",
+        "    authors = Children(Author)",
+        '    feed_image = Related("images")',
+        '    page = Related("pages", shown="_,id,type,detail_url,html_url,title")',
+        "    known_since = fields.Integer()",
+        "    body = RichText()",
+    ):
+        assert f"{line}\n" in code
+
+
+def test_verification_finds_what_differs(original: Original, tmp_path: Path) -> None:
+    pull(original.url, tmp_path / "mirror")
+    file = tmp_path / "mirror" / "app.py"
+    file.write_text(file.read_text().replace("CMS_I18N_ENABLED=True", "CMSAPI_LIMIT_MAX=19"))
+    said = pull(original.url, tmp_path / "mirror", "--verify", "--requests", "80", status=1)
+    assert "meta.locale: 'en', here None" in said
+
+
+def test_nothing_is_written_if_nothing_has_changed(original: Original, mirror: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (mirror / "content").glob("*.json")}
+    assert pull(original.url, mirror) == "Nothing has changed.\n"
+    assert before == {path: path.stat().st_mtime_ns for path in (mirror / "content").glob("*.json")}
+
+
+def test_only_what_has_changed_is_written(changing: Original, tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    pull(changing.url, mirror)
+    content = mirror / "content"
+    before = {path: path.stat().st_mtime_ns for path in content.glob("*.json")}
+    changing.edit("10_en/10_orchard/index.json", title="The old orchard")
+    assert pull(changing.url, mirror) == "1 of pages changed.\n~ pages 2\n"
+    written = {path.name for path, time in before.items() if path.stat().st_mtime_ns != time}
+    assert written == {"pages.json"}
+
+
+def test_what_came_and_went_is_told(changing: Original, tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    pull(changing.url, mirror)
+    page = json.loads((changing.content / "pages/10_en/10_orchard/index.json").read_text())
+    new = {**page, "id": 900, "title": "New", "slug": "new"}
+    (changing.content / "pages/10_en/11_new.json").write_text(json.dumps(new))
+    changing.edit("10_en/10_orchard/index.json", live=False)
+    said = pull(changing.url, mirror)
+    assert "+ pages 900\n" in said
+    assert "- pages 2\n" in said
+    said = pull(changing.url, mirror, "--verify", "--requests", "60")
+    assert "Nothing has changed." in said
+    assert "0 unexplained" in said
+
+
+@pytest.mark.backends("jsonfiles", *DATABASES)
+def test_pull_into_a_site(original: Original, backend: str, tmp_path: Path) -> None:
+    app = site_of(tmp_path)
+    app.config["CMSAPI_BACKEND"] = fresh_address(backend)
+    app.config["CMSAPI_RICH_TEXT_FORMAT"] = "html"
+    ContentAPI(app, types=TYPES, page_urls=LanguageInPath())
+    runner = app.test_cli_runner()
+    runner.invoke(args=["contentapi", "init-db"])
+    done = runner.invoke(args=["contentapi", "pull", original.url])
+    assert "36 of pages new" in done.output, done.output
+    here = app.test_client().get("/api/v2/pages/7/").get_data(as_text=True)
+    with urlopen(f"{original.url}pages/7/") as response:  # noqa: S310
+        there = response.read().decode()
+    assert HOST.sub("", here) == HOST.sub("", there)
+    assert (
+        runner.invoke(args=["contentapi", "pull", original.url]).output == "Nothing has changed.\n"
+    )
+
+
+def test_unknown_fields_are_told(original: Original, tmp_path: Path) -> None:
+    (tmp_path / "content").mkdir()
+    app = site_of(tmp_path)
+    ContentAPI(app, types=[])
+    done = app.test_cli_runner().invoke(args=["contentapi", "pull", original.url])
+    assert "Note: No type is served at apples" in done.output
+    assert "Note: demo.ArticlePage is not declared" in done.output
+
+
+def test_memory_backend_is_refused(original: Original, tmp_path: Path) -> None:
+    app = site_of(tmp_path)
+    app.config["CMSAPI_BACKEND"] = MemoryBackend({})
+    ContentAPI(app, types=TYPES)
+    done = app.test_cli_runner().invoke(args=["contentapi", "pull", original.url])
+    assert done.exit_code == 1
+    assert "keeps nothing" in done.output
+
+
+def test_folder_with_something_else_stays(original: Original, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    said = pull(original.url, tmp_path, status=1)
+    assert "is nothing that was pulled" in said
+    assert os.listdir(tmp_path) == ["notes.txt"]
