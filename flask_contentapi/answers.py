@@ -74,7 +74,6 @@ def choose(
 
 
 def _available(declared: ObjectType, view: View) -> Mapping[str, Export]:
-    """The keys that a view of a type can have."""
     if view == "detail" or not declared.detail_only:
         return declared.exports
     return {n: e for n, e in declared.exports.items() if n not in declared.detail_only}
@@ -123,18 +122,7 @@ def choose_each(
     return chosen, found
 
 
-def refuse_circles(endpoints: Iterable[Endpoint]) -> None:
-    """Refuses types whose objects embed each other endlessly.
-
-    :raises DeclarationError: naming a class and what it always shows.
-    """
-    for endpoint in endpoints:
-        for declared in {endpoint.base, *endpoint.types.values()}:
-            for export in declared.exports.values():
-                _refuse_circles_from(declared, export, DEFAULT, ())
-
-
-def _refuse_circles_from(
+def _refuse_circles(
     declared: ObjectType,
     export: Export,
     inner: Selection,
@@ -147,11 +135,10 @@ def _refuse_circles_from(
                 "without an end; take it out of nested_default_fields or of what is shown."
             )
         for further in choose(target, "nested", selection):
-            _refuse_circles_from(target, *further, (*above, (target, selection)))
+            _refuse_circles(target, *further, (*above, (target, selection)))
 
 
 def _embedded_types(export: Export, inner: Selection) -> Iterator[tuple[ObjectType, Selection]]:
-    """The types of the objects in a key, each with its selection."""
     column = export.column
     if column is None or export.source is not None:
         return
@@ -180,7 +167,6 @@ def _check_brackets(available: Mapping[str, Export], selection: Selection) -> No
 
 
 def _hint(declared: ObjectType, view: View, available: Mapping[str, Export], unknown: str) -> str:
-    """A hint about an unknown field, or ""."""
     if unknown in declared.detail_only and unknown not in available:
         return f" {unknown} is shown in details only."
     hint = ""
@@ -385,7 +371,6 @@ class Plan:
 def _starting(
     step: Step | Origin, rows: Sequence[Row], times: Sequence[int] | None
 ) -> tuple[Sequence[Row], Sequence[int] | None]:
-    """The rows of its level that a step starts from."""
     if step.only is None:
         return rows, times
     index, labels = step.only
@@ -460,12 +445,14 @@ class Planner:
     """
 
     def __init__(
-        self, endpoints: Iterable[Endpoint], i18n: bool, limit_max: int | None = None
+        self, endpoints: Collection[Endpoint], i18n: bool, limit_max: int | None = None
     ) -> None:
-        refuse_circles(endpoints)
         self._endpoints = {endpoint.name: endpoint for endpoint in endpoints}
         self._i18n = i18n
         self._limit_max = limit_max
+        for declared in (t for e in endpoints for t in {e.base, *e.types.values()}):
+            for export in declared.exports.values():
+                _refuse_circles(declared, export, DEFAULT, ())
         for declared in (t for endpoint in endpoints for t in endpoint.types.values()):
             try:
                 self.plan(declared, "detail")
@@ -527,7 +514,7 @@ class Planner:
                 if isinstance(export.field, RichText) and layout.rich.format != "db_html":
                     texts = Origin(layout.level, layout.only, lambda row: [row[place] or ""])
                     layout.rich.origins.append(texts)
-                    value = _rewritten(layout.rich, serialized)
+                    value = _written(serialized, layout.rich.writer)
                     return Key(export, value, volatile=export.volatile)
             index = index if serialized is value else None
             return Key(export, serialized, index, export.volatile)
@@ -557,11 +544,13 @@ class Planner:
         self, export: Export, layout: RowLayout, column: Column, selection: Selection
     ) -> Key:
         index, lookup = layout.index_of(column.name), layout.related(column)
-        plan = self._nested(lookup.layout, export, selection)
-        build = _build_many if column.kind.many else _build_related
+        plan, many = self._nested(lookup.layout, export, selection), column.kind.many
 
         def bind(context: Context) -> Getter:
-            return build(context.related[lookup.slot], index, plan.bind(context))
+            found, build = context.related[lookup.slot], plan.bind(context)
+            if many:
+                return lambda row: [build(found[i]) for i in row[index] if i in found]
+            return lambda row: build(found[row[index]]) if row[index] in found else None
 
         return Key(export, bind, volatile=plan.volatile)
 
@@ -591,14 +580,14 @@ class Planner:
         assert column.child is not None
         index = layout.index_of(column.name)
         plan = self._nested(layout.children(column.name, column.child), export, selection)
-        return Key(
-            export,
-            lambda context: _build_each(index, plan.bind(context)),
-            volatile=plan.volatile,
-        )
+
+        def bind(context: Context) -> Getter:
+            build = plan.bind(context)
+            return lambda row: [build(entry) for entry in row[index]]
+
+        return Key(export, bind, volatile=plan.volatile)
 
     def _blocks(self, export: Export, layout: RowLayout, column: Column) -> Key:
-        """Blocks, each with the representation of its type."""
         assert isinstance(column.field, Blocks)
         index = layout.note_text(column.name)
         writers = {
@@ -628,7 +617,7 @@ class Planner:
             converters |= dict.fromkeys(texts, rich.writer(context)) if texts else {}
             for name, slot, plan in related:
                 found = context.related[slot]
-                converters[name] = _object_converter(found, plan.bind(context))
+                converters[name] = id_converter(found, _embedding(found, plan.bind(context)))
                 if writers:
                     # A field may write a value without what marks the blocks inside.
                     hiding[name] = id_converter(found, int)
@@ -650,15 +639,12 @@ def _origin(export: Export) -> Hashable:
 
 def _count_inside(steps: Sequence[Step]) -> int:
     """The number of relations, tag fields and lists of child objects inside others."""
-    return sum(
-        (step.level > 0)
-        + sum(
-            isinstance(step.layout.type.columns[name].kind, kinds.Tags)
-            for name in step.layout.columns
-            if name in step.layout.type.columns
-        )
-        for step in steps
-    )
+    number = 0
+    for step in steps:
+        columns = map(step.layout.type.columns.get, step.layout.columns)
+        tags = sum(isinstance(column.kind, kinds.Tags) for column in columns if column)
+        number += (step.level > 0) + tags
+    return number
 
 
 def _assembler(keys: Sequence[Key]) -> Assembler:
@@ -688,37 +674,18 @@ def _compiled(source: str) -> Assembler:
 
 
 def _literal(entries: Mapping[str, str]) -> str:
-    """The source of a dictionary literal.
-
-    :param entries: the expression of each value, by key.
-    """
     return "{" + ", ".join(f"{key!r}: {value}" for key, value in entries.items()) + "}"
 
 
-def _build_related(found: Mapping[int, Row], index: int, build: Callable[[Row], Any]) -> Getter:
-    return lambda row: build(found[row[index]]) if row[index] in found else None
-
-
-def _build_many(found: Mapping[int, Row], index: int, build: Callable[[Row], Any]) -> Getter:
-    return lambda row: [build(found[identity]) for identity in row[index] if identity in found]
-
-
-def _build_each(index: int, build: Callable[[Row], Any]) -> Getter:
-    return lambda row: [build(entry) for entry in row[index]]
-
-
-def _object_converter(
-    found: Mapping[int, Row], build: Callable[[Row], Any]
-) -> Callable[[Any], Any]:
-    """The converter for blocks whose value is the id of an object to embed."""
-    return id_converter(found, lambda identity: build(found[identity]))
+def _embedding(found: Mapping[int, Row], build: Callable[[Row], Any]) -> Callable[[int], Any]:
+    return lambda identity: build(found[identity])
 
 
 # Writing values.
 
 #: By kind, the field classes whose values orjson writes exactly as marshmallow does. Times are not
 #: among them: it writes 03:04:05.010027 as 03:04:05.10027.
-_PLAIN: dict[type[kinds.Kind], tuple[type[fields.Field[Any]], ...]] = {
+_PLAIN: dict[type[Any], tuple[type[fields.Field[Any]], ...]] = {
     kinds.Text: (fields.String, fields.Url, fields.Email, RichText),
     kinds.Integer: (fields.Integer,),
     kinds.Boolean: (fields.Boolean,),
@@ -731,31 +698,21 @@ _PLAIN: dict[type[kinds.Kind], tuple[type[fields.Field[Any]], ...]] = {
 }
 
 
-def _is_plain(kind: kinds.Kind | None, field: fields.Field[Any]) -> bool:
-    """Whether values of the kind can go to orjson without the field."""
-    formatted = getattr(field, "format", None) not in (None, "iso") or getattr(
-        field, "as_string", False
-    )
-    return kind is not None and type(field) in _PLAIN.get(type(kind), ()) and not formatted
-
-
 def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
     """Passes the values of a key through its field, unless that would change nothing."""
-    if _is_plain(kind, export.field):
+    field: Any = export.field
+    as_it_is = getattr(field, "format", None) in (None, "iso")
+    as_it_is = as_it_is and not getattr(field, "as_string", False)
+    if as_it_is and type(field) in _PLAIN.get(type(kind), ()):
         return value
+    return _written(value, lambda context: _serializer(field))
+
+
+def _written(value: Bind, writer: Callable[[Context], Callable[[Any], Any]]) -> Bind:
+    """Passes the values of a key through a function."""
 
     def bind(context: Context) -> Getter:
-        get, write = value(context), _serializer(export.field)
-        return lambda row: write(get(row))
-
-    return bind
-
-
-def _rewritten(rich: RichTexts, value: Bind) -> Bind:
-    """Writes the texts of a key in the format of the plan."""
-
-    def bind(context: Context) -> Getter:
-        get, write = value(context), rich.writer(context)
+        get, write = value(context), writer(context)
         return lambda row: write(get(row))
 
     return bind
@@ -774,10 +731,10 @@ def facet_of(declared: ObjectType, export: Export) -> Facet:
 
 
 def _block_writer(column: Column) -> Callable[[Any], Any]:
-    """The function from the value of a block to its representation, None if it does not fit."""
     write = _serializer(answer_field(column.field))
 
     def represent(value: Any) -> Any:
+        # Nothing is left of a value that does not fit.
         try:
             return write(None if value is None else column.to_python(column.kind.read(value)))
         except ValueError:
@@ -787,7 +744,6 @@ def _block_writer(column: Column) -> Callable[[Any], Any]:
 
 
 def _serializer(field: Any) -> Callable[[Any], Any]:
-    """The function from a value to what a field writes; functions are returned as they are."""
     if not isinstance(field, fields.Field):
         return cast(Callable[[Any], Any], field)
     return lambda value: field.serialize("", value, accessor=itself)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from marshmallow import ValidationError, fields, missing
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import BadRequest, suggest
-from flask_contentapi.fields import Blocks, Derived, Related, RichText, relation_in
+from flask_contentapi.fields import Blocks, Derived, Related, RichText, itself, relation_in
 from flask_contentapi.kinds import blocks_in, ids_in
 from flask_contentapi.markup import targets_in
 from flask_contentapi.query import ObjectKey, Row
@@ -66,7 +67,7 @@ class Column:
     @cached_property
     def ids(self) -> Callable[[Any], Sequence[int]]:
         """The function from the stored value of a relation to the ids in it."""
-        return tuple if self.kind.many else _one_id
+        return tuple if self.kind.many else lambda stored: () if stored is None else (stored,)
 
     @cached_property
     def related_blocks(self) -> Mapping[str, Column]:
@@ -118,18 +119,12 @@ class Column:
             return lambda: no_value() if (value := default()) is None else self.kind.read(value)
         return no_value if default is None else lambda: self.kind.read(default)
 
-    def read(self, value: Any) -> Any:
-        """The stored value for a value in a record.
-
-        :raises ValueError: if the value does not fit, saying what would.
-        """
-        if value is None:
-            return self.default()
-        return self.read_given(value)
-
     @cached_property
     def read_given(self) -> Callable[[Any], Any]:
-        """Reads a value as :meth:`read` does, if it is not None."""
+        """The function from a value in a record, which is not None, to the stored one.
+
+        It raises a ValueError if the value does not fit, saying what would.
+        """
         # Fields that accept all values of their kind are read without a detour.
         return self._read_checked if self.is_checked else self.kind.read
 
@@ -146,7 +141,6 @@ class Column:
             self._check(stored, stored)
 
     def _check(self, value: Any, stored: Any) -> None:
-        """Raises a ValueError with the field's messages if it does not accept a value."""
         try:
             if self.is_plain:
                 for validator in self.field.validators:
@@ -159,15 +153,12 @@ class Column:
             # A site's own field or schema may fail in any way.
             raise ValueError(f"cannot be read: {error!r}") from error
         for block, inner in blocks_in(stored) if self.blocks else ():
-            self._check_block(block, inner)
-
-    def _check_block(self, block: str, value: Any) -> None:
-        column = self.blocks.get(block)
-        try:
-            if column is not None and column.target is None and value is not None:
-                column.read(value)
-        except ValueError as error:
-            raise ValueError(f"has a block {block!r} whose value {error}") from None
+            column = self.blocks.get(block)
+            try:
+                if column is not None and column.target is None and inner is not None:
+                    column.read_given(inner)
+            except ValueError as error:
+                raise ValueError(f"has a block {block!r} whose value {error}") from None
 
     @cached_property
     def is_checked(self) -> bool:
@@ -198,24 +189,11 @@ class Column:
         return True
 
 
-def _refuse_missing() -> Any:
+def _refuse_missing(*_: Any) -> Any:
     raise ValueError("is missing")
 
 
-def _refuse_derived(value: Any) -> Any:
-    raise ValueError("follows from other fields")
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _one_id(stored: int | None) -> Sequence[int]:
-    return () if stored is None else (stored,)
-
-
 def _message_text(messages: Any) -> str:
-    """Messages of a validator as one text."""
     if isinstance(messages, dict):
         return "; ".join(f"{name}: {_message_text(text)}" for name, text in messages.items())
     if isinstance(messages, list):
@@ -223,14 +201,17 @@ def _message_text(messages: Any) -> str:
     return str(messages)
 
 
-class Source(Protocol):
+class Source(ABC):
     """Where the value of a key comes from; :mod:`flask_contentapi.sources` has all."""
 
+    @abstractmethod
     def compile(self, layout: Any) -> Any:
-        """Adds the needed columns to the layout of rows; returns what makes values of rows."""
+        """Adds what is needed to a :class:`~flask_contentapi.sources.RowLayout`; returns the
+        function from the context of a request to the one from a row to the value."""
 
     def kind(self, layout: Any) -> kinds.Kind | None:
         """The kind of the values; None if they can be anything."""
+        return kinds.Text()
 
 
 @dataclass(frozen=True)
@@ -338,25 +319,15 @@ class ObjectType:
             return f" {name} has no comparisons and no facet."
         if use and name in self.exports:
             return f" {name} is no single stored value; lists cannot be {use} by it."
-        filtering = self._filtering(name) if use == "filtered" else []
-        for kind, labels in (("field", self.labels_showing(name)), ("filter", filtering)):
+        own = [self.served_at.types[label] for label in sorted(self.types)]
+        showing = [t for t in own if name in t.exports.keys() - t.detail_only]
+        filtering = [t for t in own if name in {custom.name for custom in t.api_filters}]
+        for kind, types in (("field", showing), ("filter", filtering * (use == "filtered"))):
+            # A type includes those that derive from it.
+            labels = [t.label for t in types if not any(t.types < other.types for other in types)]
             if labels:
                 return f" It is a {kind} of {', '.join(labels)}; ask for type={labels[0]}."
         return ""
-
-    def labels_showing(self, name: str) -> list[str]:
-        """The labels of its :attr:`types` that show a key in lists."""
-        return self._least(lambda declared: name in declared.exports.keys() - declared.detail_only)
-
-    def _filtering(self, name: str) -> list[str]:
-        """The labels of its :attr:`types` with an additional query parameter."""
-        return self._least(lambda declared: name in {own.name for own in declared.api_filters})
-
-    def _least(self, is_meant: Callable[[ObjectType], bool]) -> list[str]:
-        """The labels of some of its :attr:`types`, without types derived from another one of them,
-        as that one includes them."""
-        meant = [t for t in map(self.served_at.types.get, sorted(self.types)) if t and is_meant(t)]
-        return [t.label for t in meant if not any(t.types < other.types for other in meant)]
 
     @property
     def api_filters(self) -> Sequence[APIFilter]:
@@ -397,9 +368,9 @@ class ObjectType:
         """For each column its name, what makes a missing value, and what reads a given one; child
         objects are left as they are. Values that follow from others are always refused."""
         return [
-            (name, _refuse_missing, _refuse_derived)
+            (name, _refuse_missing, _refuse_missing)
             if isinstance(column.field, Derived)
-            else (name, column.default, column.read_given if column.child is None else _itself)
+            else (name, column.default, column.read_given if column.child is None else itself)
             for name, column in self.columns.items()
         ]
 
@@ -467,6 +438,18 @@ class Endpoint:
             1 < len(self.types) == len(declared.types)
             and declared.columns.keys() == self.base.columns.keys()
         )
+
+    def common_type(self, types: Iterable[ObjectType]) -> ObjectType:
+        """The type with the fields that types have in common: the nearest declared one that each
+        of them is or derives from."""
+        wanted = {declared.label for declared in types}
+        above = [t for t in self.types.values() if wanted and wanted <= t.types]
+        return min(above, key=lambda declared: len(declared.types), default=self.base)
+
+    def labels_of(self, types: Collection[ObjectType]) -> frozenset[str] | None:
+        """The labels of objects of some types; None for all, including undeclared ones."""
+        labels = frozenset(label for declared in types for label in declared.types)
+        return None if not labels or any(map(self.is_of_all, types)) else labels
 
     def named(self, text: str) -> ObjectType:
         """The type that a part of the ``type`` parameter names.

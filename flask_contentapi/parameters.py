@@ -6,8 +6,8 @@ results are cached for the next request with the same one. The caches are bounde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from itertools import chain
@@ -66,47 +66,49 @@ class Use(NamedTuple):
     ranks: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Where(NamedTuple):
+    """The endpoints that have a parameter.
+
+    :param has: tells whether an endpoint has it, with these settings.
+    :param hint: what is said where it is unknown.
+    """
+
+    has: Callable[[Endpoint, Settings], bool] = lambda endpoint, settings: True
+    hint: str = ""
+
+
+_PAGES = Where(lambda endpoint, settings: endpoint.tree, " Only pages/ has it.")
+_LANGUAGES = Where(
+    lambda endpoint, settings: endpoint.tree and settings.i18n,
+    " Only pages/ has it, where CMS_I18N_ENABLED is on.",
+)
+_SEARCHED = Where(lambda endpoint, settings: settings.search_enabled, " Searching is switched off.")
+_SEVERAL_TYPES = Where(
+    lambda endpoint, settings: endpoint.tree or len(endpoint.types) > 1,
+    " Only endpoints with several types have it.",
+)
+_OF_SITES = Where(
+    lambda endpoint, settings: endpoint.of_sites, " Only pages/ and redirects/ have it."
+)
+
+
+class Parameter(NamedTuple):
     """A query parameter.
 
     :param name: its name.
     :param purpose: what it does, in a sentence.
     :param field: makes the field that reads it.
-    :param views: the views that have it.
-    :param endpoints: tells whether an endpoint has it, with these settings.
-    :param hint: what is said where it is unknown.
+    :param where: the endpoints that have it.
+    :param views: their views that have it.
     :param empty_is_absent: whether it counts as absent if it is empty.
     """
 
     name: str
     purpose: str
-    field: Callable[[Use], fields.Field[Any]]
+    field: Callable[[Use], fields.Field[Any]] = lambda use: fields.String()
+    where: Where = Where()
     views: tuple[str, ...] = ("list",)
-    endpoints: Callable[[Endpoint, Settings], bool] = lambda endpoint, settings: True
-    hint: str = ""
     empty_is_absent: bool = False
-
-
-def has_types(endpoint: Endpoint, settings: Settings) -> bool:
-    """Whether ``type`` can tell apart the objects of an endpoint."""
-    return endpoint.tree or len(endpoint.types) > 1
-
-
-def _is_tree(endpoint: Endpoint, settings: Settings) -> bool:
-    return endpoint.tree
-
-
-def _is_of_sites(endpoint: Endpoint, settings: Settings) -> bool:
-    return endpoint.of_sites
-
-
-def _has_locales(endpoint: Endpoint, settings: Settings) -> bool:
-    return endpoint.tree and settings.i18n
-
-
-def _is_searched(endpoint: Endpoint, settings: Settings) -> bool:
-    return settings.search_enabled
 
 
 def read_query_string(query_string: bytes) -> dict[str, str]:
@@ -221,8 +223,10 @@ class Parameters:
         for name, parameter in PARAMETERS.items():
             if parameter.empty_is_absent and given.get(name) == "":
                 del given[name]
-        named = _named_types(endpoint, given, self._settings)
-        declared = _common_type(endpoint, named)
+        named: list[ObjectType] = []
+        if "type" in given and PARAMETERS["type"].where.has(endpoint, self._settings):
+            named = list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
+        declared = endpoint.common_type(named)
         read = self._read(declared, given)
         order, random = read.get("order", ((), False))
         if random and "offset" in given:
@@ -242,7 +246,7 @@ class Parameters:
         searches = tuple(self._searches(read))
         if not all(wanted.words for wanted in searches):
             filters += NOTHING
-        labels = _wanted_labels(endpoint, named)
+        labels = endpoint.labels_of(named)
         plan = self._plan(declared, "list", read, tuple(named), labels)
         facets: tuple[Facet, ...] = read.get("facets", ())
         plan = replace(plan, facets=facets) if facets else plan
@@ -262,7 +266,6 @@ class Parameters:
         )
 
     def _searches(self, read: Mapping[str, Any]) -> Iterator[Search]:
-        """What is searched for; without words nothing is found."""
         if "autocomplete" in read:
             *whole, last = search.words(read["autocomplete"]) or [""]
             words = (*dict.fromkeys(whole), last) if last else ()
@@ -273,10 +276,7 @@ class Parameters:
             yield Search(_bounded("search", words), every)
 
     def _read(self, declared: ObjectType, given: Mapping[str, str]) -> dict[str, Any]:
-        """The values of parameters.
-
-        :raises BadRequest: naming what is wrong with them; unknown names take precedence.
-        """
+        # Unknown names take precedence over wrong values.
         names = self.names(declared)
         if unknown := sorted(given.keys() - names.keys()):
             hint = remarks(unknown, lambda name: self._hint(declared, name))
@@ -287,7 +287,6 @@ class Parameters:
         return values
 
     def _hint(self, declared: ObjectType, name: str) -> str:
-        """A hint about an unknown parameter."""
         names, field = self.names(declared), name.rpartition("__")[0]
         compared = [known for known in names if known.rpartition("__")[0] == field in names]
         if compared:
@@ -295,68 +294,40 @@ class Parameters:
         meant = f"{name[:-1]}__{_SIGNS.get(name[-1:])}"
         if meant in names:
             return f" Write {meant}=..., with two underscores."
-        elsewhere = PARAMETERS[name].hint if name in PARAMETERS else ""
+        elsewhere = PARAMETERS[name].where.hint if name in PARAMETERS else ""
         hint = elsewhere or declared.hint(name, "filtered") or declared.hint(field, "filtered")
         return hint or suggest(name, names)
 
     def _find_names(
         self, declared: ObjectType, view: str = "list"
     ) -> dict[str, Callable[[], fields.Field[Any]]]:
-        """The parameters of a view of a type, each with the function that makes its field."""
         use = Use(declared, self._settings, self._ranks)
         names: dict[str, Callable[[], fields.Field[Any]]] = {
             name: partial(parameter.field, use)
             for name, parameter in PARAMETERS.items()
-            if view in parameter.views and parameter.endpoints(declared.served_at, self._settings)
+            if view in parameter.views and parameter.where.has(declared.served_at, self._settings)
         }
         if view != "list":
             return names
         for name, (column, operator) in filters_of(declared, PARAMETERS).items():
-            names[name] = partial(_Filter, name, column, operator)
+            names[name] = partial(_filter_field, name, column, operator)
         return names
 
     def _make_schema(self, declared: ObjectType, names: frozenset[str]) -> ma.Schema:
-        """The schema of some parameters; one of all would read each of hundreds every time."""
+        # One schema of all parameters would read each of hundreds every time.
         made = self.names(declared)
         used = {name: make() for name, make in made.items() if name in names}
-        schema = ma.Schema.from_dict(used, name="Parameters")
-        return schema(unknown=ma.RAISE)
+        return ma.Schema.from_dict(used, name="Parameters")(unknown=ma.RAISE)
 
 
 def _bounded(parameter: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a parameter.
-
-    :raises BadRequest: if they are too many.
-    """
     if len(words) > MAX_WORDS:
         raise BadRequest(f"{parameter} has more than {MAX_WORDS} different words.")
     return words
 
 
-def _named_types(
-    endpoint: Endpoint, given: Mapping[str, str], settings: Settings
-) -> list[ObjectType]:
-    if "type" not in given or not has_types(endpoint, settings):
-        return []
-    return list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
-
-
-def _common_type(endpoint: Endpoint, named: Iterable[ObjectType]) -> ObjectType:
-    """The type with the fields that the named types have in common: the nearest declared type
-    that each of them is or derives from."""
-    wanted = {declared.label for declared in named}
-    above = [t for t in endpoint.types.values() if wanted and wanted <= t.types]
-    return min(above, key=lambda declared: len(declared.types), default=endpoint.base)
-
-
-def _wanted_labels(endpoint: Endpoint, named: Iterable[ObjectType]) -> frozenset[str] | None:
-    """The labels to list; None for all, including undeclared ones."""
-    labels = frozenset(label for declared in named for label in declared.types)
-    return None if not labels or any(map(endpoint.is_of_all, named)) else labels
-
-
 class _Parser(Parser[Mapping[str, str]]):
-    """The webargs parser for lists. It is given the parameters, not a request."""
+    """It is given the parameters, not a request, and reports all mistakes in one message."""
 
     DEFAULT_LOCATION = "query"
     DEFAULT_UNKNOWN_BY_LOCATION = {"query": ma.RAISE}
@@ -371,7 +342,6 @@ class _Parser(Parser[Mapping[str, str]]):
         schema: ma.Schema,
         **_: Any,
     ) -> NoReturn:
-        """Reports everything that is wrong in one message."""
         wrong: dict[str, list[str]] = cast(dict[str, Any], error.messages)["query"]
         text = "; ".join(f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items()))
         raise BadRequest(text if text.endswith("?") else f"{text}.") from error
@@ -383,181 +353,156 @@ _PARSER = _Parser()
 # The fields that read parameters.
 
 
-def _limit_range(settings: Settings) -> validate.Range:
-    highest = settings.limit_max
-    allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
-    return validate.Range(0, highest, error=f"must be {allowed}")
-
-
-_FORMAT = validate.OneOf([*FORMATS], error="must be one of {choices}")
-
-
-def _require_packages(name: str) -> None:
-    if missing := missing_packages(name) if name in FORMATS else ():
-        raise ma.ValidationError(f"needs {' and '.join(missing)}, which the site does not have")
-
-
-def _formats(settings: Settings) -> validate.OneOf:
-    if settings.stream_enabled:
-        return validate.OneOf(["json", STREAM], error=f"must be json or {STREAM}")
-    return validate.OneOf(["json"], error="must be json")
-
-
-def _place(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
-    return lambda use: _Place(relation, root=relation != "ancestor_of")
-
-
 class _Integer(fields.Integer):
     """An integer, clamped to what every database can store."""
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
-        number: int = _parse(kinds.parse_integer, value)
+        try:
+            number = kinds.parse_integer(value)
+        except ValueError as error:
+            raise ma.ValidationError(str(error)) from None
         return max(min(number, kinds.INT64[-1]), kinds.INT64[0])
 
 
-class _Place(fields.Field[Tree]):
-    """A relation to a page: its id or, where that makes sense, ``root``."""
+class _Read(fields.Field[Any]):
+    """A parameter that a function reads; its ValueError says what is wrong.
 
-    def __init__(self, relation: Relation, *, root: bool = True) -> None:
-        wanted: list[Any] = [{"type": "integer"}, *[{"const": "root"}] * root]
-        super().__init__(attribute=f"tree.{relation}", metadata={"anyOf": wanted})
-        self._relation, self._root = relation, root
+    :param attribute: the path of the value among those that are read.
+    :param schema: the JSON Schema of the parameter.
+    """
 
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Tree:
-        if value == "root" and self._root:
-            return Tree(self._relation, ROOT)
-        wanted = "must be the id of a page" + (", or root" if self._root else "")
-        page = _parse(kinds.parse_integer, value, wanted)
-        if page not in kinds.INT64:
-            raise ma.ValidationError("names no page")
-        return Tree(self._relation, page)
-
-
-class _Operator(fields.String):
-    """``search_operator``, in upper or lower case."""
-
-    def __init__(self) -> None:
-        super().__init__(metadata={"enum": ["and", "or"]})
-
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> str:
-        if value.lower() not in ("and", "or"):
-            raise ma.ValidationError("must be 'and' or 'or'")
-        return value.lower()
-
-
-class _Order(fields.Field[Any]):
-    """The keys of ``order``, and whether it is ``random``."""
-
-    def __init__(self, declared: ObjectType) -> None:
-        examples = ["random", *declared.orderable]
-        super().__init__(metadata={"type": "string", "examples": examples})
-        self._declared = declared
-        self._columns = declared.orderable
+    def __init__(
+        self, read: Callable[[str], Any], attribute: str | None = None, **schema: Any
+    ) -> None:
+        super().__init__(attribute=attribute, metadata=schema)
+        self._read = read
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
-        if value == "random":
+        try:
+            return self._read(value)
+        except ValueError as error:
+            raise ma.ValidationError(str(error)) from None
+
+
+def _limit_field(use: Use) -> fields.Field[Any]:
+    highest = use.settings.limit_max
+    allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
+    return _Integer(validate=validate.Range(0, highest, error=f"must be {allowed}"))
+
+
+def _rich_text_format(use: Use) -> fields.Field[Any]:
+    def check_packages(name: str) -> None:
+        if missing := missing_packages(name) if name in FORMATS else ():
+            what = f"needs {' and '.join(missing)}, which the site does not have"
+            raise ma.ValidationError(what)
+
+    is_known = validate.OneOf([*FORMATS], error="must be one of {choices}")
+    return fields.String(validate=[is_known, check_packages])
+
+
+def _format_field(use: Use) -> fields.Field[Any]:
+    known = ["json", *[STREAM] * use.settings.stream_enabled]
+    return fields.String(validate=validate.OneOf(known, error=f"must be {' or '.join(known)}"))
+
+
+def _page_field(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
+    has_root = relation != "ancestor_of"
+
+    def read(text: str) -> Tree:
+        if text == "root" and has_root:
+            return Tree(relation, ROOT)
+        try:
+            page = kinds.parse_integer(text)
+        except ValueError:
+            raise ValueError(f"must be the id of a page{', or root' * has_root}") from None
+        if page not in kinds.INT64:
+            raise ValueError("names no page")
+        return Tree(relation, page)
+
+    wanted: list[Any] = [{"type": "integer"}, *[{"const": "root"}] * has_root]
+    return lambda use: _Read(read, f"tree.{relation}", anyOf=wanted)
+
+
+def _read_operator(text: str) -> str:
+    if text.lower() not in ("and", "or"):
+        raise ValueError("must be 'and' or 'or'")
+    return text.lower()
+
+
+def _order_field(use: Use) -> fields.Field[Any]:
+    declared, columns = use.declared, use.declared.orderable
+
+    def read(text: str) -> tuple[tuple[Order, ...], bool]:
+        if text == "random":
             return (), True
         keys: dict[str, Order] = {}
-        for part in value.split(","):
+        for part in text.split(","):
             name = part.removeprefix("-")
             if name == "random":
-                raise ma.ValidationError("can be random only by itself, as order=random")
-            if name not in self._columns:
+                raise ValueError("can be random only by itself, as order=random")
+            if name not in columns:
+                hint = declared.hint(name, "ordered") or suggest(name, columns)
+                hint = hint or f" There are {', '.join(columns)}."
                 # The end of the sentence is added with those of other parameters.
-                raise ma.ValidationError(f"cannot be by {name!r}.{self._hint(name)}".rstrip("."))
+                raise ValueError(f"cannot be by {name!r}.{hint}".rstrip("."))
             # Ordering by the same field again changes nothing.
-            keys.setdefault(name, Order(self._columns[name].name, part != name))
+            keys.setdefault(name, Order(columns[name].name, part != name))
         if len(keys) > MAX_ORDER:
-            raise ma.ValidationError(f"has more than {MAX_ORDER} different fields")
+            raise ValueError(f"has more than {MAX_ORDER} different fields")
         return tuple(keys.values()), False
 
-    def _hint(self, name: str) -> str:
-        """A hint about an unknown key."""
-        return (
-            self._declared.hint(name, "ordered")
-            or suggest(name, self._columns)
-            or f" There are {', '.join(self._columns)}."
-        )
+    return _Read(read, type="string", examples=["random", *columns])
 
 
-class _Facets(fields.Field[Any]):
-    """The fields whose values are counted."""
+def _facets_field(use: Use) -> fields.Field[Any]:
+    declared = use.declared
+    known = [name for name in declared.filterable if name not in PARAMETERS]
+    known += ["type"] * declared.served_at.tree
 
-    def __init__(self, declared: ObjectType) -> None:
-        self._declared = declared
-        self._known = [name for name in declared.filterable if name not in PARAMETERS]
-        self._known += ["type"] * declared.served_at.tree
-        super().__init__(metadata={"type": "string", "examples": self._known[:1]})
-
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Facet, ...]:
-        declared, known, names = self._declared, self._known, value.split(",")
+    def read(text: str) -> tuple[Facet, ...]:
+        names = text.split(",")
         for name in names:
             if name not in known:
                 hint = declared.hint(name, "filtered") or suggest(name, known)
                 hint = hint or f" There are {', '.join(known)}."
-                raise ma.ValidationError(f"cannot be of {name!r}.{hint}".rstrip("."))
+                raise ValueError(f"cannot be of {name!r}.{hint}".rstrip("."))
         if len(names) > MAX_FACETS:
-            raise ma.ValidationError(f"has more than {MAX_FACETS} fields")
+            raise ValueError(f"has more than {MAX_FACETS} fields")
         return tuple(facet_of(declared, declared.exports[name]) for name in dict.fromkeys(names))
 
-
-class _Filter(fields.Field[Any]):
-    """The conditions on a stored field."""
-
-    def __init__(self, name: str, column: Column, operator: Operator) -> None:
-        field = name.removesuffix(f"__{operator.name}")
-        purpose = {"description": f"Only objects whose {field} {operator.purpose}."}
-        schema = column.kind.schema
-        if operator.name == "isnull":
-            schema = kinds.Boolean.schema
-        elif operator.name in ("in", "not") or column.kind.many:
-            schema = kinds.Kind.schema
-        super().__init__(attribute=f"filters.{name}", metadata={**schema, **purpose})
-        self._column, self._operator = column, operator
-
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Filter, ...]:
-        conditions: tuple[Filter, ...] = _parse(partial(self._operator.read, self._column), value)
-        return conditions
+    return _Read(read, type="string", examples=known[:1])
 
 
-class _OtherTypes(fields.Field[Any]):
-    """``type__not``, as a condition."""
+def _filter_field(name: str, column: Column, operator: Operator) -> fields.Field[Any]:
+    schema = column.kind.schema
+    if operator.name == "isnull":
+        schema = kinds.Boolean.schema
+    elif operator.name in ("in", "not") or column.kind.many:
+        schema = kinds.Kind.schema
+    field = name.removesuffix(f"__{operator.name}")
+    purpose = f"Only objects whose {field} {operator.purpose}."
+    read = partial(operator.read, column)
+    return _Read(read, f"filters.{name}", **schema, description=purpose)
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        examples = [*endpoint.types]
-        super().__init__(
-            attribute="filters.type__not", metadata={"type": "string", "examples": examples}
-        )
-        self._endpoint = endpoint
 
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> tuple[Filter, ...]:
-        types = [*map(self._endpoint.named, value.split(","))]
-        if any(map(self._endpoint.is_of_all, types)):
+def _other_types_field(use: Use) -> fields.Field[Any]:
+    endpoint = use.declared.served_at
+
+    def read(text: str) -> tuple[Filter, ...]:
+        types = [*map(endpoint.named, text.split(","))]
+        if any(map(endpoint.is_of_all, types)):
             return NOTHING
         labels = {label for declared in types for label in declared.types}
         return (Filter("type", "not", tuple(sorted(labels))),)
 
-
-def _parse(read: Callable[[str], Any], value: str, wanted: str = "") -> Any:
-    try:
-        return read(value)
-    except ValueError as error:
-        raise ma.ValidationError(wanted or str(error)) from None
+    return _Read(read, "filters.type__not", type="string", examples=[*endpoint.types])
 
 
-class _Locale(fields.String):
-    """``locale``, as a condition; whether the language is known is for the content to say."""
-
-    def __init__(self) -> None:
-        super().__init__(attribute="filters.locale")
-
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
-        return (Filter("locale", "eq", value),)
+def _locale_field(use: Use) -> fields.Field[Any]:
+    # Whether the language is known is for the content to say.
+    return _Read(lambda text: (Filter("locale", "eq", text),), "filters.locale", type="string")
 
 
-_PAGES_ONLY = " Only pages/ has it."
-_LANGUAGES_ONLY = " Only pages/ has it, where CMS_I18N_ENABLED is on."
-_SEARCH_OFF = " Searching is switched off."
 _LIST_AND_DETAIL = ("list", "detail", "detail_by_path")
 _ALL = (*_LIST_AND_DETAIL, "find")
 
@@ -565,11 +510,7 @@ _ALL = (*_LIST_AND_DETAIL, "find")
 PARAMETERS = {
     parameter.name: parameter
     for parameter in (
-        Parameter(
-            "limit",
-            "The maximum number of items.",
-            lambda use: _Integer(validate=_limit_range(use.settings)),
-        ),
+        Parameter("limit", "The maximum number of items.", _limit_field),
         Parameter(
             "offset",
             "The number of items to skip.",
@@ -579,130 +520,101 @@ PARAMETERS = {
             "order",
             "The fields to order by, separated by commas, with - in front for descending; or "
             "random.",
-            lambda use: _Order(use.declared),
+            _order_field,
             empty_is_absent=True,
         ),
-        Parameter(
-            "fields",
-            "The fields to show.",
-            lambda use: fields.String(),
-            views=_LIST_AND_DETAIL,
-            empty_is_absent=True,
-        ),
+        Parameter("fields", "The fields to show.", views=_LIST_AND_DETAIL, empty_is_absent=True),
         Parameter(
             "rich_text_format",
             "How rich text is written: db_html, html, markdown or db_markdown.",
-            lambda use: fields.String(validate=[_FORMAT, _require_packages]),
+            _rich_text_format,
             views=_LIST_AND_DETAIL,
         ),
         Parameter(
             "facets",
             "The fields whose most frequent values are counted, separated by commas.",
-            lambda use: _Facets(use.declared),
+            _facets_field,
         ),
         Parameter(
             "search",
             "Only objects with these words, the best matches first.",
-            lambda use: fields.String(),
-            endpoints=_is_searched,
-            hint=_SEARCH_OFF,
+            where=_SEARCHED,
         ),
         Parameter(
             "autocomplete",
             "Only objects with these words, the last one as the beginning of a word; those with "
             "such a word in their title first.",
-            lambda use: fields.String(),
-            endpoints=_is_searched,
-            hint=_SEARCH_OFF,
+            where=_SEARCHED,
         ),
         Parameter(
             "search_operator",
             "Whether objects must have every word (and) or one of them (or).",
-            lambda use: _Operator(),
-            endpoints=_is_searched,
-            hint=_SEARCH_OFF,
+            lambda use: _Read(_read_operator, type="string", enum=["and", "or"]),
+            _SEARCHED,
             empty_is_absent=True,
         ),
         Parameter(
             "type",
             "Only objects of these types, separated by commas.",
             lambda use: fields.String(metadata={"examples": [*use.declared.served_at.types]}),
-            endpoints=has_types,
-            hint=" Only endpoints with several types have it.",
+            _SEVERAL_TYPES,
             empty_is_absent=True,
         ),
         Parameter(
             "type__not",
             "No objects of these types, separated by commas.",
-            lambda use: _OtherTypes(use.declared.served_at),
-            endpoints=_is_tree,
-            hint=_PAGES_ONLY,
+            _other_types_field,
+            _PAGES,
             empty_is_absent=True,
         ),
         Parameter(
             "child_of",
             "Only the children of this page, an id or root.",
-            _place("child_of"),
-            endpoints=_is_tree,
-            hint=_PAGES_ONLY,
+            _page_field("child_of"),
+            _PAGES,
         ),
         Parameter(
             "descendant_of",
             "Only the pages below this page, an id or root.",
-            _place("descendant_of"),
-            endpoints=_is_tree,
-            hint=_PAGES_ONLY,
+            _page_field("descendant_of"),
+            _PAGES,
         ),
         Parameter(
             "ancestor_of",
             "Only the pages above this page, an id.",
-            _place("ancestor_of"),
-            endpoints=_is_tree,
-            hint=_PAGES_ONLY,
+            _page_field("ancestor_of"),
+            _PAGES,
         ),
         Parameter(
             "translation_of",
             "Only the translations of this page, an id or root.",
-            _place("translation_of"),
-            endpoints=_has_locales,
-            hint=_LANGUAGES_ONLY,
+            _page_field("translation_of"),
+            _LANGUAGES,
         ),
         Parameter(
             "locale",
             "Only pages in this language.",
-            lambda use: _Locale(),
+            _locale_field,
+            _LANGUAGES,
             views=("list", "find", "detail_by_path"),
-            endpoints=_has_locales,
-            hint=_LANGUAGES_ONLY,
         ),
         Parameter(
             "site",
             "The site, as hostname or hostname:port.",
-            lambda use: fields.String(),
+            where=_OF_SITES,
             views=_ALL,
-            endpoints=_is_of_sites,
-            hint=" Only pages/ and redirects/ have it.",
             empty_is_absent=True,
         ),
-        Parameter(
-            "preview",
-            "A token that shows an object that is not public yet.",
-            lambda use: fields.String(),
-            views=_ALL,
-        ),
+        Parameter("preview", "A token that shows an object that is not public yet.", views=_ALL),
         Parameter(
             "html_path",
             "A path on the site, without scheme and host.",
-            lambda use: fields.String(),
+            where=_OF_SITES._replace(hint=" Only find/ and detail_by_path/ have it."),
             views=("find", "detail_by_path"),
-            endpoints=_is_of_sites,
-            hint=" Only find/ and detail_by_path/ have it.",
         ),
         Parameter(
-            "format",
-            "json, or ndjson for the whole list, one JSON object a line.",
-            lambda use: fields.String(validate=_formats(use.settings)),
+            "format", "json, or ndjson for the whole list, one JSON object a line.", _format_field
         ),
-        Parameter("_", "Has no effect.", lambda use: fields.String()),
+        Parameter("_", "Has no effect."),
     )
 }

@@ -8,21 +8,20 @@ field then serialises the value.
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses
-from flask_contentapi.declarations import Column, Endpoint, ObjectType
+from flask_contentapi.declarations import Column, Endpoint, ObjectType, Source
 from flask_contentapi.kinds import convert_blocks, id_converter, ids_in
 from flask_contentapi.markup import KINDS, convert, targets_in
 from flask_contentapi.query import Row
 
 Getter = Callable[[Row], Any]
+S = TypeVar("S", bound="Step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +57,11 @@ class Step:
     embedded: bool
     only: tuple[int, frozenset[str]] | None
 
+    @property
+    def slot(self) -> int:
+        """Its index in :attr:`Context.related`."""
+        return self.layout.level - 1
+
 
 class Origin(NamedTuple):
     """Rows that something is read from.
@@ -78,13 +82,11 @@ class Lookup(Step):
 
     :param endpoint: where they are served.
     :param within_site: whether to find only pages of the requested site.
-    :param slot: its index in :attr:`Context.related`.
     :param origins: the rows that point to them, with the ids.
     """
 
     endpoint: str
     within_site: bool
-    slot: int
     origins: Sequence[Origin]
 
 
@@ -94,7 +96,6 @@ class Way(Step):
 
     :param origin: the index of the id in the rows that it starts from.
     :param by: the column, in which a page may have the same value as others.
-    :param slot: its index in :attr:`Context.related`.
     :param keys: gives for the addresses of a request the function from a row to the values of that
         column in the pages that it leads to, in order.
     :param each: how many pages of each value at most; None: all.
@@ -102,7 +103,6 @@ class Way(Step):
 
     origin: int
     by: str
-    slot: int
     keys: Callable[[Addresses], Callable[[Row], Sequence[Any]]]
     each: int | None
 
@@ -137,10 +137,11 @@ class RichTexts:
     def look_up(self, steps: list[Step], endpoints: Mapping[str, Endpoint]) -> None:
         """Adds the lookups of all targets, as the last steps."""
         for name, columns in _TARGETS.items() if self.origins else ():
-            layout, slot = RowLayout(endpoints[name].base, [*columns]), len(steps)
-            origins = [o._replace(read=partial(_targets, name, o.read)) for o in self.origins]
-            self.slots[name] = slot
-            steps.append(Lookup(0, layout, True, None, name, False, slot, origins))
+            layout = RowLayout(endpoints[name].base, [*columns], steps, len(steps) + 1)
+            origins = [o._replace(read=_targets(name, o.read)) for o in self.origins]
+            lookup = Lookup(0, layout, True, None, name, False, origins)
+            self.slots[name] = lookup.slot
+            steps.append(lookup)
 
     def writer(self, context: Context) -> Callable[[Any], Any]:
         """The function from a text to the one in answers."""
@@ -159,10 +160,14 @@ class RichTexts:
         return lambda text: convert(text, self.format, resolve) if isinstance(text, str) else text
 
 
-def _targets(endpoint: str, texts: Callable[[Row], Iterable[str]], row: Row) -> Iterator[int]:
-    """The ids of the targets of the texts of a row at an endpoint."""
-    for text in texts(row):
-        yield from (identity for name, identity in targets_in(text) if name == endpoint)
+def _targets(
+    endpoint: str, texts: Callable[[Row], Iterable[str]]
+) -> Callable[[Row], Iterable[int]]:
+    def read(row: Row) -> Iterable[int]:
+        found = (target for text in texts(row) for target in targets_in(text))
+        return [identity for name, identity in found if name == endpoint]
+
+    return read
 
 
 @dataclass(slots=True)
@@ -222,16 +227,33 @@ class RowLayout:
     def _lookup(
         self, relation: Column, ids: Callable[[Row], Iterable[int]], embedded: bool
     ) -> Lookup:
-        target, slot = relation.target, len(self.steps)
-        assert target is not None
-        found = RowLayout(target, [], self.steps, slot + 1, above=self.above, rich=self.rich)
-        endpoint, within_site = target.served_at.name, relation.within_site
+        assert relation.target is not None
         origins = [Origin(self.level, self.only, ids)]
-        lookup = Lookup(
-            self.level, found, embedded, self.only, endpoint, within_site, slot, origins
+        return self._add(
+            Lookup,
+            relation.target,
+            embedded=embedded,
+            endpoint=relation.target.served_at.name,
+            within_site=relation.within_site,
+            origins=origins,
         )
-        self.steps.append(lookup)
-        return lookup
+
+    def _add(
+        self,
+        step: Callable[..., S],
+        declared: ObjectType,
+        columns: Iterable[str] = (),
+        *,
+        embedded: bool,
+        above: int = 0,
+        **own: Any,
+    ) -> S:
+        """Adds a step from these rows to others."""
+        level, above = len(self.steps) + 1, self.above + above
+        rows = RowLayout(declared, [*columns], self.steps, level, above=above, rich=self.rich)
+        added = step(self.level, rows, embedded, self.only, **own)
+        self.steps.append(added)
+        return added
 
     def way(self, name: str, base: ObjectType, limit: int | None) -> Way:
         """Adds the way of some name to other pages.
@@ -240,29 +262,28 @@ class RowLayout:
         :param limit: how many children of a page it leads to at most; None: all.
         """
         by, column = _WAYS[name]
-        index, slot = self.index_of(column), len(self.steps)
-        is_down = name == "children"
-        above = self.above + is_down
-        found = RowLayout(base, [], self.steps, slot + 1, above=above, rich=self.rich)
+        index, is_down = self.index_of(column), name == "children"
 
         def keys(addresses: Addresses) -> Callable[[Row], Sequence[Any]]:
             if name == "ancestors":
                 return lambda row: addresses.trail(row[index])
             return lambda row: () if row[index] is None else (row[index],)
 
-        each, identity = limit if is_down else None, self.index_of("id")
-        way = Way(self.level, found, True, self.only, identity, by, slot, keys, each)
-        self.steps.append(way)
-        return way
+        return self._add(
+            Way,
+            base,
+            embedded=True,
+            above=is_down,
+            origin=self.index_of("id"),
+            by=by,
+            keys=keys,
+            each=limit if is_down else None,
+        )
 
     def children(self, column: str, child: ObjectType, *, embedded: bool = True) -> RowLayout:
         """The layout of the child objects in a column, with all their stored fields."""
-        level, index = len(self.steps) + 1, self.index_of(column)
-        entries = RowLayout(
-            child, list(child.columns), self.steps, level, above=self.above, rich=self.rich
-        )
-        self.steps.append(Entries(self.level, entries, embedded, self.only, index))
-        return entries
+        index = self.index_of(column)
+        return self._add(Entries, child, child.columns, embedded=embedded, index=index).layout
 
 
 #: The column by which each way finds pages, and the column of a page with its value there.
@@ -271,18 +292,6 @@ _WAYS = {
     "children": ("parent", "id"),
     "translations": ("translation_key", "translation_key"),
 }
-
-
-class Source(ABC):
-    """Where one value comes from."""
-
-    @abstractmethod
-    def compile(self, layout: RowLayout) -> Bind:
-        """Adds what is needed to the layout; returns the function from context to getter."""
-
-    def kind(self, layout: RowLayout) -> kinds.Kind | None:
-        """The kind of the values; None if they can be anything."""
-        return kinds.Text()
 
 
 class Stored(Source):
@@ -320,40 +329,36 @@ class DetailURL(Source):
     """The address of an object's detail view, with the ``site`` parameter if needed."""
 
     def compile(self, layout: RowLayout) -> Bind:
-        endpoint = layout.type.served_at
-        index = layout.index_of("id")
-        if not endpoint.tree:
-            return lambda context: _detail_address(
-                context.addresses.detail_url(endpoint.name), index
-            )
-        path = layout.index_of("url_path")
-        return lambda context: _page_detail_address(
-            context.addresses.detail_url(endpoint.name), index, context.addresses.site_query, path
-        )
+        endpoint, index = layout.type.served_at, layout.index_of("id")
+        path = layout.index_of("url_path") if endpoint.tree else None
+
+        def bind(context: Context) -> Getter:
+            start, query = context.addresses.detail_url(endpoint.name), context.addresses.site_query
+            if path is None:
+                return lambda row: f"{start}{row[index]}/"
+            return lambda row: f"{start}{row[index]}/{query(row[path])}"
+
+        return bind
 
 
-def _detail_address(start: str, index: int) -> Getter:
-    return lambda row: f"{start}{row[index]}/"
+class Address(Source):
+    """The address that a column leads to.
 
+    :param column: the column.
+    :param method: the method of :class:`Addresses` that makes it.
+    """
 
-def _page_detail_address(start: str, index: int, query: Callable[[str], str], path: int) -> Getter:
-    return lambda row: f"{start}{row[index]}/{query(row[path])}"
-
-
-class HTMLURL(Source):
-    """The public address of a page."""
-
-    def compile(self, layout: RowLayout) -> Bind:
-        index = layout.index_of("url_path")
-        return lambda context: _apply(context.addresses.html_url, index)
-
-
-class DownloadURL(Source):
-    """The address of a file."""
+    def __init__(self, column: str, method: str) -> None:
+        self.column, self.method = column, method
 
     def compile(self, layout: RowLayout) -> Bind:
-        index = layout.index_of("file")
-        return lambda context: _apply(context.addresses.download_url, index)
+        index = layout.index_of(self.column)
+
+        def bind(context: Context) -> Getter:
+            address = getattr(context.addresses, self.method)
+            return lambda row: address(row[index])
+
+        return bind
 
 
 class Location(Source):
@@ -376,10 +381,6 @@ class Location(Source):
         return bind
 
 
-def _apply(function: Callable[[Any], Any], index: int) -> Getter:
-    return lambda row: function(row[index])
-
-
 class Computed(Source):
     """A value that the site's code computes from an object.
 
@@ -396,8 +397,7 @@ class Computed(Source):
         self.needs = needs
 
     def compile(self, layout: RowLayout) -> Bind:
-        build = _builder(layout, self.needs)
-        compute = self.compute
+        build, compute = _builder(layout, self.needs), self.compute
 
         def bind(context: Context) -> Getter:
             instance = build(context)
@@ -412,8 +412,8 @@ class Computed(Source):
 #: The sources of keys that no stored field has, by the name of the key.
 BUILT_IN: Mapping[str, Source] = {
     "detail_url": DetailURL(),
-    "download_url": DownloadURL(),
-    "html_url": HTMLURL(),
+    "download_url": Address("file", "download_url"),
+    "html_url": Address("url_path", "html_url"),
     "location": Location(),
     "type": Type(),
 }
@@ -430,7 +430,6 @@ def attribute(name: str) -> Callable[[Any], Any]:
 
 
 def _builder(layout: RowLayout, needs: Sequence[str] | None = None) -> Bind:
-    """Makes instances of the layout's class from its rows."""
     names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
     unread = frozenset(layout.type.columns) - frozenset(names)
@@ -450,10 +449,7 @@ def _builder(layout: RowLayout, needs: Sequence[str] | None = None) -> Bind:
 
 
 class _Unread:
-    """Stands in for a field that was not read, so that the object does not have it.
-
-    :param name: its name.
-    """
+    """Stands in for a field that was not read, so that the object does not have it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -466,43 +462,35 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
     column = layout.type.columns[name]
     index = layout.index_of(name)
     if column.target is not None:
-        slot = layout.related(column, embedded=False).slot
-        visible = _visible_ids if column.kind.many else _id_if_visible
-        return lambda context: visible(context.related[slot], index)
+        slot, many = layout.related(column, embedded=False).slot, column.kind.many
+
+        def visible(context: Context) -> Getter:
+            found = context.related[slot]
+            if many:
+                return lambda row: [identity for identity in row[index] if identity in found]
+            return lambda row: row[index] if row[index] in found else None
+
+        return visible
     if column.related_blocks:
-        return _blocks_with_visible_ids(layout, column)
+        slots = {
+            block: layout.related_block(column, block, embedded=False).slot
+            for block in column.related_blocks
+        }
+
+        def visible_blocks(context: Context) -> Getter:
+            ids = {block: id_converter(context.related[slot], int) for block, slot in slots.items()}
+            return lambda row: column.to_python(convert_blocks(row[index], {}, ids))
+
+        return visible_blocks
     if column.child is not None:
-        build = _builder(layout.children(name, column.child, embedded=False))
-        return lambda context: _build_each(build(context), index)
+        builder = _builder(layout.children(name, column.child, embedded=False))
+
+        def children(context: Context) -> Getter:
+            build = builder(context)
+            return lambda row: [build(entry) for entry in row[index]]
+
+        return children
     if isinstance(column.kind, kinds.Json):
         # It is shared with the backend, so the site's code gets a copy.
         return lambda context: lambda row: column.to_python(copy.deepcopy(row[index]))
     return Stored(name).compile(layout)
-
-
-def _id_if_visible(found: Mapping[int, Row], index: int) -> Getter:
-    return lambda row: row[index] if row[index] in found else None
-
-
-def _visible_ids(found: Mapping[int, Row], index: int) -> Getter:
-    return lambda row: [identity for identity in row[index] if identity in found]
-
-
-def _blocks_with_visible_ids(layout: RowLayout, column: Column) -> Bind:
-    index = layout.index_of(column.name)
-    slots = {
-        name: layout.related_block(column, name, embedded=False).slot
-        for name in column.related_blocks
-    }
-
-    def bind(context: Context) -> Getter:
-        converters = {
-            name: id_converter(context.related[slot], int) for name, slot in slots.items()
-        }
-        return lambda row: column.to_python(convert_blocks(row[index], {}, converters))
-
-    return bind
-
-
-def _build_each(build: Getter, index: int) -> Getter:
-    return lambda row: [build(entry) for entry in row[index]]
