@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -97,7 +97,12 @@ class ContentAPI:
         config_prefix: str = "CMSAPI_",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._types = _checked_types(types)
+        given: Any = types
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise DeclarationError(
+                f"types is {_shortened(given)}; it must be a list of classes, as [HomePage]."
+            )
+        self._types = tuple(types)
         self._backend = backend
         self._can_view = can_view
         self._page_urls = page_urls or PageURLs()
@@ -135,6 +140,8 @@ class ContentAPI:
                 )
         storage, backend_name = self._find_backend(app, backend)
         logs = not is_command()
+        # In development code may have changed at each start.
+        nonce = token_hex(8) if app.debug else ""
         storage.open(registry, debug=app.debug, logs=logs)
         state = State(
             settings=settings,
@@ -148,14 +155,16 @@ class ContentAPI:
             answer_cache=AnswerCache(settings.cache_size),
             outages=Outages(),
             clock=self._clock,
-            fingerprint=fingerprint(registry, settings.shaping, self._page_urls, _nonce(app.debug)),
+            fingerprint=fingerprint(registry, settings.shaping, self._page_urls, nonce),
             config_prefix=self.config_prefix,
             backend_name=backend_name,
         )
         if logs and not backend_name:
             log.warning("%s", no_backend(self.config_prefix))
-        if logs:
-            self._warn_of_doubtful_settings(app.config, instances.values())
+        prefixes = [other.config_prefix for other in instances.values()]
+        doubts = doubtful_settings(app.config, self.config_prefix, prefixes, all_known=False)
+        for doubt in doubts if logs else ():
+            log.warning("%s", doubt)
         instances[self.name] = state
         app.register_blueprint(self._blueprint(state))
 
@@ -205,39 +214,33 @@ class ContentAPI:
             raise ValueError(f"id is {_shortened(id)}; it must be a number.")
         return state.previews.write((endpoint, id), max_age, at)
 
-    def _warn_of_doubtful_settings(
-        self, config: Mapping[str, Any], others: Iterable[State]
-    ) -> None:
-        """Logs what in the configuration is probably a mistake."""
-        prefixes = [other.config_prefix for other in others]
-        for said in doubtful_settings(config, self.config_prefix, prefixes, all_known=False):
-            log.warning("%s", said)
-
     def _check_arguments(self) -> None:
-        """Refuses arguments of the class that no request could be served with."""
-        if not (isinstance(self.name, str) and self.name and "." not in self.name):
-            raise ConfigurationError(
-                f"name is {_shortened(self.name)}; it must be a text without dots."
-            )
-        if not isinstance(self.config_prefix, str):
-            raise ConfigurationError(
-                f"config_prefix is {_shortened(self.config_prefix)}; it must be a text, as "
-                "'CMSAPI_'."
-            )
-        if self._can_view is not None and not _takes_one(self._can_view):
-            raise ConfigurationError(
-                f"can_view is {_shortened(self._can_view)}; it must be a function of one argument, "
-                "the restriction, and not async."
-            )
-        if not callable(self._clock):
-            raise ConfigurationError(
-                f"clock is {_shortened(self._clock)}; it must be a function that returns the time."
-            )
-        if not isinstance(self._page_urls, PageURLs):
-            raise ConfigurationError(
-                f"page_urls is {_shortened(self._page_urls)}; it must be an instance of a subclass "
-                "of PageURLs."
-            )
+        name, prefix = self.name, self.config_prefix
+        checks: tuple[tuple[str, object, bool, str], ...] = (
+            (
+                "name",
+                name,
+                isinstance(name, str) and bool(name) and "." not in name,
+                "a text without dots",
+            ),
+            ("config_prefix", prefix, isinstance(prefix, str), "a text, as 'CMSAPI_'"),
+            (
+                "can_view",
+                self._can_view,
+                self._can_view is None or _takes_one(self._can_view),
+                "a function of one argument, the restriction, and not async",
+            ),
+            ("clock", self._clock, callable(self._clock), "a function that returns the time"),
+            (
+                "page_urls",
+                self._page_urls,
+                isinstance(self._page_urls, PageURLs),
+                "an instance of a subclass of PageURLs",
+            ),
+        )
+        for argument, given, fits, wanted in checks:
+            if not fits:
+                raise ConfigurationError(f"{argument} is {_shortened(given)}; it must be {wanted}.")
 
     def _find_backend(self, app: Flask, backend: Backend | str | None) -> tuple[Backend, str]:
         """The storage, and its name in messages; "" if none is given or configured."""
@@ -248,11 +251,6 @@ class ContentAPI:
         root = Path(app.root_path)
         if given is _UNSET:
             return find_backend("memory", root), ""
-        return self._read_backend(where, given, root)
-
-    @staticmethod
-    def _read_backend(where: str, given: object, root: Path) -> tuple[Backend, str]:
-        """The same for a backend, or its address, that code or a setting gives."""
         if isinstance(given, Backend):
             return given, name_of(given)
         if not isinstance(given, str):
@@ -298,18 +296,6 @@ class ContentAPI:
         return blueprint
 
 
-def _checked_types(types: Any) -> tuple[type[Entry], ...]:
-    """The declared types.
-
-    :raises DeclarationError: if they are not in a list.
-    """
-    if isinstance(types, str) or not isinstance(types, Iterable):
-        raise DeclarationError(
-            f"types is {_shortened(types)}; it must be a list of classes, as [HomePage]."
-        )
-    return tuple(types)
-
-
 def _takes_one(hook: Any) -> bool:
     """Whether something can be called with one argument, and returns its answer at once."""
     if any(map(inspect.iscoroutinefunction, (hook, getattr(hook, "__call__", None)))):  # noqa: B004
@@ -324,13 +310,7 @@ def _takes_one(hook: Any) -> bool:
 
 
 def _shortened(given: object) -> str:
-    """A value, shortened for a message."""
     return shorten(repr(given), 100, placeholder="...")
-
-
-def _nonce(debug: bool) -> str:
-    """A text that differs after each start in development, because code may have changed."""
-    return token_hex(8) if debug else ""
 
 
 def _rule_for_any_method(
@@ -370,7 +350,8 @@ def _routing_error_handler(state: State) -> Callable[[], Response | None]:
             return None
         if isinstance(error, RequestRedirect):
             # Not raised, because TRAP_HTTP_EXCEPTIONS would make an error of it.
-            path = _below_root(error.new_url, request.root_path)
+            path = error.new_url.partition("://")[2].partition("/")[2]
+            path = f"/{path.removeprefix(request.root_path.strip('/')).lstrip('/')}"
             base = state.origins.base(host, request.root_path)
             return cast(Response, redirect(base + path, error.code, Response))
         if isinstance(error, SecurityError):
@@ -408,13 +389,6 @@ def _match_at(host: Host) -> HTTPException | None:
         return error
     request.view_args = dict(view_args)
     return None
-
-
-def _below_root(url: str, root_path: str) -> str:
-    """Path and query string of an address, below the application's mount point."""
-    path = url.partition("://")[2].partition("/")[2]
-    root = root_path.strip("/")
-    return f"/{path.removeprefix(root).lstrip('/')}"
 
 
 def _taken(prefix: str, registry: Registry) -> set[str]:

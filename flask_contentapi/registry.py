@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from marshmallow import fields, missing
@@ -179,7 +179,7 @@ def exports_of(declared: ObjectType) -> dict[str, Export]:
             export = Export(entry, fields.String(), sources[entry], None, in_meta)
         else:
             export = _make_export(declared, entry, in_meta)
-        if not _is_name(export.name):
+        if not (isinstance(export.name, str) and export.name.isidentifier()):
             what = f"has {export.name!r}; a key of an answer is a name, as Python has them"
             raise mistake(declared, "api_fields", what)
         if export.name in exports or export.name == "meta":
@@ -220,7 +220,7 @@ def _check_filter(declared: ObjectType, custom: Any, taken: set[str]) -> None:
         what = f"compares {custom.source!r}, which is no single stored value"
         fitting = [name for name, other in declared.columns.items() if other.kind.orderable]
         raise mistake(declared, "api_filters", what, suggest(custom.source, fitting))
-    if not _is_name(custom.name):
+    if not (isinstance(custom.name, str) and custom.name.isidentifier()):
         what = f"has {custom.name!r}; a parameter is a name, as Python has them"
         raise mistake(declared, "api_filters", what)
     if custom.name in taken:
@@ -233,45 +233,46 @@ def _check_filter(declared: ObjectType, custom: Any, taken: set[str]) -> None:
 
 def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> Export:
     given = entry if isinstance(entry, APIField) else APIField(entry)
-    source: Any = given.source
-    if not isinstance(source, str | None):
-        what = f"has {given.name!r} with the source {source!r}; it must be a text"
+    wrong: Any = given.source
+    if not isinstance(wrong, str | None):
+        what = f"has {given.name!r} with the source {wrong!r}; it must be a text"
         raise mistake(declared, "api_fields", what)
-    return replace(_export_of(declared, given, in_meta), volatile=given.volatile)
-
-
-def _export_of(declared: ObjectType, given: APIField, in_meta: bool) -> Export:
     source = given.source or given.name
     column = declared.columns.get(source)
-    if given.needs is not None:
-        _check_needs(declared, given)
-    wanted: Any = given.field
-    if not (wanted is None or isinstance(wanted, fields.Field)):
-        what = f"has {given.name!r}, which {wanted!r} cannot write"
+    for name in given.needs or ():
+        if name not in declared.columns:
+            what = f"has {given.name!r}, which needs {name!r}: there is no such field"
+            raise mistake(declared, "api_fields", what, suggest(name, declared.columns))
+    field: Any = given.field
+    if not (field is None or isinstance(field, fields.Field)):
+        what = f"has {given.name!r}, which {field!r} cannot write"
         raise mistake(declared, "api_fields", what, " Give a field, as fields.String().")
-    if wanted is not None:
-        check_field(declared, f"api_fields[{given.name!r}]", wanted)
-    if given.field is None:
-        if column is None and _is_own_attribute(declared, source):
+    if field is not None:
+        check_field(declared, f"api_fields[{given.name!r}]", field)
+    made = partial(Export, given.name, in_meta=in_meta, volatile=given.volatile)
+    if field is None and column is not None:
+        composed = column.target or column.child or getattr(column.field, "representations", None)
+        shown = None if composed else Stored(column.name)
+        return made(answer_field(column.field), shown, column, shown=column.shown)
+    if field is None:
+        if _is_own_attribute(declared, source):
             what = f"has {source!r}, which needs a field that writes it"
             hint = f" Write it as APIField({given.name!r}, fields.String(), source={source!r})."
             raise mistake(declared, "api_fields", what, hint)
-        if column is None:
-            raise _unknown_source(declared, source)
-        return _stored_export(given.name, column, in_meta)
-    if column is not None and not isinstance(given.field, COMPUTED):
+        raise _unknown_source(declared, source)
+    if column is not None and not isinstance(field, COMPUTED):
         if column.child or column.related_blocks:
             hidden = f"also write what may be hidden in {source!r}"
             what = f"has {given.name!r}, whose field would {hidden}"
             hint = " Leave the field out, or compute the value with fields.Function."
             raise mistake(declared, "api_fields", what, hint)
-        return Export(given.name, answer_field(given.field), Stored(source), None, in_meta)
-    field, compute = _computation(declared, given, source)
-    return Export(given.name, field, Computed(compute, given.needs), None, in_meta)
+        return made(answer_field(field), Stored(source), None)
+    written, compute = _computation(declared, given, source)
+    return made(written, Computed(compute, given.needs), None)
 
 
 def _is_own_attribute(declared: ObjectType, source: Any) -> bool:
-    """Whether a property or method of the site's own has a name."""
+    # Whether a property or method of the site's own has the name.
     own = [base for base in declared.content_class.__mro__ if base.__module__ != Content.__module__]
     known = {name for base in own[:-1] for name in vars(base) if not name.startswith("_")}
     return source in known - {*OPTIONS}
@@ -280,7 +281,7 @@ def _is_own_attribute(declared: ObjectType, source: Any) -> bool:
 def _computation(
     declared: ObjectType, given: APIField, source: str
 ) -> tuple[fields.Field[Any], Callable[[Any], Any]]:
-    """The field that serialises a computed key, and the function that computes it."""
+    """The field that writes a computed key, and the function that computes it."""
     field = given.field
     assert field is not None
     if isinstance(field, fields.Function):
@@ -304,13 +305,6 @@ def _computation(
     return written, attribute(source)
 
 
-def _stored_export(name: str, column: Column, in_meta: bool) -> Export:
-    field = column.field
-    composed = column.target or column.child or getattr(field, "representations", None)
-    source = None if composed else Stored(column.name)
-    return Export(name, answer_field(field), source, column, in_meta, column.shown)
-
-
 def _unknown_source(declared: ObjectType, name: object) -> DeclarationError:
     return mistake(
         declared,
@@ -318,17 +312,6 @@ def _unknown_source(declared: ObjectType, name: object) -> DeclarationError:
         f"has {name!r}, which is no field, property or method of the class",
         suggest(str(name), declared.columns),
     )
-
-
-def _check_needs(declared: ObjectType, given: APIField) -> None:
-    for name in given.needs or ():
-        if name not in declared.columns:
-            what = f"has {given.name!r}, which needs {name!r}: there is no such field"
-            raise mistake(declared, "api_fields", what, suggest(name, declared.columns))
-
-
-def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and name.isidentifier()
 
 
 #: The sections of the content that belong to no endpoint.
@@ -359,8 +342,13 @@ class Registry:
         self._complete_types(
             end.base for end in self.endpoints.values() if end.base.label not in end.types
         )
-        for relation in self._relations:
-            self._check_shown(*relation)
+        # What they show can be checked only now that all types have their keys.
+        for declared, name, relation in self._relations:
+            target, shown = self.endpoints[relation.endpoint_name].base, relation.shown
+            wrong = _first_not_shown(target, parse_fields(shown or ""))
+            if wrong:
+                what = f"is always shown with {shown!r}, but {wrong!r} is nothing to be shown"
+                raise mistake(declared, name, what)
 
     @staticmethod
     def _with_default_types(types: list[type[Entry]]) -> list[type[Entry]]:
@@ -465,7 +453,11 @@ class Registry:
         return {name: self._column(declared, name, own[name]) for name in names}
 
     def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
-        built_in = _built_in_fields(declared.content_class).get(name)
+        # The class of the package that it derives from.
+        own: Any = next(
+            base for base in declared.content_class.__mro__ if base.__module__ == Content.__module__
+        )
+        built_in = own.declared_fields().get(name)
         if built_in is not None and _stored_kind(field) != _stored_kind(built_in):
             raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
@@ -497,31 +489,28 @@ class Registry:
     def _blocks(self, declared: ObjectType, name: str, field: Blocks) -> dict[str, Column]:
         """The columns that the values of blocks are read as, by block type."""
         columns = {}
+        representation: Any
         for block, representation in field.representations.items():
             where = f"{name}[{block!r}]"
             target = None
-            if not _can_convert(representation):
+            is_field = isinstance(representation, fields.Field)
+            cannot = fields.Method | Children if is_field else type
+            if isinstance(representation, cannot) or not (is_field or callable(representation)):
                 what = f"is {representation!r}; it must be a field, as fields.Date(), or a function"
                 raise mistake(declared, where, what)
             if isinstance(representation, Related):
                 target = self._target(declared, where, representation)
-            elif isinstance(representation, fields.Field):
+            elif is_field:
                 check_field(declared, where, representation)
-            if isinstance(representation, fields.Field) and not isinstance(
-                representation, COMPUTED
-            ):
+            if is_field and not isinstance(representation, COMPUTED):
                 columns[block] = Column(block, kind_of(representation), representation, target)
         return columns
 
     def _target(self, declared: ObjectType, name: str, field: Any) -> ObjectType | None:
         """The type that a declared relation to one or many points to; None for other fields."""
-        relation = relation_in(field)
-        if relation is None:
+        field = relation_in(field)
+        if field is None:
             return None
-        self._check_relation(declared, name, relation)
-        return self.endpoints[relation.endpoint_name].base
-
-    def _check_relation(self, declared: ObjectType, name: str, field: Related) -> None:
         if field.endpoint_name not in self.endpoints:
             raise mistake(
                 declared,
@@ -542,14 +531,7 @@ class Registry:
             what = f"is always shown with {field.shown!r}. {error.description}".rstrip(".")
             raise mistake(declared, name, what) from None
         self._relations.append((declared, name, field))
-
-    def _check_shown(self, declared: ObjectType, name: str, field: Related) -> None:
-        """Refuses a relation that is always shown with fields that do not exist."""
-        target = self.endpoints[field.endpoint_name].base
-        wrong = _first_not_shown(target, parse_fields(field.shown or ""))
-        if wrong:
-            what = f"is always shown with {field.shown!r}, but {wrong!r} is nothing to be shown"
-            raise mistake(declared, name, what)
+        return self.endpoints[field.endpoint_name].base
 
     def _child(self, declared: ObjectType, name: str, field: Children) -> ObjectType:
         child = field.child
@@ -565,16 +547,12 @@ class Registry:
             label = child.type_label()
             if any(label == known.label for known in self._children.values()):
                 raise mistake(declared, name, f"has children of a second type labelled {label}")
-            self._children[child] = ObjectType(label, child, None)
-            self._children[child].columns = self._columns(self._children[child])
-            self._refuse_tags(self._children[child])
+            made = self._children[child] = ObjectType(label, child, None)
+            made.columns = self._columns(made)
+            for column in made.columns.values():
+                if isinstance(column.kind, kinds.Tags):
+                    raise mistake(made, column.name, "are tags, which child objects have none of")
         return self._children[child]
-
-    @staticmethod
-    def _refuse_tags(child: ObjectType) -> None:
-        for column in child.columns.values():
-            if isinstance(column.kind, kinds.Tags):
-                raise mistake(child, column.name, "are tags, which child objects have none of")
 
     # Search.
 
@@ -583,9 +561,9 @@ class Registry:
         names += [name for name in declared.content_class.search_fields if name not in names]
         for name in names:
             column = declared.columns.get(name)
-            if column is None or not _is_searchable(column):
+            if column is None or not isinstance(column.kind, _SEARCHABLE):
                 what = f"has {name!r}, which is no field that holds text"
-                texts = (c.name for c in declared.columns.values() if _is_searchable(c))
+                texts = (n for n, c in declared.columns.items() if isinstance(c.kind, _SEARCHABLE))
                 hint = "" if column else suggest(str(name), texts)
                 raise mistake(declared, "search_fields", what, hint)
             child = column.child and column.child.content_class
@@ -595,23 +573,6 @@ class Registry:
                 raise mistake(declared, "search_fields", what)
             if name != "title":
                 yield column
-
-
-def _can_convert(representation: Any) -> bool:
-    """Whether something can be given a block's value and return the one in answers."""
-    if isinstance(representation, fields.Field):
-        return not isinstance(representation, fields.Method | Children)
-    return callable(representation) and not isinstance(representation, type)
-
-
-def _is_searchable(column: Column) -> bool:
-    return isinstance(column.kind, _SEARCHABLE)
-
-
-def _built_in_fields(content_class: type[Content]) -> Mapping[str, fields.Field[Any]]:
-    """The stored fields of the package's own class that a class derives from."""
-    own = [base for base in content_class.__mro__ if base.__module__ == Content.__module__]
-    return cast(type[Content], own[0]).declared_fields()
 
 
 def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
