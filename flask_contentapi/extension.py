@@ -46,6 +46,8 @@ from flask_contentapi.views import (
     DetailByPathView,
     DetailView,
     EndpointView,
+    FindPageView,
+    FindRedirectView,
     FindView,
     IndexView,
     ListView,
@@ -277,22 +279,21 @@ class ContentAPI:
         blueprint.register_error_handler(BackendUnavailable, partial(_unavailable, state.outages))
         blueprint.register_error_handler(Exception, _reraise)
         blueprint.before_app_request(_routing_error_handler(state))
+
+        def add(rule: str, view_name: str, view: type[EndpointView], served: str) -> None:
+            dispatch = view(state, state.registry.endpoints[served]).dispatch
+            blueprint.record(partial(_add_rule, rule, view_name, dispatch))
+
         for name, endpoint in state.registry.endpoints.items():
-            views = {"": ListView, "<id>/": DetailView, "find/": FindView}
+            find = FindRedirectView if endpoint.redirects else FindView
+            add(f"/{name}/", f"{name}_list", ListView, name)
+            add(f"/{name}/<id>/", f"{name}_detail", DetailView, name)
+            add(f"/{name}/find/", f"{name}_find", FindPageView if endpoint.tree else find, name)
             if endpoint.tree:
-                views["detail_by_path/"] = DetailByPathView
-            for rule, view in views.items():
-                view_name = f"{name}_{view.__name__.removesuffix('View').lower()}"
-                view_function = view(state, endpoint).dispatch
-                blueprint.record(_rule_for_any_method(f"/{name}/{rule}", view_name, view_function))
-        further: tuple[tuple[str, str, type[EndpointView], str], ...] = (
-            ("/", "index", IndexView, "images"),
-            ("/openapi.json", "openapi", OpenAPIView, "images"),
-            ("/<path:path>", "unknown", UnknownView, "pages"),
-        )
-        for rule, view_name, other, endpoint_name in further:
-            view_function = other(state, state.registry.endpoints[endpoint_name]).dispatch
-            blueprint.record(_rule_for_any_method(rule, view_name, view_function))
+                add(f"/{name}/detail_by_path/", f"{name}_detailbypath", DetailByPathView, name)
+        add("/", "index", IndexView, "images")
+        add("/openapi.json", "openapi", OpenAPIView, "images")
+        add("/<path:path>", "unknown", UnknownView, "pages")
         return blueprint
 
 
@@ -313,20 +314,16 @@ def _shortened(given: object) -> str:
     return shorten(repr(given), 100, placeholder="...")
 
 
-def _rule_for_any_method(
-    rule: str, view_name: str, view_function: Callable[..., Any]
-) -> Callable[[BlueprintSetupState], None]:
+def _add_rule(
+    rule: str, view_name: str, view_function: Callable[..., Any], setup: BlueprintSetupState
+) -> None:
     """Adds a URL rule for every method, which ``add_url_rule`` cannot do."""
-
-    def add(setup: BlueprintSetupState) -> None:
-        endpoint = f"{setup.name_prefix}.{setup.name}.{view_name}".lstrip(".")
-        host = "<host>" if setup.app.url_map.host_matching else None
-        setup.app.url_map.add(
-            Rule(f"{setup.url_prefix}{rule}", endpoint=endpoint, host=host, strict_slashes=True)
-        )
-        setup.app.view_functions[endpoint] = view_function
-
-    return add
+    endpoint = f"{setup.name_prefix}.{setup.name}.{view_name}".lstrip(".")
+    host = "<host>" if setup.app.url_map.host_matching else None
+    setup.app.url_map.add(
+        Rule(f"{setup.url_prefix}{rule}", endpoint=endpoint, host=host, strict_slashes=True)
+    )
+    setup.app.view_functions[endpoint] = view_function
 
 
 def _routing_error_handler(state: State) -> Callable[[], Response | None]:

@@ -10,7 +10,7 @@ from datetime import UTC
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
@@ -38,7 +38,7 @@ from flask_contentapi.parameters import (
 )
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sites import Home, Site, normal_path, quote_slug, split_path
+from flask_contentapi.sites import Site, normal_path, quote_slug, split_path
 from flask_contentapi.sources import Context, Lookup, Way
 from flask_contentapi.state import State
 
@@ -63,9 +63,8 @@ _ID = re.compile(r"[0-9]+")
 _QUOTED = re.compile(r"[\w!$%&'()*+,./:;=?@~-]+", re.ASCII)
 #: An id that no page has.
 NO_PAGE = -1
-#: Parameters that ``find/`` consumes; only pages have the second (contract, Parameters).
-_FIND_PARAMETERS = ("id", "html_path")
-#: The filters for the object that ``find/`` looks for, and the paths that count; None: any.
+#: The filters for the object that ``find/`` looks for, and the paths that count, the best one
+#: first; None: any.
 _Candidate = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 
@@ -114,7 +113,6 @@ class Redirect(Response):
 
 
 def _decimal(value: Any) -> str:
-    """Serialises decimals in the output of a site's own fields."""
     if isinstance(value, Decimal):
         return format(value, "f")
     raise TypeError(f"{value!r} is no JSON")
@@ -127,22 +125,17 @@ def identify_viewer(state: State, reader: Reader, token: str | None = None) -> V
     :raises Forbidden: if the token is not accepted.
     """
     preview = None if token is None else state.previews.read(token)
-    viewer = _identify_sender(state, reader)
-    if preview is None:
-        return viewer
-    return replace(viewer, moment=preview.moment or viewer.moment, previewed=preview.shown)
-
-
-def _identify_sender(state: State, reader: Reader) -> Viewer:
     moment = state.clock()
     if moment.tzinfo is None:
         # As everywhere: without an offset it is UTC.
         moment = moment.replace(tzinfo=UTC)
-    if state.can_view is None:
-        return Viewer(moment)
-    known = reader.restrictions
-    pages, collections = (_opened_restrictions(some, state.can_view) for some in known)
-    return Viewer(moment, pages, collections)
+    viewer = Viewer(moment)
+    if state.can_view is not None:
+        pages, collections = (_opened(some, state.can_view) for some in reader.restrictions)
+        viewer = Viewer(moment, pages, collections)
+    if preview is None:
+        return viewer
+    return replace(viewer, moment=preview.moment or moment, previewed=preview.shown)
 
 
 class Responder:
@@ -316,13 +309,6 @@ class Responder:
             response.headers[header] = tag_header(header, chain.from_iterable(tags))
         return response
 
-    def trees(self, locale: str | None) -> Sequence[Home]:
-        """The home pages whose trees can contain a path: with a language all, starting with its
-        own; otherwise only the first.
-        """
-        homes = self.site.homes
-        return sorted(homes, key=lambda home: home.locale != locale) if locale else homes[:1]
-
     def check_locale(self, locale: str) -> None:
         """Refuses unknown languages. If the content declares none, those of the pages count that
         the viewer may see; others must not become known.
@@ -343,7 +329,7 @@ class Responder:
         raise NotFound(f"There is no language {locale!r}. {among}")
 
 
-def _opened_restrictions(
+def _opened(
     restrictions: Mapping[int, Restriction], can_view: Callable[[Mapping[str, Any]], bool]
 ) -> frozenset[int]:
     """The restricted pages or collections that the hook opens to the request."""
@@ -391,7 +377,6 @@ class EndpointView:
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
     def _consistent_response(self, request: Request, **parts: str) -> Response:
-        """The response, made from a single state of the content."""
         cache = self.state.answer_cache
         for _ in range(ATTEMPTS):
             with suppress(ContentChanged):
@@ -420,7 +405,6 @@ class EndpointView:
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
     def _token(self, request: Request) -> str | None:
-        """The token of a preview, if there is one."""
         # Most requests need not be read for this; a name may be percent-encoded.
         if b"preview" not in request.query_string and b"%" not in request.query_string:
             return None
@@ -431,11 +415,8 @@ class EndpointView:
         return self.state.backend.reader()
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
-        """The response.
+        """The response, made from a single state of the content.
 
-        :param request: the request.
-        :param reader: the content.
-        :param responder: its responder.
         :param parts: the variable parts of the address.
         """
         raise NotImplementedError
@@ -472,8 +453,7 @@ class EndpointView:
         """The responder for a request. An unknown site is reported before anything else (contract,
         Errors)."""
         given = read_query_string(request.query_string) if self.endpoint.of_sites else {}
-        site = given.get("site", "")
-        return Responder(request, self.state, self.endpoint, reader, viewer, site)
+        return Responder(request, self.state, self.endpoint, reader, viewer, given.get("site", ""))
 
 
 def _kept_open(answer: Response, stack: ExitStack) -> Response:
@@ -566,13 +546,30 @@ class DetailView(EndpointView):
 
 
 class FindView(EndpointView):
-    """Redirects from a path or an id to the detail view (specification, 4)."""
+    """Redirects from an id to the detail view (specification, 4).
+
+    :cvar consumed: the parameters that it does not pass on.
+    :cvar path: the column in which objects are found by ``html_path``, if they are.
+    :cvar needs: what it needs, for the message if that is missing.
+    """
+
+    consumed: ClassVar[Sequence[str]] = ("id",)
+    path: ClassVar[Sequence[str]] = ()
+    needs: ClassVar[str] = "id, a number"
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
         given = read_query_string(request.query_string)
         row = self.find(request, reader, responder, given)
         check_values(given)
-        return self._redirect(request, given, responder, row)
+        pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
+        kept = [(name, value) for name, value in pairs if name not in self.consumed]
+        if self.endpoint.tree and not given.get("site"):
+            # With CMSAPI_BASE_URL the next request can go to the host of another site.
+            kept += [("site", site) for site in [responder.addresses.other_site(row[1])] if site]
+        address = f"{responder.addresses.detail_url(self.endpoint.name)}{row[0]}/"
+        location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
+        response = cast(Response, redirect(location, 302, Redirect))
+        return responder.tagged(response, [tag_of(self.endpoint.name)])
 
     def find(
         self, request: Request, reader: Reader, responder: Responder, given: Mapping[str, str]
@@ -582,84 +579,53 @@ class FindView(EndpointView):
         :raises NotFound: if there is none.
         """
         check_length(request.query_string)
-        candidates = self._candidates(given, responder)
-        found = (self._find(responder, reader, *candidate) for candidate in candidates)
-        row = next(filter(None, found), None)
-        if row is None:
-            hint = _path_hint(given.get("html_path", "")) if self.endpoint.of_sites else ""
-            raise _not_found(self.endpoint, hint)
-        responder.check_shown(row[0])
-        return row
+        for filters, paths in self.candidates(given, responder):
+            query = Query(
+                self.endpoint.name,
+                ("id", *self.path),
+                responder.viewer,
+                scope=responder.scope,
+                filters=filters,
+                limit=1 if paths is None else None,
+                count=False,
+            )
+            rows = reader.select(query).rows
+            if paths is not None:
+                at_path = {row[1]: row for row in rows}
+                rows = [at_path[path] for path in paths if path in at_path]
+            if rows:
+                responder.check_shown(rows[0][0])
+                return rows[0]
+        is_address = self.path and "://" in given.get("html_path", "")
+        hint = " html_path is a path without scheme and host, as /journal/." if is_address else ""
+        raise _not_found(self.endpoint, hint)
 
-    def _redirect(
-        self, request: Request, given: Mapping[str, str], responder: Responder, row: Row
-    ) -> Response:
-        """The redirect to the detail view. It keeps parameters that ``find/`` does not consume."""
-        pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
-        used = _FIND_PARAMETERS if self.endpoint.of_sites else _FIND_PARAMETERS[:1]
-        kept = [(name, value) for name, value in pairs if name not in used]
-        if self.endpoint.tree and not given.get("site"):
-            # With CMSAPI_BASE_URL the next request can go to the host of another site.
-            kept += [("site", site) for site in [responder.addresses.other_site(row[1])] if site]
-        address = f"{responder.addresses.detail_url(self.endpoint.name)}{row[0]}/"
-        location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
-        response = cast(Response, redirect(location, 302, Redirect))
-        return responder.tagged(response, [tag_of(self.endpoint.name)])
+    def candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
+        """Where the object can be, at most in two ways, of which the first with a match decides."""
+        identity = _read_id(given.get("id", "").strip(" "), f"find/ needs {self.needs}.")
+        yield (Filter("id", "eq", identity),), None
 
-    def _find(
-        self,
-        responder: Responder,
-        reader: Reader,
-        filters: tuple[Filter, ...],
-        paths: Sequence[str] | None = None,
-    ) -> Row | None:
-        """The first matching object.
 
-        :param paths: if given, only objects at these paths match; the best path is first.
-        """
-        path = ("site_path",) * self.endpoint.redirects + ("url_path",) * self.endpoint.tree
-        query = Query(
-            self.endpoint.name,
-            ("id", *path),
-            responder.viewer,
-            scope=responder.scope,
-            filters=filters,
-            limit=1 if paths is None else None,
-            count=False,
-        )
-        rows = reader.select(query).rows
-        if paths is not None:
-            at_path = {row[1]: row for row in rows}
-            rows = [at_path[path] for path in paths if path in at_path]
-        return next(iter(rows), None)
+class FindPageView(FindView):
+    """The same for pages, which can be found by a path."""
 
-    def _candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
-        """Where the object can be, as arguments for :meth:`_find`: at most two candidates, of
-        which the first with a match decides."""
-        i18n = self.endpoint.tree and self.state.settings.i18n
-        locale = given.get("locale") if i18n else None
-        if locale is not None:
-            responder.check_locale(locale)
-        if self.endpoint.tree and "html_path" in given:
-            yield from self._at_path(given["html_path"], locale, responder)
-        elif self.endpoint.redirects and "html_path" in given:
-            path = normal_path(given["html_path"])
-            tried = dict.fromkeys((path, path.partition("?")[0]))
-            paths = [name + each for each in tried for name in responder.names]
-            yield (Filter("site_path", "in", tuple(paths)),), paths
-        else:
-            path = "the path of a page" if self.endpoint.tree else "a former path"
-            ways = f"html_path, {path}, or " if self.endpoint.of_sites else ""
-            identity = _read_id(given.get("id", "").strip(" "), f"find/ needs {ways}id, a number.")
-            yield (Filter("id", "eq", identity),), None
+    consumed = ("id", "html_path")
+    path = ("url_path",)
+    needs = "html_path, the path of a page, or id, a number"
 
-    def _at_path(
-        self, html_path: str, requested: str | None, responder: Responder
-    ) -> Iterator[_Candidate]:
-        locale, path = self.state.page_urls.resolve(responder.site, requested, html_path)
+    def candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
+        requested = given.get("locale") if self.state.settings.i18n else None
+        if requested is not None:
+            responder.check_locale(requested)
+        if "html_path" not in given:
+            yield from super().candidates(given, responder)
+            return
+        site = responder.site
+        locale, path = self.state.page_urls.resolve(site, requested, given["html_path"])
         parts = split_path(path)
         slugs = "".join(f"{quote_slug(part)}/" for part in parts)
-        trees = responder.trees(locale)
+        # With a language all trees can contain the path, its own one first.
+        trees = sorted(site.homes, key=lambda h: h.locale != locale) if locale else site.homes[:1]
         if not trees:
             return
         home, *others = trees
@@ -674,7 +640,24 @@ class FindView(EndpointView):
             yield (named, in_language), [other.url_path + slugs for other in others]
 
 
-class DetailByPathView(FindView):
+class FindRedirectView(FindView):
+    """The same for redirects, which can be found by their former path."""
+
+    consumed = ("id", "html_path")
+    path = ("site_path",)
+    needs = "html_path, a former path, or id, a number"
+
+    def candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
+        if "html_path" not in given:
+            yield from super().candidates(given, responder)
+            return
+        path = normal_path(given["html_path"])
+        tried = dict.fromkeys((path, path.partition("?")[0]))
+        paths = [name + each for each in tried for name in responder.names]
+        yield (Filter("site_path", "in", tuple(paths)),), paths
+
+
+class DetailByPathView(FindPageView):
     """The page at a path, as its detail view shows it."""
 
     def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
@@ -741,11 +724,6 @@ class UnknownView(EndpointView):
 
 
 def _read_id(text: str, needed: str = "An object is named by its id, a number.") -> int:
-    """Reads an id in an address.
-
-    :param needed: the error message for text that is no id.
-    :raises NotFound: if the text is no id.
-    """
     identity = kinds.parse_integer(text) if _ID.fullmatch(text) else -1
     if identity < 0 or identity not in kinds.INT64:
         raise NotFound(needed)
@@ -754,13 +732,6 @@ def _read_id(text: str, needed: str = "An object is named by its id, a number.")
 
 def _not_found(endpoint: Endpoint, hint: str = "") -> NotFound:
     return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.{hint}")
-
-
-def _path_hint(html_path: str) -> str:
-    """The hint for a whole address in place of a path, or ""."""
-    if "://" not in html_path:
-        return ""
-    return " html_path is a path without scheme and host, as /journal/."
 
 
 def _list_meta(plan: Plan, selected: Selected, responder: Responder) -> dict[str, Any]:
@@ -775,10 +746,7 @@ def _list_meta(plan: Plan, selected: Selected, responder: Responder) -> dict[str
 
 
 def _names_other_pages(query: Query, declared: ObjectType) -> bool:
-    """Whether a query's filters, order or facets look at pages that need not be of the site.
-
-    :param declared: the type of the objects.
-    """
+    """Whether a query's filters, order or facets look at pages that need not be of the site."""
     named = {
         *(condition.column for condition in query.filters),
         *(key.column for key in query.order),
