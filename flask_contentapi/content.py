@@ -22,7 +22,6 @@ from flask_contentapi.sites import Home, Site, Sites, quote_slug
 #: The number of levels that a tree of pages or collections has at most (contract, Content records).
 DEEPEST = 400
 
-
 #: The message about a redirect with the path and the site of another one.
 SAME_PATH = "another redirect of the site has this path already"
 
@@ -119,7 +118,10 @@ def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
         table.url_paths.append(path)
         table.access.append(access)
         parents.append(parent)
-    table.ends = _ends(parents)
+    table.ends = [*range(1, len(parents) + 1)]
+    for index in range(len(parents) - 1, -1, -1):
+        if (above := parents[index]) >= 0:
+            table.ends[above] = max(table.ends[above], table.ends[index])
     if len(table.rows) < total:
         for row in (row for siblings in children.values() for row in siblings):
             reader.note(place_of(table, row), "parent", "the pages above it form a circle")
@@ -147,15 +149,6 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
     return children
 
 
-def _ends(parents: list[int]) -> list[int]:
-    """For each page the index after its last descendant, given the indexes of the parents."""
-    ends = list(range(1, len(parents) + 1))
-    for index in range(len(parents) - 1, -1, -1):
-        if parents[index] >= 0 and ends[parents[index]] < ends[index]:
-            ends[parents[index]] = ends[index]
-    return ends
-
-
 def find_sites(
     records: Sequence[dict[str, Any] | None], pages: Table, reader: RecordReader
 ) -> Sites:
@@ -165,51 +158,40 @@ def find_sites(
     :param pages: the pages in tree order.
     :param reader: collects problems.
     """
-    homes, refused = _Homes(pages), reader.refused["pages"]
+    first = pages.rows[0][0] if pages.rows else None
+    homes = _homes(pages, {first, *(site["root_page"] for site in records if site is not None)})
     sites: dict[tuple[str, int], Site] = {}
     for index, site in enumerate(records):
         if site is None:
             continue
-        hostname, port = site["hostname"], site["port"]
+        hostname, port, root = site["hostname"], site["port"], site["root_page"]
         place = Place("sites", index, f"sites {hostname}:{port}")
-        if site["root_page"] not in homes and site["root_page"] not in refused:
-            reader.note(place, "root_page", f"there is no page {site['root_page']}")
+        if root not in homes and root not in reader.refused["pages"]:
+            reader.note(place, "root_page", f"there is no page {root}")
         if (hostname, port) in sites:
             reader.note(place, "hostname", "another site has this host name and port already")
         if site["is_default"] and any(other.is_default for other in sites.values()):
             reader.note(place, "is_default", "another site is the default already")
-        trees = homes.of(site["root_page"])
+        trees = homes.get(root, ())
         sites[hostname, port] = Site(hostname, port, site["site_name"], site["is_default"], trees)
-    first_root = homes.of(pages.rows[0][0]) if pages.rows else ()
-    return Sites(sites.values(), first_root)
+    return Sites(sites.values(), homes.get(first, ()))
 
 
-class _Homes:
-    """Finds home pages with their translations."""
-
-    def __init__(self, pages: Table) -> None:
-        columns = pages.endpoint.base.places
-        self._locale, self._key = columns["locale"], columns["translation_key"]
-        self._pages = pages
-        self._indexes = {row[0]: index for index, row in enumerate(pages.rows)}
-
-    def __contains__(self, page: int) -> bool:
-        return page in self._indexes
-
-    def of(self, page: int) -> tuple[Home, ...]:
-        """The page itself, then its translations in tree order; empty if there is no page."""
-        if page not in self:
-            return ()
-        key = self._pages.rows[self._indexes[page]][self._key]
-        found = [self._home(self._indexes[page])]
-        for index, row in enumerate(self._pages.rows if key is not None else ()):
-            if row[self._key] == key and row[0] != page:
-                found.append(self._home(index))
-        return tuple(found)
-
-    def _home(self, index: int) -> Home:
-        row = self._pages.rows[index]
-        return Home(row[0], row[self._locale], self._pages.url_paths[index])
+def _homes(pages: Table, wanted: Collection[int | None]) -> dict[int | None, tuple[Home, ...]]:
+    """For some pages themselves, then their translations in tree order."""
+    locale, key = (pages.endpoint.base.places[name] for name in ("locale", "translation_key"))
+    keys = {row[0]: row[key] for row in pages.rows if row[0] in wanted}
+    shared = {*keys.values()} - {None}
+    found = {
+        row[0]: (row[key], Home(row[0], row[locale], path))
+        for row, path in zip(pages.rows, pages.url_paths, strict=True)
+        if row[0] in keys or row[key] in shared
+    }
+    homes: dict[int | None, tuple[Home, ...]] = {}
+    for page, own in keys.items():
+        others = (home for other, home in found.values() if other == own and own is not None)
+        homes[page] = found[page][1], *(home for home in others if home.page != page)
+    return homes
 
 
 def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
@@ -356,7 +338,9 @@ def check_objects(
     names = {"", *sites.aliases}
     for place, endpoint, row in watched(objects, "checking", total):
         if row[1] not in endpoint.types:
-            yield place.problem("type", _undeclared_message(row[1], endpoint))
+            message = f"{row[1]!r} is not declared."
+            hint = suggest(row[1], endpoint.types)
+            yield place.problem("type", f"{message}{hint}" if hint else message.rstrip("."))
         if endpoint.redirects and (name := row[endpoint.base.places["site_name"]]) not in names:
             yield place.problem("site", f"there is no site {name}, or several")
         for column, stored, children in values_of(endpoint.type_of(row[1]), row):
@@ -365,11 +349,6 @@ def check_objects(
                     inner = place.child(*children) if children else place
                     message = f"there is no object {identity} in {target}"
                     yield inner.problem(column.name, message)
-
-
-def _undeclared_message(label: str, endpoint: Endpoint) -> str:
-    hint = suggest(label, endpoint.types)
-    return f"{label!r} is not declared.{hint}" if hint else f"{label!r} is not declared"
 
 
 #: The columns that determine places in the tree, restrictions and languages.
@@ -397,7 +376,10 @@ def read_library(
     :param logs: whether undeclared types are logged.
     :raises ContentError: with every problem found.
     """
-    require_mapping(content)
+    given: Any = content
+    if not isinstance(given, Mapping):
+        why = "the content must be a mapping with a list for each section, as {'pages': [...]}"
+        raise ContentError([Problem("", "", why)])
     reader = RecordReader(registry, logs=logs)
     content = _sections(content, registry, reader)
     collections = read_collections(content.get("collections", ()), reader)
@@ -410,16 +392,6 @@ def read_library(
     if "redirects" in tables and tables["redirects"].endpoint.redirects:
         _check_redirects(tables["redirects"], site_names(filter(None, sites)), reader)
     return assemble_library(tables, locales, sites, collections, reader)
-
-
-def require_mapping(content: Any) -> None:
-    """Refuses content that has no sections.
-
-    :raises ContentError: if it is no mapping.
-    """
-    if not isinstance(content, Mapping):
-        why = "the content must be a mapping with a list for each section, as {'pages': [...]}"
-        raise ContentError([Problem("", "", why)])
 
 
 def not_a_list_message(section: str) -> str:
@@ -470,7 +442,6 @@ def site_names(records: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[st
 def _check_redirects(
     table: Table, names: Mapping[str, Sequence[str]], reader: RecordReader
 ) -> None:
-    """Notes redirects with the path and the site of another one."""
     name, path = (table.endpoint.base.places[key] for key in ("site_name", "site_path"))
     seen = set()
     for row in table.rows:
@@ -481,7 +452,6 @@ def _check_redirects(
 
 
 def _sections(content: Content, registry: Registry, reader: RecordReader) -> Content:
-    """The sections that can be read; the others are noted as problems."""
     known = (*SECTIONS, *registry.endpoints)
     readable = {}
     for name, records in content.items():
@@ -499,7 +469,6 @@ def _sections(content: Content, registry: Registry, reader: RecordReader) -> Con
 def _read_table(
     records: Iterable[Any], endpoint: Endpoint, reader: RecordReader, keep: Keep | None
 ) -> Table:
-    """The objects of an endpoint, in the order of their records."""
     table = Table(endpoint)
     seen = set()
     structural = [name in STRUCTURAL for name in endpoint.base.column_names]

@@ -135,7 +135,6 @@ class RecordReader:
     def _read_extras(
         self, place: Place, endpoint: Endpoint, label: str, values: dict[str, Any]
     ) -> dict[str, Any]:
-        """The extra values in a record of an undeclared type, as they are."""
         if self._logs and label and label not in self._undeclared:
             self._undeclared.add(label)
             hint = suggest(label, endpoint.types)
@@ -199,7 +198,6 @@ class RecordReader:
         return dict(zip(columns, read, strict=True))
 
     def _start(self, section: str, index: int, record: Any) -> tuple[dict[str, Any] | None, Place]:
-        """A record's values, None if it is no object, and its place."""
         values = _values_of(record)
         name = None if values is None else values.get("id", values.get("hostname"))
         place = Place(
@@ -298,13 +296,11 @@ class RecordReader:
     def _note_unknown_keys(
         self, place: Place, rest: Mapping[str, Any], known: Iterable[str]
     ) -> None:
-        """Notes unknown keys."""
         for name in rest:
             self.note(place, str(name), f"there is no such field.{suggest(str(name), known)}")
 
 
 def _values_of(record: Any) -> dict[str, Any] | None:
-    """The values of a record; None if it is no object."""
     if isinstance(record, dict):  # much faster than the rest, and nearly always true
         return dict(record)
     if isinstance(record, Content):
@@ -332,8 +328,13 @@ def write_record(
 
 def _written(columns: Iterable[Column], values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     for column, value in zip(columns, values, strict=True):
-        if not _is_left_out(column, value):
-            yield column.name, _record_value(column, value)
+        if _is_left_out(column, value):
+            continue
+        if column.child is not None and value is not None:
+            value = [dict(_written(column.child.columns.values(), entry)) for entry in value]
+        elif value is not None:
+            value = column.kind.write(value)
+        yield column.name, value
 
 
 def differ(value: Any, other: Any) -> bool:
@@ -345,11 +346,3 @@ def _is_left_out(column: Column, value: Any) -> bool:
     if column.field.required:
         return False
     return isinstance(column.field, Derived) or not differ(value, column.default())
-
-
-def _record_value(column: Column, value: Any) -> Any:
-    if value is None:
-        return None
-    if column.child is not None:
-        return [dict(_written(column.child.columns.values(), entry)) for entry in value]
-    return column.kind.write(value)
