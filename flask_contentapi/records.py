@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
-from flask_contentapi.errors import Problem, suggest
+from flask_contentapi.errors import ContentError, Problem, suggest
 from flask_contentapi.fields import Derived, kind_of
 from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json
 from flask_contentapi.logs import log
@@ -17,6 +17,8 @@ from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
 from flask_contentapi.sites import read_host
 from flask_contentapi.types import Content, restriction_field
+
+T = TypeVar("T")
 
 
 def _check_hostname(hostname: str) -> None:
@@ -106,6 +108,15 @@ class RecordReader:
     def note(self, place: Place, key: str, message: str) -> None:
         """Adds a problem; the key is "" if it concerns the whole record."""
         self.problems.append(place.problem(key, message))
+
+    def accept(self, read: T | None) -> T:
+        """What has been read.
+
+        :raises ContentError: with all problems if there are any.
+        """
+        if self.problems or read is None:
+            raise ContentError(self.problems)
+        return read
 
     def read_entry(
         self, section: str, index: int, record: Any

@@ -417,7 +417,6 @@ class Writer:
         return self._insert("pages", new, None)
 
     def _copy(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The record of a page without what must be unique."""
         copy = {name: value for name, value in record.items() if name not in ("id", "slug")}
         for name, column in self._endpoint("pages").type_of(record["type"]).columns.items():
             if column.child is not None:
@@ -454,16 +453,14 @@ class Writer:
         :param site: its keys, as in a record; those of an existing site may be left out.
         :raises ContentError: if a value does not fit.
         """
-        _, *named = Host.of("http", f"{site.get('hostname')}:{site.get('port', 80)}")
-        before = [s for s in self._sites() if [s["hostname"], s["port"]] == named]
+        sites = self._sites()
+        before = sites.get(_site_key(site.get("hostname"), site.get("port", 80)), {})
         reader = RecordReader(self._registry)
-        read = reader.read_site(0, {**(before[0] if before else {}), **site})
+        read = reader.read_site(0, {**before, **site})
         if read is not None and not self._has("pages", read["root_page"]):
             place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
             reader.note(place, "root_page", f"there is no page {read['root_page']}")
-        _raise_problems(reader)
-        assert read is not None
-        sites = {(other["hostname"], other["port"]): other for other in self._sites()}
+        read = reader.accept(read)
         if read["is_default"]:
             sites = {key: {**other, "is_default": False} for key, other in sites.items()}
         sites[read["hostname"], read["port"]] = read
@@ -477,15 +474,14 @@ class Writer:
         :param port: its port.
         :returns: whether it existed.
         """
-        _, *named = Host.of("http", f"{hostname}:{port}")
-        known = self._sites()
-        left = [site for site in known if [site["hostname"], site["port"]] != named]
-        if len(left) < len(known):
-            self._put_records("sites", left)
-        return len(left) < len(known)
+        sites = self._sites()
+        existed = sites.pop(_site_key(hostname, port), None) is not None
+        if existed:
+            self._put_records("sites", [*sites.values()])
+        return existed
 
-    def _sites(self) -> Sequence[Mapping[str, Any]]:
-        return self._stored.records("sites")
+    def _sites(self) -> dict[tuple[str, int], Mapping[str, Any]]:
+        return {(s["hostname"], s["port"]): s for s in self._stored.records("sites")}
 
     @_change
     def put_collection(self, **collection: Any) -> int:
@@ -505,8 +501,7 @@ class Writer:
         if read is not None:
             known[read["id"]] = read
             check_collections(known, reader)
-        _raise_problems(reader)
-        assert read is not None
+        read = reader.accept(read)
         self._put_records("collections", [*known.values()])
         return int(read["id"])
 
@@ -561,7 +556,6 @@ class Writer:
         return known[name]
 
     def _find(self, endpoint: str, id: Any) -> StoredObject:
-        """An object. Raises ContentError if there is none."""
         known = self._endpoint(endpoint)
         found = self._stored.find(known.name, id) if _is_id(id) else None
         if found is None:
@@ -578,7 +572,7 @@ class Writer:
         return write_record(known, stored.row, extras)
 
     def _read_new(self, endpoint: str, record: Mapping[str, Any] | Content) -> StoredObject:
-        """Reads and checks the record of a new object, with all that may be left out."""
+        """Reads the record of a new object, with all that may be left out."""
         known = self._endpoint(endpoint)
         given = _as_record(record)
         if not isinstance(given, Mapping):
@@ -588,7 +582,10 @@ class Writer:
             given["id"] = self._stored.next_id(endpoint)
         if known.tree and not given.get("slug"):
             parent, title = given.get("parent"), str(given.get("title", ""))
-            given["slug"] = self._free_slug(parent if self._has("pages", parent) else None, title)
+            start = "-".join(words(title))[:LONGEST_SLUG].rstrip("-") or "page"
+            taken = self._stored.slugs(parent if self._has("pages", parent) else None, start)
+            numbered = (f"{start}-{number}" for number in count(2))
+            given["slug"] = next(s for s in chain([start], numbered) if s not in taken)
         new = self._read(endpoint, given)
         if known.tree:
             self._refuse_unfit(new.row, {})
@@ -616,13 +613,6 @@ class Writer:
         if problems:
             raise ContentError(problems)
 
-    def _free_slug(self, parent: int | None, title: str) -> str:
-        """A slug made from a title, which no page under a parent has."""
-        slug = "-".join(words(title))[:LONGEST_SLUG].rstrip("-") or "page"
-        taken = self._stored.slugs(parent, slug)
-        numbered = (f"{slug}-{number}" for number in count(2))
-        return next(free for free in chain([slug], numbered) if free not in taken)
-
     def _read(
         self, endpoint: str, record: Mapping[str, Any], old: StoredObject | None = None
     ) -> StoredObject:
@@ -638,9 +628,7 @@ class Writer:
             for row in (entry[0], *([] if old is None else [old.row])):
                 self._refuse_elsewhere(endpoint, row)
             self._check(known, entry[0], None if old is None else old.row, reader)
-        _raise_problems(reader)
-        assert entry is not None
-        row, extras = entry
+        row, extras = reader.accept(entry)
         if old is not None and row[1] == old.row[1] in known.types:
             extras |= old.extras
         return StoredObject(row, extras)
@@ -660,11 +648,16 @@ class Writer:
             lists = {name: [*map(_as_record, completed[name])] for name in names}
             free = self._free_ids(child, chain.from_iterable(lists.values()))
             for name, records in lists.items():
-                completed[name] = [_with_id(one, free) for one in records]
+                completed[name] = [
+                    {**record, "id": next(free)}
+                    if isinstance(record, Mapping) and record.get("id") is None
+                    else record
+                    for record in records
+                ]
         return completed
 
     def _free_ids(self, child: ObjectType, records: Iterable[Any]) -> Iterator[int]:
-        """Ids that no child objects of a type have, neither stored ones nor those in records."""
+        # Neither those of stored child objects nor those in the records.
         given: Any = (record.get("id") for record in records if isinstance(record, Mapping))
         highest = max((identity for identity in given if _is_id(identity)), default=0)
         yield from count(max(highest + 1, self._stored.next_child_id(child)))
@@ -687,7 +680,7 @@ class Writer:
             self._check_page(place, new, row, reader)
         if endpoint.redirects and "site_path" in new:
             name = row[declared.places["site_name"]]
-            for alias in site_names(self._sites()).get(name, [name]):
+            for alias in site_names(self._sites().values()).get(name, [name]):
                 path = alias + new["site_path"][len(name) :]
                 if self._stored.redirect_at(path) not in (None, row[0]):
                     reader.note(place, "old_path", SAME_PATH)
@@ -702,10 +695,6 @@ class Writer:
     def _check_page(
         self, place: Place, new: Mapping[str, Any], row: Row, reader: RecordReader
     ) -> None:
-        """Notes what does not fit the other pages.
-
-        :param new: its columns that are new.
-        """
         locale = new.get("locale")
         locales = [] if locale is None else self._stored.records("locales")
         if locales and locale not in locales:
@@ -724,12 +713,10 @@ class Writer:
                 reader.note(place, "slug", f"a sibling has the slug {slug!r} already")
 
     def _refuse_elsewhere(self, endpoint: str, row: Row) -> None:
-        """Refuses to change an object of a type that is changed in another way."""
         if row[1] in self._stored.elsewhere:
             _refuse(_place(endpoint, row[0]), "type", self._stored.elsewhere[row[1]])
 
     def _require_sibling(self, row: Row, sibling: Any) -> None:
-        """Refuses a page to go in front of that is no sibling."""
         parent = self._endpoint("pages").base.places["parent"]
         found = self._stored.find("pages", sibling) if _is_id(sibling) else None
         if found is None or sibling == row[0] or found.row[parent] != row[parent]:
@@ -745,11 +732,9 @@ def _as_record(given: Any) -> Any:
     return given.to_record() if isinstance(given, Content) else given
 
 
-def _with_id(child: Any, free: Iterator[int]) -> Any:
-    """The record of a child object, with an id if it has none."""
-    if isinstance(child, Mapping) and child.get("id") is None:
-        return {**child, "id": next(free)}
-    return child
+def _site_key(hostname: object, port: object) -> tuple[str, int]:
+    host = Host.of("http", f"{hostname}:{port}")
+    return host.name, host.port
 
 
 def _place(section: str, identity: Any) -> Place:
@@ -758,8 +743,3 @@ def _place(section: str, identity: Any) -> Place:
 
 def _refuse(place: Place, key: str, message: str) -> NoReturn:
     raise ContentError([place.problem(key, message)])
-
-
-def _raise_problems(reader: RecordReader) -> None:
-    if reader.problems:
-        raise ContentError(reader.problems)
