@@ -190,15 +190,7 @@ class Origins:
         return host.address + (quote(f"/{path}") if path else "")
 
     def _find(self, sites: Sites, host: Host, root_path: str, named: str) -> Origin:
-        """The origin of a request.
-
-        :param sites: all sites.
-        :param host: the host, as :func:`host_of` returns it.
-        :param root_path: where the application is mounted.
-        :param named: the ``site`` parameter, or "".
-        :raises NotFound: if there is no site of that name.
-        :raises BadRequest: if the parameter names no single site.
-        """
+        """The origin of a request."""
         settings = self._settings
         here = sites.answering(host.name, host.port)
         site = sites.named(named) if named else here

@@ -424,7 +424,6 @@ def _pages_along(
 
 
 def _weight(layout: RowLayout, row: Row) -> int:
-    """How often an embedded object counts."""
     size = 0
     # Another type can store something else in a column of the same name.
     for value in (v for i in layout.texts if isinstance(v := row[i], str | list | dict) and v):

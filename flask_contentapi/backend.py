@@ -306,7 +306,6 @@ class Backend(ABC):
             content_changed.send(self, tags=tags)
 
     def _sites(self) -> list[Site]:
-        """All sites with their home pages, as this thread sees them."""
         with self.reader() as reader:
             return [*reader.sites]
 
@@ -400,10 +399,7 @@ def find_backend(text: str, root: Path) -> Backend:
 
 
 def _load_class(point: EntryPoint) -> type[Backend]:
-    """The class that an entry point names.
-
-    :raises ConfigurationError: if it names none, or a package that it needs is not installed.
-    """
+    """The class that an entry point names."""
     named = f"The entry point {point.name} = {point.value} in {ENTRY_POINTS} names"
     try:
         # Separately from the class, so that errors inside the module are reported as such.

@@ -81,12 +81,6 @@ def lifetime(settings: Settings, *, left: int | None, is_private: bool = False) 
     return f"{who}, max-age={age}" + (f", stale-while-revalidate={stale}" if stale else "")
 
 
-def _digest(*parts: Any) -> str:
-    """A short digest of everything that shapes a response."""
-    words = (sorted(part) if isinstance(part, frozenset) else part for part in parts)
-    return blake2b("\0".join(map(str, words)).encode(), digest_size=16).hexdigest()
-
-
 class NotModified(Response):
     """A 304 response: no body, and no headers about one."""
 
@@ -124,7 +118,6 @@ class Freshness:
         changes = {some: self._next_change(some) for some in scopes}
         made = {change: self._make_etag(change) for change in {*changes.values()}}
         self.etags = {some: made[change] for some, change in changes.items()}
-        self._matching = self._find_matching()
 
     @property
     def keys(self) -> Mapping[Scope, str]:
@@ -143,40 +136,31 @@ class Freshness:
 
     def _make_etag(self, change: datetime | None) -> str:
         request, viewer = self._request, self._viewer
-        return _digest(
+        parts = (
             self._state.fingerprint,
             self._reader.version,
             change,
-            viewer.pages,
-            viewer.collections,
+            sorted(viewer.pages),
+            sorted(viewer.collections),
             host_of(request).address,
             request.root_path,
             request.path,
             request.query_string,
         )
+        return blake2b("\0".join(map(str, parts)).encode(), digest_size=16).hexdigest()
 
-    def _find_matching(self) -> tuple[str, Scope] | None:
-        """The ETag in ``If-None-Match`` that the response may have, as the client sent it, and its
-        scope."""
+    def not_modified(self) -> Response | None:
+        """The 304 response, with the very ETag that the client sent; None if the client has another
+        response, or none."""
         for known in _ETAG.finditer(self._if_none_match):
             coding = known["coding"]
             if coding is None or self._request.accept_encodings.quality(coding) > 0:
                 for scope, etag in self.etags.items():
                     if known["tag"] == etag:
-                        return known[0], scope
+                        response = NotModified(())
+                        self._add_headers(response.headers, scope, known[0])
+                        return response
         return None
-
-    def is_known(self) -> bool:
-        """Whether the client already has the response."""
-        return self._matching is not None
-
-    def not_modified(self) -> Response:
-        """The 304 response, with the very ETag that the client sent."""
-        assert self._matching is not None
-        etag, scope = self._matching
-        response = NotModified(())
-        self._add_headers(response.headers, scope, etag)
-        return response
 
     def mark(self, response: Response, scope: Scope) -> Response:
         """Adds the lifetime to a response and, unless it is a redirect, the ETag.
@@ -196,21 +180,15 @@ class Freshness:
         return response
 
     def _add_headers(self, headers: Headers, scope: Scope, etag: str | None) -> None:
-        headers.add("Cache-Control", self._lifetime(scope))
+        is_private = bool(self._viewer.pages or self._viewer.collections)
+        change = None if self._settings.cache_max_age is None else self._next_change(scope)
+        left = None if change is None else int((change - self._viewer.moment).total_seconds())
+        age = lifetime(self._settings, left=left, is_private=is_private)
+        headers.add("Cache-Control", age)
         if etag is not None:
             headers.add("ETag", etag)
         if self._state.can_view is not None:
             headers.add("Vary", VARY)
-
-    def _lifetime(self, scope: Scope) -> str:
-        is_private = bool(self._viewer.pages or self._viewer.collections)
-        left = None if self._settings.cache_max_age is None else self._seconds_left(scope)
-        return lifetime(self._settings, left=left, is_private=is_private)
-
-    def _seconds_left(self, scope: Scope) -> int | None:
-        """The seconds until the next scheduled change; None if there is none."""
-        change = self._next_change(scope)
-        return None if change is None else int((change - self._viewer.moment).total_seconds())
 
 
 #: Classes whose ``repr`` is complete, and the same in every process.
@@ -232,18 +210,15 @@ def fingerprint(registry: Registry, *others: object) -> str:
     :param registry: the declared types.
     :param others: whatever else shapes answers.
     """
+    declared = [
+        (name, label, own.content_class)
+        for name, endpoint in sorted(registry.endpoints.items())
+        for label, own in sorted(endpoint.types.items())
+    ]
     digest = blake2b(digest_size=16)
-    for word in _Description().describe([_RELEASES, _declared(registry), *others]):
+    for word in _Description().describe([_RELEASES, declared, *others]):
         digest.update(f"{word}\0".encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
-
-
-def _declared(registry: Registry) -> list[Any]:
-    return [
-        (name, label, declared.content_class)
-        for name, endpoint in sorted(registry.endpoints.items())
-        for label, declared in sorted(endpoint.types.items())
-    ]
 
 
 class _Description:
@@ -254,7 +229,6 @@ class _Description:
         self._known: dict[int, tuple[int, object]] = {}
 
     def describe(self, value: Any) -> Iterator[str]:
-        """The words for a value."""
         yield f"{type(value).__module__}.{type(value).__qualname__}("
         if isinstance(value, _PLAIN + _CALENDAR):
             yield repr(value)
@@ -289,17 +263,16 @@ class _Description:
         for base in value.__mro__:
             yield base.__qualname__
             if base.__module__.partition(".")[0] not in _PACKAGES:
-                own = {name: part for name, part in vars(base).items() if _is_declared(name, part)}
+                # Without what Python adds to every class.
+                own = {
+                    name: part
+                    for name, part in vars(base).items()
+                    if not name.startswith("__") or isinstance(part, types.FunctionType)
+                }
                 yield from self.describe(own)
 
 
-def _is_declared(name: str, part: object) -> bool:
-    """Whether an attribute of a class is more than what Python adds to every class."""
-    return not name.startswith("__") or isinstance(part, types.FunctionType)
-
-
 def _parts(value: Any) -> Iterable[Any]:
-    """The parts of an object that count."""
     if isinstance(value, types.FunctionType):
         return [value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__]
     if isinstance(value, types.CellType):

@@ -68,11 +68,11 @@ def types(state: State) -> None:
         click.secho(f"{state.settings.url_prefix}/{endpoint.name}/", bold=True)
         for declared in endpoint.types.values():
             click.echo(f"  {declared.label}")
-            for line in (*_stored_field_lines(declared), *_computed_key_lines(declared)):
+            for line in _field_lines(declared):
                 click.echo(f"    {line}")
 
 
-def _stored_field_lines(declared: ObjectType) -> Iterator[str]:
+def _field_lines(declared: ObjectType) -> Iterator[str]:
     shown = {export.column.name: name for name, export in declared.exports.items() if export.column}
     searched = {*declared.content_class.built_in_search_fields}
     searched |= {column.name for column in declared.searched}
@@ -83,9 +83,6 @@ def _stored_field_lines(declared: ObjectType) -> Iterator[str]:
         notes += [f"shown as {shown[name]}"] if shown.get(name, name) != name else []
         notes += ["searched"] if name in searched else []
         yield f"{name:24}{column.kind.name:12}{', '.join(notes)}".rstrip()
-
-
-def _computed_key_lines(declared: ObjectType) -> Iterator[str]:
     for name, export in declared.exports.items():
         if export.column is None and not export.in_meta:
             yield f"{name:24}computed"
@@ -111,7 +108,6 @@ def check(state: State) -> None:
 
 
 def _content_problems(backend: Backend) -> list[Problem]:
-    """The problems of the content, with the progress on the terminal."""
     with watching(_with_progress):
         return [*backend.check()]
 
@@ -220,10 +216,7 @@ def _require_persistent(state: State) -> None:
 
 
 def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
-    """Loads content into a backend and returns how many records of each section there were.
-
-    :param yes: whether more than content may be deleted.
-    """
+    """Loads content into a backend and returns how many records of each section there were."""
     lost = backend.lost_by_loading()
     if not any(_counts(content).values()):
         lost = "There is nothing in it, so that all content would go."
@@ -240,7 +233,6 @@ def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
 
 
 def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
-    """How many records each section has."""
     if isinstance(content, _Sections):
         return content.counts
     # Anything but a list is refused when it is read.
@@ -248,7 +240,6 @@ def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
 
 
 def _amounts(counts: Mapping[str, int]) -> str:
-    """Numbers of records for messages, as ``1 site, 7 pages``."""
     found = [
         f"{number} {name[:-1] if number == 1 and name in _PLURALS else name}"
         for name, number in counts.items()
@@ -371,7 +362,6 @@ def _is_backend(text: str) -> bool:
 
 
 def _open_backend(state: State, address: str) -> Backend:
-    """Opens another backend than the configured one, for the same types."""
     backend = find_backend(address, Path(current_app.root_path))
     if not backend.persistent:
         raise ConfigurationError(f"{address} keeps nothing; name a file or another backend.")
@@ -406,14 +396,12 @@ class _Sections(Mapping[str, Iterable[Any]]):
 
 
 def _is_unwatched() -> bool:
-    """Whether nobody would see the progress."""
     return not sys.stderr.isatty()
 
 
 def _with_progress(
     objects: Iterable[T], label: str = "records", total: int | None = None
 ) -> Iterator[T]:
-    """The objects, with the progress on the terminal: a bar, or a count if it has no end."""
     with click.progressbar(
         objects, total, label, show_pos=total is None, file=sys.stderr, hidden=_is_unwatched()
     ) as shown:

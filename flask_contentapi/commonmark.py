@@ -129,7 +129,6 @@ class _Converter(MarkdownConverter):
         return f"![{alt}]({self._destination(str(el.get('src') or ''), el)})"
 
     def _destination(self, address: str, el: Tag) -> str:
-        """The address of a link or an image, with its title."""
         title = " ".join(str(el.get("title") or "").split())
         title = re.sub(r'([\\"]|&(?=#?\w))', r"\\\1", title)
         return _address(address) + (f' "{title}"' if title else "")

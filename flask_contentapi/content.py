@@ -567,7 +567,6 @@ def _objects(library: Library, endpoint: str) -> dict[int, ObjectState]:
 
 
 def _chain(known: Mapping[int, Restriction], identity: int | None) -> Iterator[object]:
-    """A restriction and all those above it."""
     while identity is not None:
         yield identity, known[identity].rule
         identity = known[identity].within

@@ -298,7 +298,6 @@ class ContentAPI:
 
 
 def _takes_one(hook: Any) -> bool:
-    """Whether something can be called with one argument, and returns its answer at once."""
     if any(map(inspect.iscoroutinefunction, (hook, getattr(hook, "__call__", None)))):  # noqa: B004
         return False
     try:
@@ -389,7 +388,6 @@ def _match_at(host: Host) -> HTTPException | None:
 
 
 def _taken(prefix: str, registry: Registry) -> set[str]:
-    """The prefix of an instance, and the addresses below it that another one must not have."""
     return {prefix, *(f"{prefix}/{name}" for name in registry.endpoints)}
 
 

@@ -318,10 +318,7 @@ def _read_line(source: str, number: int, line: bytes) -> Record:
 
 
 def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
-    """A file, or the standard input.
-
-    :raises click.FileError: if it cannot be opened.
-    """
+    """A file, or the standard input."""
     try:
         return click.open_file(name, mode, encoding=None if "b" in mode else "utf-8")
     except OSError as error:
@@ -330,6 +327,5 @@ def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
 
 
 def _content_error(source: str, *faults: Fault) -> ContentError:
-    """The error for a file with faults in its text."""
     name = "the standard input" if source == _STANDARD_INPUT else source
     return ContentError(Problem("", "", said, file=in_line(name, line)) for line, said in faults)

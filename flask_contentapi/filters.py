@@ -108,7 +108,6 @@ def _exactly(name: str) -> Read:
 
 
 def _several(column: Column, text: str) -> Collection[Any]:
-    """The storable values among those in a text."""
     parts = text.split(",")
     if len(parts) > MAX_VALUES:
         raise ValueError(f"has more than {MAX_VALUES} values")

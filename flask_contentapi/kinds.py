@@ -295,7 +295,6 @@ class Time(Kind):
 
     @staticmethod
     def _truncate(text: str) -> time:
-        """The time in a text, to the microsecond."""
         if _TIME_ONLY.fullmatch(text):
             return _convert(time.fromisoformat, text, "a time of the day")
         raise ValueError("must be a time of day, such as 18:30:00")
@@ -324,7 +323,6 @@ class DateTime(Kind):
 
     @staticmethod
     def _truncate(text: str) -> datetime:
-        """The instant in a text, to the microsecond."""
         match = _INSTANT.fullmatch(text)
         if not match or (match[6] and not match[2]):
             raise ValueError("must be an instant, such as 2026-01-15T08:00:00Z")
@@ -507,7 +505,6 @@ def read_json(value: Any, depth: int = JSON_DEPTH) -> Any:
 
 
 def _is_finer(text: str) -> bool:
-    """Whether a time has digits beyond its microseconds."""
     return _FINER.search(text) is not None
 
 
@@ -539,7 +536,6 @@ def is_block(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _is_id(value: Any) -> TypeGuard[int]:
-    """Whether the value of a block can be the id of an object."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -156,7 +156,6 @@ _READ: BoundedCache[Text] = BoundedCache(CACHE_SIZE, lambda text: text.size)
 
 
 def _read(text: str) -> Text:
-    """The parts of a text, without scripts and what runs them."""
     known = _READ.get(text)
     return known or _READ.put(text, Text([*_parts(_finished(text))], len(text)))
 
@@ -217,7 +216,6 @@ def _is_harmless(name: str, value: str | None) -> bool:
 
 
 def _tag(name: str, attributes: Attributes) -> str:
-    """The HTML of a start tag."""
     written = (n if v is None else f'{n}="{escape(v)}"' for n, v in attributes)
     return f"<{' '.join([name, *written])}>"
 
@@ -246,7 +244,6 @@ def convert(text: str, format: str, resolve: Resolve) -> str:
 
 
 def _resolved(text: str, resolve: Resolve) -> Iterator[str]:
-    """The HTML of a text, with what leads to its targets."""
     shown = set()
     for part in _read(text).parts:
         if isinstance(part, str):
@@ -326,7 +323,6 @@ def _clean(html: str) -> str:
 
 
 def _markdown(html: str) -> str:
-    """A text as CommonMark."""
     from flask_contentapi.commonmark import commonmark
 
     html = _clean(html)

@@ -108,7 +108,6 @@ class KeptAnswers:
     def _ask(
         self, environ: WSGIEnvironment, start_response: StartResponse, key: Any, mark: object
     ) -> Iterable[bytes]:
-        """The answer of the application, which is kept if it can be repeated."""
         said: list[Any] = []
 
         def note(status: str, headers: Headers, error: Any = None) -> Callable[[bytes], object]:

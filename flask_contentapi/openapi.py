@@ -373,7 +373,6 @@ class _Description:
             self._path(f"/{name}/detail_by_path/", *operation, by_path, item)
 
     def _item(self, endpoint: Endpoint) -> _Json:
-        """The schema of an object of an endpoint."""
         own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}
         mapping = {label: ref["$ref"] for label, ref in own.items()}
         return {
@@ -421,7 +420,6 @@ class _Description:
         self._spec.path(path, operations={"get": operation})
 
     def _query(self, endpoint: Endpoint, view: str) -> list[_Json]:
-        """The query parameters of a view."""
         found: defaultdict[str, dict[ObjectType, _Json]] = defaultdict(dict)
         for declared in dict.fromkeys((endpoint.base, *endpoint.types.values())):
             for name, make in self._parameters.names(declared, view).items():
@@ -451,7 +449,6 @@ class _Description:
         return {"description": purpose, "content": {"application/json": content}}
 
     def _example(self, schema: _Json) -> Any:
-        """A value that fits a schema; of objects only with what is always there."""
         if "$ref" in schema:
             return self._example(self._spec.components.schemas[schema["$ref"].rpartition("/")[2]])
         if "anyOf" in schema:
@@ -488,13 +485,11 @@ class _Description:
         return self._free(own.__name__.removeprefix("_"))
 
     def _free(self, wanted: str) -> str:
-        """A name that no component has yet."""
         wanted = _UNUSABLE.sub("_", wanted)
         numbered = (wanted + "_" * number for number in count())
         return next(name for name in numbered if name not in self._spec.components.schemas)
 
 
 def _any_of(schemas: Iterable[_Json]) -> _Json:
-    """What fits one of several schemas."""
     different = [*{repr(schema): schema for schema in schemas}.values()]
     return different[0] if len(different) == 1 else {"anyOf": different}

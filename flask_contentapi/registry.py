@@ -128,7 +128,6 @@ def check_field(
 
 
 def _wrong_attribute(name: str, value: Any) -> str:
-    """What is wrong with an attribute of a class, and what would be right; "" if nothing."""
     if isinstance(value, fields.Field):
         return "is a name that the API uses itself; take another." if name in _RESERVED else ""
     if name in _LISTS and (isinstance(value, str) or not isinstance(value, Iterable)):

@@ -120,7 +120,6 @@ def rest_words(declared: ObjectType, row: Row) -> list[str]:
 
 
 def _texts(column: Column, value: Any) -> Iterable[str]:
-    """The texts in a stored value."""
     if isinstance(column.field, RichText):
         return [plain_text(value or "")]
     if column.child is not None:

@@ -70,7 +70,6 @@ class _Parser:
         return BadRequest(f"fields cannot be read at character {start + 1}: {why}.")
 
     def _advance(self) -> str:
-        """Returns the token ahead and moves on to the next one ("" at the end)."""
         taken = self.ahead
         match = _TOKEN.match(self._text, self._end)
         if not match and self._end < len(self._text):
@@ -82,7 +81,6 @@ class _Parser:
         return taken
 
     def parse_level(self, depth: int) -> Selection:
-        """Parses ``entry {"," entry}``, until a bracket closes or the text ends."""
         base = ""
         added: dict[str, Selection | None] = {}
         removed: set[str] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -224,15 +225,7 @@ def _rich_text_format(value: Any) -> str:
     return str(value)
 
 
-def _bytes(value: Any) -> int:
-    return _number(value, "bytes")
-
-
-def _seconds(value: Any) -> int:
-    return _number(value, "seconds")
-
-
-def _number(value: Any, unit: str) -> int:
+def _number(unit: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"a whole number of {unit} from 0 on")
     return value
@@ -240,7 +233,7 @@ def _number(value: Any, unit: str) -> int:
 
 def _seconds_or_none(value: Any) -> int | None:
     try:
-        return None if value is None else _seconds(value)
+        return None if value is None else _number("seconds", value)
     except ValueError as error:
         raise ValueError(f"None or {error}") from None
 
@@ -248,8 +241,7 @@ def _seconds_or_none(value: Any) -> int | None:
 def _header(value: Any) -> str | None:
     if value not in (None, "Cache-Tag", "Surrogate-Key"):
         raise ValueError("None, 'Cache-Tag' or 'Surrogate-Key'")
-    header: str | None = value
-    return header
+    return None if value is None else str(value)
 
 
 def _release(value: Any) -> str:
@@ -268,9 +260,8 @@ def _boolean(value: Any) -> bool:
 
 
 def _stop_words(value: Any) -> frozenset[str]:
-    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise ValueError("a list of words")
-    given = list(value)
+    is_list = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+    given: list[Any] = [*value] if is_list else [None]
     if not all(isinstance(word, str) for word in given):
         raise ValueError("a list of words")
     return frozenset(word for text in given for word in words(text))
@@ -289,9 +280,9 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     _SITE_WIDE: ("i18n", _boolean, "true or false"),
     "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),
     "RICH_TEXT_FORMAT": ("rich_text_format", _rich_text_format, "html"),
-    "CACHE_SIZE": ("cache_size", _bytes, "16777216"),
+    "CACHE_SIZE": ("cache_size", partial(_number, "bytes"), "16777216"),
     "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none, "60 or null"),
-    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds, "60"),
+    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", partial(_number, "seconds"), "60"),
     "CACHE_TAG_HEADER": ("cache_tag_header", _header, "null for None"),
     "RELEASE": ("release", _release, "it in double quotes, as '\"1e5\"'"),
 }

@@ -92,7 +92,6 @@ def read_host(text: str) -> tuple[str, int | None]:
 
 
 def _to_ascii(text: str) -> str:
-    """An international host in ASCII."""
     # Each character by itself, as the lower case of a sigma depends on its neighbours.
     host, colon, port = "".join(map(str.lower, text)).partition(":")
     return ".".join(map(_label_to_ascii, _DOTS.split(host))) + colon + port
@@ -208,16 +207,13 @@ class Sites:
         except ValueError:
             raise NotFound(f"There is no site {text!r}.") from None
         if port is None and self._shared[hostname] > 1:
-            raise BadRequest(f"Several sites are at {hostname}: ask for {self._all_at(hostname)}.")
+            ports = sorted(site.port for site in self._sites if site.hostname == hostname)
+            names = " or ".join(f"{hostname}:{port}" for port in ports)
+            raise BadRequest(f"Several sites are at {hostname}: ask for {names}.")
         site = self._of_host(hostname) if port is None else self._by_address.get((hostname, port))
         if site is None:
             raise NotFound(f"There is no site {text!r}.")
         return site
-
-    def _all_at(self, hostname: str) -> str:
-        """The names of all sites of a host name, for an error message."""
-        ports = sorted(site.port for site in self._sites if site.hostname == hostname)
-        return " or ".join(f"{hostname}:{port}" for port in ports)
 
     def name(self, site: Site) -> str:
         """The value of the ``site`` parameter for a site, with the port only if it is needed."""

@@ -31,7 +31,6 @@ _SUMMARY = "_,id,type,detail_url,html_url,title"
 
 
 def check_slug(slug: str) -> None:
-    """Refuses slugs that cannot be part of an address."""
     if not slug or "/" in slug or slug in (".", ".."):
         raise ValidationError("must be one part of an address, without a slash")
     if len(slug) > LONGEST_KEY:
@@ -46,7 +45,6 @@ def restriction_field() -> fields.Dict:
 
 
 def _check_restriction(rule: Mapping[str, Any]) -> None:
-    """Refuses restrictions without a type."""
     if not isinstance(rule.get("type"), str):
         raise ValidationError('must have a type, as {"type": "login"}')
 

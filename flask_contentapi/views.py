@@ -255,7 +255,6 @@ class Responder:
         return self.tagged(response, map(tag_of, (query.endpoint, *embedded)))
 
     def _lines(self, plan: Plan, query: Query) -> Generator[bytes]:
-        """The items, some at a time, as lines."""
         ids, start, size = self._reader.ids(query), 0, BATCH
         viewer, most = self.viewer, self._state.settings.embed_max
         while wanted := ids[start : start + size]:
@@ -390,8 +389,8 @@ class EndpointView:
                         answer.headers["Cache-Control"] = "private, no-store"
                         return _kept_open(answer, stack)
                     freshness = Freshness(self.state, reader, viewer, request, responder.schedule)
-                    if freshness.is_known():
-                        return freshness.not_modified()
+                    if (unchanged := freshness.not_modified()) is not None:
+                        return unchanged
                     for schedule, key in freshness.keys.items():
                         if (hit := cache.get(key)) is not None:
                             return freshness.mark(hit, schedule)
@@ -509,7 +508,6 @@ class ListView(EndpointView):
         return response
 
     def _link(self, request: Request, responder: Responder, query: Query, total: int) -> str:
-        """The ``Link`` header of a list: the addresses of its next and its previous part."""
         offsets: dict[str, int] = {}
         if query.limit and query.offset < total - query.limit:
             offsets["next"] = query.offset + query.limit
@@ -758,7 +756,6 @@ def _names_other_pages(query: Query, declared: ObjectType) -> bool:
 
 
 def _unseen_message(asked: Query, query: Query, unseen: Sequence[int]) -> str:
-    """The error message for pages that may not be seen, named as the client named them."""
     pairs = zip(asked.tree, query.tree, strict=True)
     named = [given for given, tree in pairs if tree.page in unseen]
     return " ".join(

@@ -663,7 +663,6 @@ class Writer:
         yield from count(max(highest + 1, self._stored.next_child_id(child)))
 
     def _check(self, endpoint: Endpoint, row: Row, old: Row | None, reader: RecordReader) -> None:
-        """Notes what does not fit the rest of the content, as far as it is new."""
         place, declared = _place(endpoint.name, row[0]), endpoint.type_of(row[1])
         known = old if old is not None and old[1] == row[1] else None
         new = {
