@@ -62,12 +62,10 @@ class Addresses:
     :param base: scheme, host and path that everything is under, without a trailing slash.
     :param prefix: the path of the API below it, without a trailing slash.
     :param media: where files are served: a path below the base, or an absolute address.
-    :param sites: all sites.
     :param site: the requested site; addresses of pages are on this site if possible.
     :param hosts: the sites that may answer later requests without a ``site`` parameter; None: no
         site.
     :param i18n: whether the trees of translated home pages belong to a site.
-    :param page_urls: builds the addresses of pages.
     """
 
     def __init__(
@@ -159,7 +157,6 @@ class Origin(NamedTuple):
     """The origin of a request.
 
     :param site: the requested site; None if there is none.
-    :param addresses: the addresses for its answers.
     """
 
     site: Site | None
@@ -167,11 +164,7 @@ class Origin(NamedTuple):
 
 
 class Origins:
-    """The origins of one instance; those of recent requests are cached.
-
-    :param settings: the settings.
-    :param page_urls: builds the addresses of pages.
-    """
+    """The origins of one instance; those of recent requests are cached."""
 
     def __init__(self, settings: Settings, page_urls: PageURLs) -> None:
         self._settings = settings

@@ -56,7 +56,6 @@ def choose(
     """The keys that a view of a type has (contract, Fields).
 
     :param selection: the ``fields`` parameter, or what is in brackets in it.
-    :param i18n: whether internationalisation is on.
     :raises BadRequest: if the selection names what the type does not show.
     """
     available = _available(declared, view)
@@ -241,7 +240,6 @@ class Facet(NamedTuple):
     """A field whose values are counted.
 
     :param name: its key.
-    :param column: the column.
     :param write: writes a value, the only one in a row.
     :param volatile: as :attr:`Export.volatile`.
     """
@@ -436,8 +434,6 @@ def _weight(layout: RowLayout, row: Row) -> int:
 class Planner:
     """Makes plans for one instance.
 
-    :param endpoints: its endpoints.
-    :param i18n: whether internationalisation is on.
     :param limit_max: how many children of a page its way to them shows at most; None: all.
     :raises DeclarationError: if objects would embed each other endlessly, or more than an answer
         can have.
@@ -471,7 +467,6 @@ class Planner:
 
         :param declared: the type whose keys all of them have.
         :param several: their types, if more of these can be chosen from.
-        :param rich_text_format: the format of rich text.
         :raises BadRequest: if the selection names what the objects do not show, or too much.
         """
         several = several or Several((), {})

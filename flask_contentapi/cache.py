@@ -47,7 +47,6 @@ T = TypeVar("T")
 class BoundedCache(Generic[T]):
     """A thread-safe LRU cache.
 
-    :param max_size: its maximum size.
     :param size_of: returns the size of an entry; None: 1 each.
     """
 

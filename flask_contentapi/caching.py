@@ -94,10 +94,6 @@ class NotModified(Response):
 class Freshness:
     """The validator and lifetime of the response to one request.
 
-    :param state: the instance that serves it.
-    :param reader: the content.
-    :param viewer: who sends the request, and when.
-    :param request: the request.
     :param scope: the pages of the site, as :attr:`Query.scope`.
     :ivar etags: the ETags, without quotes, of a response that pages of a scope can change by
         appearing or expiring, for two scopes: the site's, and None. Empty if the content has no
@@ -207,7 +203,6 @@ _PACKAGES = ("flask_contentapi", "marshmallow", "builtins", "abc", "enum", "typi
 def fingerprint(registry: Registry, *others: object) -> str:
     """The part of each ETag that depends on the site's declarations and settings.
 
-    :param registry: the declared types.
     :param others: whatever else shapes answers.
     """
     declared = [

@@ -156,7 +156,6 @@ def find_sites(
 
     :param records: their records with all keys; None for those with a mistake.
     :param pages: the pages in tree order.
-    :param reader: collects problems.
     """
     first = pages.rows[0][0] if pages.rows else None
     homes = _homes(pages, {first, *(site["root_page"] for site in records if site is not None)})
@@ -195,11 +194,7 @@ def _homes(pages: Table, wanted: Collection[int | None]) -> dict[int | None, tup
 
 
 def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
-    """All collections with all their keys, by id.
-
-    :param records: the records as given.
-    :param reader: collects problems.
-    """
+    """All collections with all their keys, by id."""
     collections: dict[int, dict[str, Any]] = {}
     for index, record in enumerate(records):
         collection = reader.read_collection(index, record)
@@ -214,11 +209,7 @@ def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, 
 
 
 def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: RecordReader) -> None:
-    """Notes missing parents, cycles, and collections that are too deep in the tree.
-
-    :param collections: all collections, by id.
-    :param reader: collects problems.
-    """
+    """Notes missing parents, cycles, and collections that are too deep in the tree."""
     known = {None, *collections, *reader.refused["collections"]}
     levels: dict[int, int] = {}
     for identity in collections:
@@ -244,10 +235,7 @@ def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: Reco
 
 
 def restrictions_of(collections: dict[int, dict[str, Any]]) -> dict[int, Restriction]:
-    """The restriction of each collection that has one.
-
-    :param collections: all of them, by id.
-    """
+    """The restriction of each collection that has one."""
     return {
         identity: Restriction(
             _nearest(collections, collection["parent"]), collection["restriction"]
@@ -332,7 +320,6 @@ def check_objects(
 
     :param objects: for each its place, its endpoint, and the columns of its type.
     :param ids: the ids of all objects, by endpoint.
-    :param sites: all sites.
     """
     total = sum(map(len, ids.values()))
     names = {"", *sites.aliases}
@@ -411,7 +398,6 @@ def assemble_library(
     """Derives what follows from all records together, and checks them against each other.
 
     :param tables: the objects by endpoint, with their rows and extras only; siblings in order.
-    :param locales: the codes of all languages.
     :param sites: the sites as records with all keys; None for those with a mistake.
     :param collections: the collections as records with all keys, by id.
     :param reader: has the problems so far.
@@ -432,10 +418,7 @@ def assemble_library(
 
 
 def site_names(records: Iterable[Mapping[str, Any]]) -> Mapping[str, Sequence[str]]:
-    """The names of sites, as :attr:`Sites.aliases`.
-
-    :param records: the sites as records with all keys.
-    """
+    """The names of sites, as :attr:`Sites.aliases`."""
     return Sites(Site(record["hostname"], record["port"]) for record in records).aliases
 
 

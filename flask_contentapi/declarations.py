@@ -218,7 +218,6 @@ class Source(ABC):
 class Export:
     """A key of an answer.
 
-    :param name: the key.
     :param field: the marshmallow field that writes it.
     :param source: where its value comes from; None for relations, children and blocks with
         representations, which are made of other objects.
@@ -310,7 +309,6 @@ class ObjectType:
     def hint(self, name: str, use: str = "") -> str:
         """A hint about a key that cannot be used here, or "".
 
-        :param name: the key.
         :param use: ``filtered`` or ``ordered`` if it was to be used for that in a list.
         """
         if use and name in self.detail_only:

@@ -34,7 +34,6 @@ class Fault(NamedTuple):
     """What makes a file unreadable.
 
     :param line: its line, counted from 1, or 0 if there is none.
-    :param message: what is wrong.
     """
 
     line: int
@@ -254,7 +253,6 @@ def write(records: Iterable[Record], stream: IO[str], *, lines: bool = False) ->
     """Writes records, each on a line of its own.
 
     :param records: the records, grouped by section.
-    :param stream: where to write.
     :param lines: whether to write JSON Lines.
     """
     if lines:
@@ -295,7 +293,6 @@ def read_json_file(source: str) -> dict[str, Any]:
 def read_json_lines(source: str) -> Iterator[Record]:
     """The records in a JSON Lines file.
 
-    :param source: its name.
     :raises ContentError: if a line is no record.
     :raises click.FileError: if it cannot be opened.
     """

@@ -98,7 +98,6 @@ def watching(watch: Watch) -> Iterator[None]:
 def watched(objects: Iterable[T], label: str, total: int | None = None) -> Iterable[T]:
     """The objects, watched while they are worked on if anybody wants to.
 
-    :param objects: the objects.
     :param label: what is done to them.
     :param total: how many there are; None if that is not known.
     """

@@ -70,7 +70,6 @@ class Marked(NamedTuple):
     :param kind: ``page``, ``document``, ``image``, ``media``, or anything else.
     :param id: the id of its target, or -1.
     :param attributes: its other attributes.
-    :param number: its number in the text.
     :param is_link: whether it is a link, which has an end.
     """
 
@@ -85,7 +84,6 @@ class Aside(NamedTuple):
     """A comment that names targets.
 
     :param targets: their kinds and ids.
-    :param text: its text.
     """
 
     targets: Sequence[tuple[str, int]]
@@ -96,7 +94,6 @@ class End(NamedTuple):
     """The end of a :class:`Marked` link.
 
     :param number: the number of the link.
-    :param text: its text.
     """
 
     number: int
@@ -107,7 +104,6 @@ class Text(NamedTuple):
     """A text in parts: HTML as it is, and what is marked.
 
     :param parts: the parts in order.
-    :param size: its length.
     """
 
     parts: Sequence[str | Marked | Aside | End]
@@ -232,9 +228,7 @@ def targets_in(text: str) -> Iterator[tuple[str, int]]:
 def convert(text: str, format: str, resolve: Resolve) -> str:
     """A text in another format.
 
-    :param text: the text as it is stored.
     :param format: ``html``, ``markdown`` or ``db_markdown``.
-    :param resolve: finds the targets.
     """
     if format == "html" and "<" not in text:
         return text

@@ -49,8 +49,6 @@ class Schemas:
 
     Their fields are ``required`` if answers have them always, and ``allow_none`` if they can be
     null. What else a key can hold is in the attribute ``alternatives``, a list of fields.
-
-    :param i18n: whether internationalisation is on.
     """
 
     def __init__(self, i18n: bool = False) -> None:
@@ -272,13 +270,7 @@ class _Plugin(MarshmallowPlugin):
 def describe(
     title: str, endpoints: Mapping[str, Endpoint], settings: Settings, parameters: Parameters
 ) -> _Json:
-    """The description of an instance, without its servers.
-
-    :param title: the name of the application.
-    :param endpoints: the endpoints, by name.
-    :param settings: the settings.
-    :param parameters: reads query strings.
-    """
+    """The description of an instance, without its servers."""
     return _Description(title, endpoints, settings, parameters).make()
 
 

@@ -57,8 +57,6 @@ class Use(NamedTuple):
     """Where a parameter is used.
 
     :param declared: the type with the fields that filters and the order can name.
-    :param settings: the settings of the instance.
-    :param ranks: whether its backend ranks searches.
     """
 
     declared: ObjectType
@@ -95,7 +93,6 @@ _OF_SITES = Where(
 class Parameter(NamedTuple):
     """A query parameter.
 
-    :param name: its name.
     :param purpose: what it does, in a sentence.
     :param field: makes the field that reads it.
     :param where: the endpoints that have it.
@@ -151,9 +148,6 @@ def check_values(given: Mapping[str, str]) -> None:
 class Parameters:
     """Reads the query strings of one instance.
 
-    :param endpoints: its endpoints, by name.
-    :param settings: its settings.
-    :param ranks: whether its backend ranks searches.
     :ivar names: returns the parameters of a view, ``list`` by default, of a type, each with the
         function that makes the field that reads it.
     :raises DeclarationError: if objects would embed each other endlessly.
@@ -172,8 +166,6 @@ class Parameters:
     def detail_plan(self, endpoint: str, label: str, given: Mapping[str, str]) -> Plan:
         """The plan for one object.
 
-        :param label: the label of its type.
-        :param given: the parameters.
         :raises BadRequest: saying what is wrong with them.
         """
         declared = self._endpoints[endpoint].type_of(label)
@@ -186,7 +178,6 @@ class Parameters:
         to be set. The page of a :class:`Tree` can be :data:`ROOT`. Without a limit the list is to
         be sent as a whole (:data:`STREAM`).
 
-        :param name: the endpoint.
         :raises BadRequest: naming what is wrong.
         """
         key = name, query_string

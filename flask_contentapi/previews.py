@@ -31,7 +31,6 @@ class Previews:
 
     :param name: the name of the instance; tokens of another one are not accepted.
     :param config: the configuration of the application, with ``SECRET_KEY``.
-    :param clock: returns the current time.
     """
 
     def __init__(self, name: str, config: Mapping[str, Any], clock: Callable[[], datetime]) -> None:

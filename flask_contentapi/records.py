@@ -91,7 +91,6 @@ class Place(NamedTuple):
 class RecordReader:
     """Reads records one by one and collects their problems in :attr:`problems`.
 
-    :param registry: the declared types.
     :param logs: whether undeclared types are logged.
     """
 
@@ -161,7 +160,6 @@ class RecordReader:
     def check_entry(self, endpoint: Endpoint, row: Row) -> Place:
         """Checks whether the fields of a stored object still take its values.
 
-        :param row: the columns of its type.
         :returns: its place.
         """
         place = Place(endpoint.name, -1, f"{endpoint.name} {row[0]}")
@@ -324,8 +322,6 @@ def write_record(
 ) -> dict[str, Any]:
     """A row as a record, without default values.
 
-    :param endpoint: where the object is served.
-    :param row: the columns of its type.
     :param extras: the extra values in a record of an undeclared type.
     """
     identity, *columns = endpoint.type_of(row[1]).columns.values()

@@ -68,8 +68,6 @@ _APP_LABEL = re.compile(r"[^\s,]*")
 def mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> DeclarationError:
     """The error that names an attribute of a type.
 
-    :param declared: the type.
-    :param attribute: the attribute.
     :param what: what is wrong with it, as the rest of a sentence.
     :param hint: a sentence to append, with a leading space.
     """

@@ -80,8 +80,6 @@ class Settings:
     def from_config(cls, config: Mapping[str, Any], prefix: str) -> Settings:
         """The settings of an application.
 
-        :param config: its configuration.
-        :param prefix: the prefix of this instance's keys.
         :raises ConfigurationError: naming each wrong key and what it may be.
         """
         read = _ConfigReader(config)
@@ -95,10 +93,7 @@ class Settings:
 
 
 def no_backend(prefix: str) -> str:
-    """The message if no backend is given or configured.
-
-    :param prefix: the prefix of the instance's keys.
-    """
+    """The message if no backend is given or configured."""
     return f"{prefix}BACKEND is not set, and no backend is given in Python; so there is no content."
 
 
@@ -109,8 +104,6 @@ def doubtful_settings(
 
     Also one if debug mode is on because of a text, as ``no`` in an environment variable.
 
-    :param config: the application's configuration.
-    :param prefix: the prefix of the instance's keys.
     :param others: the prefixes of the other instances; one of them may start with this one.
     :param all_known: whether there are no other instances; if not, keys that may be settings of
         a later instance are ignored.

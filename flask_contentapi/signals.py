@@ -24,7 +24,6 @@ content_changed = _signals.signal("content-changed")
 def tag_of(endpoint: str, identity: int | None = None) -> str:
     """The cache tag of answers that show an object, or of lists of an endpoint.
 
-    :param endpoint: the endpoint.
     :param identity: the object's id, or None for the lists.
     """
     name = quote(endpoint)

@@ -38,7 +38,6 @@ class Host(NamedTuple):
 
     :param scheme: ``http`` or ``https``.
     :param name: the host name; "" for a host that cannot be written into an address.
-    :param port: the port.
     """
 
     scheme: str

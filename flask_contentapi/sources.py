@@ -28,7 +28,6 @@ S = TypeVar("S", bound="Step")
 class Context:
     """What one request adds to the rows.
 
-    :param addresses: its addresses.
     :param related: for each step what it found: rows by id, for a :class:`Way` the rows of each
         value; nothing for :class:`Entries`.
     """
@@ -109,10 +108,7 @@ class Way(Step):
 
 @dataclass(frozen=True, slots=True)
 class Entries(Step):
-    """The child objects in a column of rows.
-
-    :param index: the index of the column.
-    """
+    """The child objects in a column of rows."""
 
     index: int
 
@@ -125,8 +121,6 @@ _TARGETS = {"pages": ("url_path",), "documents": ("file",), "images": ("file", "
 class RichTexts:
     """The rich texts of a plan, whose targets are fetched together when all other rows are there.
 
-    :param format: the format that they are written in.
-    :param origins: the rows with texts.
     :param slots: for each endpoint of targets its index in :attr:`Context.related`.
     """
 
@@ -174,10 +168,8 @@ def _targets(
 class RowLayout:
     """The columns that the rows of one type will have, and the steps that start from them.
 
-    :param type: the type.
     :param columns: their names; more are added while sources are compiled.
     :param steps: all steps of the plan that is being compiled, in the order they are made.
-    :param level: the level of the rows.
     :param texts: the indexes of the columns whose texts, or whose JSON, are shown.
     :param only: as :attr:`Step.only`.
     :param above: how often the way to the children led here.
@@ -344,7 +336,6 @@ class DetailURL(Source):
 class Address(Source):
     """The address that a column leads to.
 
-    :param column: the column.
     :param method: the method of :class:`Addresses` that makes it.
     """
 

@@ -141,11 +141,6 @@ def identify_viewer(state: State, reader: Reader, token: str | None = None) -> V
 class Responder:
     """Responds to one request. Knows the site it is for, and what its sender may see.
 
-    :param request: the request.
-    :param state: the instance that serves it.
-    :param endpoint: the requested endpoint.
-    :param reader: the content.
-    :param viewer: the sender of the request.
     :param site: the ``site`` parameter, or "".
     :ivar scope: as :attr:`Query.scope`.
     :ivar schedule: the scope of the pages whose appearing or expiring can change the response:
@@ -209,8 +204,6 @@ class Responder:
     ) -> Response:
         """Builds the response from rows.
 
-        :param plan: how a row becomes an item.
-        :param rows: the rows.
         :param wrap: makes the body from the items.
         :param tags: cache tags besides those of the objects that the rows point to.
         :raises BadRequest: if too many objects would be embedded.
@@ -233,8 +226,6 @@ class Responder:
     def stream(self, plan: Plan, query: Query) -> Response:
         """Builds the response with every object that a query finds, one JSON object a line.
 
-        :param plan: how a row becomes an item.
-        :param query: the query.
         :raises BadRequest: if too many objects would be embedded in the first items.
         """
         lines = self._lines(plan, query)
@@ -350,11 +341,7 @@ def _known_set(ids: frozenset[int]) -> frozenset[int]:
 
 
 class EndpointView:
-    """Base of the views. Their URL rules accept every method, so that every response is ours.
-
-    :param state: the instance that they belong to.
-    :param endpoint: the endpoint that they serve.
-    """
+    """Base of the views. Their URL rules accept every method, so that every response is ours."""
 
     def __init__(self, state: State, endpoint: Endpoint) -> None:
         self.state = state
