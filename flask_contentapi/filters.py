@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Container, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from flask_contentapi import kinds
@@ -68,34 +69,6 @@ def filters_of(declared: ObjectType, reserved: Container[str]) -> Offered:
     return found | own
 
 
-# Which fields have an operator.
-
-
-def _is_single(column: Column) -> bool:
-    return not column.kind.many
-
-
-def _is_many(column: Column) -> bool:
-    return column.kind.many
-
-
-def _is_any(column: Column) -> bool:
-    return True
-
-
-def _is_ordered(column: Column) -> bool:
-    return column.kind.orderable and not isinstance(column.kind, kinds.Boolean | kinds.Relation)
-
-
-def _may_be_missing(column: Column) -> bool:
-    empty = column.kind.empty() is None or column.field.load_default is None
-    return empty and not column.kind.many
-
-
-def _is_text(column: Column) -> bool:
-    return isinstance(column.kind, kinds.Text)
-
-
 # Reading values.
 
 
@@ -107,23 +80,22 @@ def _exactly(name: str) -> Read:
     return read
 
 
-def _several(column: Column, text: str) -> Collection[Any]:
-    parts = text.split(",")
-    if len(parts) > MAX_VALUES:
-        raise ValueError(f"has more than {MAX_VALUES} values")
-    read = [column.kind.parse(part) for part in parts]
-    stored = [value for value in read if not isinstance(value, Gap)]
-    return dict.fromkeys([v for value in stored for v in value] if column.kind.many else stored)
+def _among(name: str, without: tuple[Filter, ...]) -> Read:
+    """Reads several values.
 
+    :param without: the conditions if none of them can be stored.
+    """
 
-def _any_of(column: Column, text: str) -> tuple[Filter, ...]:
-    wanted = _several(column, text)
-    return (Filter(column.name, "in", tuple(wanted)),) if wanted else NOTHING
+    def read(column: Column, text: str) -> tuple[Filter, ...]:
+        parts = text.split(",")
+        if len(parts) > MAX_VALUES:
+            raise ValueError(f"has more than {MAX_VALUES} values")
+        values = [column.kind.parse(part) for part in parts]
+        stored = [value for value in values if not isinstance(value, Gap)]
+        wanted = dict.fromkeys(chain.from_iterable(stored) if column.kind.many else stored)
+        return (Filter(column.name, name, tuple(wanted)),) if wanted else without
 
-
-def _none_of(column: Column, text: str) -> tuple[Filter, ...]:
-    wanted = _several(column, text)
-    return (Filter(column.name, "not", tuple(wanted)),) if wanted else ()
+    return read
 
 
 def _compared(name: str) -> Read:
@@ -140,15 +112,16 @@ def _compared(name: str) -> Read:
     return read
 
 
-def _is_missing(column: Column, text: str) -> tuple[Filter, ...]:
-    return (Filter(column.name, "isnull", kinds.Boolean().parse(text)),)
+# Which fields have an operator, and which stored values meet a condition.
 
 
-def _beginning(column: Column, text: str) -> tuple[Filter, ...]:
-    return (Filter(column.name, "startswith", text),)
+def _is_ordered(column: Column) -> bool:
+    return column.kind.orderable and not isinstance(column.kind, kinds.Boolean | kinds.Relation)
 
 
-# Which stored values meet a condition.
+def _may_be_missing(column: Column) -> bool:
+    empty = column.kind.empty() is None or column.field.load_default is None
+    return empty and not column.kind.many
 
 
 def _has_any(own: Any, wanted: Collection[Any]) -> bool:
@@ -161,42 +134,53 @@ def _there(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return lambda own, wanted: own is not None and compare(own, wanted)
 
 
+def _comparison(parameter: str, purpose: str, name: str) -> Operator:
+    meets = _there(getattr(operator, name))
+    return Operator(parameter, purpose, _is_ordered, _compared(name), meets)
+
+
 #: All operators, by the name that :class:`~flask_contentapi.query.Filter` has for them.
 OPERATORS: dict[str, Operator] = {
-    "eq": Operator("", "is the value", _is_single, _exactly("eq"), operator.eq),
+    "eq": Operator(
+        "", "is the value", lambda column: not column.kind.many, _exactly("eq"), operator.eq
+    ),
     "all": Operator(
         "",
         "has all of the values, separated by commas",
-        _is_many,
+        lambda column: column.kind.many,
         _exactly("all"),
         lambda own, wanted: set(wanted) <= set(own),
     ),
     "in": Operator(
-        "in", "is, or has, one of the values, separated by commas", _is_any, _any_of, _has_any
+        "in",
+        "is, or has, one of the values, separated by commas",
+        lambda column: True,
+        _among("in", NOTHING),
+        _has_any,
     ),
     "not": Operator(
         "not",
         "is, and has, none of the values, separated by commas",
-        _is_any,
-        _none_of,
+        lambda column: True,
+        _among("not", ()),
         lambda own, wanted: not _has_any(own, wanted),
     ),
-    "lt": Operator("lt", "is below the value", _is_ordered, _compared("lt"), _there(operator.lt)),
-    "le": Operator(
-        "lte", "is the value or below", _is_ordered, _compared("le"), _there(operator.le)
-    ),
-    "gt": Operator("gt", "is above the value", _is_ordered, _compared("gt"), _there(operator.gt)),
-    "ge": Operator(
-        "gte", "is the value or above", _is_ordered, _compared("ge"), _there(operator.ge)
-    ),
+    "lt": _comparison("lt", "is below the value", "lt"),
+    "le": _comparison("lte", "is the value or below", "le"),
+    "gt": _comparison("gt", "is above the value", "gt"),
+    "ge": _comparison("gte", "is the value or above", "ge"),
     "isnull": Operator(
         "isnull",
         "is missing (true) or there (false)",
         _may_be_missing,
-        _is_missing,
+        lambda column, text: (Filter(column.name, "isnull", kinds.Boolean().parse(text)),),
         lambda own, wanted: (own is None) is wanted,
     ),
     "startswith": Operator(
-        "startswith", "begins with the value", _is_text, _beginning, _there(str.startswith)
+        "startswith",
+        "begins with the value",
+        lambda column: isinstance(column.kind, kinds.Text),
+        lambda column, text: (Filter(column.name, "startswith", text),),
+        _there(str.startswith),
     ),
 }
