@@ -141,7 +141,6 @@ def identify_viewer(state: State, reader: Reader, token: str | None = None) -> V
 class Responder:
     """Responds to one request. Knows the site it is for, and what its sender may see.
 
-    :param site: the ``site`` parameter, or "".
     :ivar scope: as :attr:`Query.scope`.
     :ivar schedule: the scope of the pages whose appearing or expiring can change the response:
         those of the site or, once it has looked at others, all (None).
@@ -156,17 +155,18 @@ class Responder:
         endpoint: Endpoint,
         reader: Reader,
         viewer: Viewer,
-        site: str,
     ) -> None:
-        self._request = request
+        self.request = request
+        self.reader = reader
         self._state = state
-        self._reader = reader
-        host = host_of(request)
-        known, self.addresses = state.origins.find(reader.sites, host, request.root_path, site)
+        host, named = host_of(request), ""
+        if endpoint.of_sites:
+            named = self.given.get("site", "")
+        known, self.addresses = state.origins.find(reader.sites, host, request.root_path, named)
         if known is None and endpoint.of_sites:
-            named = host if host.name else "the host of the request"
+            here = host if host.name else "the host of the request"
             raise NotFound(
-                f"No site answers to {named}. A site can be named with site=, or be the default."
+                f"No site answers to {here}. A site can be named with site=, or be the default."
             )
         self.endpoint = endpoint
         self.viewer = viewer
@@ -177,6 +177,11 @@ class Responder:
         #: The names of the site, the full one first, and "" for what is of all sites.
         self.names = *reader.sites.aliases.get(f"{self.site.hostname}:{self.site.port}", ()), ""
 
+    @cached_property
+    def given(self) -> dict[str, str]:
+        """The parameters of the request."""
+        return read_query_string(self.request.query_string)
+
     def check_preview(self) -> None:
         """Refuses the token of a page of another site.
 
@@ -185,7 +190,7 @@ class Responder:
         endpoint, identity = self.viewer.previewed or ("", 0)
         if self.scope is not None and endpoint == self.endpoint.name:
             here, anywhere = (
-                self._reader.fetch(endpoint, [identity], ["id"], self.viewer, scope)
+                self.reader.fetch(endpoint, [identity], ["id"], self.viewer, scope)
                 for scope in (self.scope, None)
             )
             if anywhere and not here:
@@ -213,7 +218,7 @@ class Responder:
         related = plan.look_up(
             rows, self, self.addresses, self.viewer, self.scope, settings.embed_max
         )
-        if self._request.method == "HEAD":
+        if self.request.method == "HEAD":
             response: Response = Bodiless()
         else:
             build = plan.bind(Context(self.addresses, related))
@@ -231,7 +236,7 @@ class Responder:
         lines = self._lines(plan, query)
         # Made before the response, whose status tells of errors.
         first = next(lines, b"")
-        if self._request.method == "HEAD":
+        if self.request.method == "HEAD":
             lines.close()
             response: Response = Bodiless()
         else:
@@ -246,10 +251,10 @@ class Responder:
         return self.tagged(response, map(tag_of, (query.endpoint, *embedded)))
 
     def _lines(self, plan: Plan, query: Query) -> Generator[bytes]:
-        ids, start, size = self._reader.ids(query), 0, BATCH
+        ids, start, size = self.reader.ids(query), 0, BATCH
         viewer, most = self.viewer, self._state.settings.embed_max
         while wanted := ids[start : start + size]:
-            found = self._reader.fetch(query.endpoint, wanted, plan.columns, viewer)
+            found = self.reader.fetch(query.endpoint, wanted, plan.columns, viewer)
             rows = [found[identity] for identity in wanted]
             try:
                 related = plan.look_up(rows, self, self.addresses, viewer, self.scope, most)
@@ -267,7 +272,7 @@ class Responder:
         can be among them; those above or below a page are in the same site."""
         if query.filters[0].column == "translation_key":
             self.schedule = None
-        return self._reader.select(query)
+        return self.reader.select(query)
 
     def fetch(
         self,
@@ -283,10 +288,10 @@ class Responder:
         if known.essential:
             self.schedule = None
         if not known.tree or scope is not None or self.schedule is None:
-            return self._reader.fetch(endpoint, ids, columns, viewer, scope)
+            return self.reader.fetch(endpoint, ids, columns, viewer, scope)
         # Values behind those that are wanted do not matter.
         columns = columns if "url_path" in columns else (*columns, "url_path")
-        found = self._reader.fetch(endpoint, ids, columns, viewer)
+        found = self.reader.fetch(endpoint, ids, columns, viewer)
         index, paths = columns.index("url_path"), self.site.paths(self._state.settings.i18n)
         if len(found) < len(ids) or not all(row[index].startswith(paths) for row in found.values()):
             self.schedule = None
@@ -305,13 +310,13 @@ class Responder:
 
         :raises NotFound: if it is unknown.
         """
-        known = self._reader.locales
+        known = self.reader.locales
         if not known:
             in_locale = (Filter("locale", "eq", locale),)
             query = Query(
                 "pages", (), self.viewer, self.scope, filters=in_locale, limit=1, count=False
             )
-            if self._reader.select(query).rows:
+            if self.reader.select(query).rows:
                 return
         elif locale in known:
             return
@@ -372,7 +377,7 @@ class EndpointView:
                     responder = self.responder(request, reader, viewer, **parts)
                     if viewer.previewed is not None:
                         responder.check_preview()
-                        answer = self.get(request, reader, responder, **parts)
+                        answer = self.get(responder, **parts)
                         answer.headers["Cache-Control"] = "private, no-store"
                         return _kept_open(answer, stack)
                     freshness = Freshness(self.state, reader, viewer, request, responder.schedule)
@@ -381,7 +386,7 @@ class EndpointView:
                     for schedule, key in freshness.keys.items():
                         if (hit := cache.get(key)) is not None:
                             return freshness.mark(hit, schedule)
-                    answer = self.get(request, reader, responder, **parts)
+                    answer = self.get(responder, **parts)
                     answer = freshness.mark(answer, responder.schedule)
                     if answer.is_streamed:
                         return _kept_open(answer, stack)
@@ -400,33 +405,29 @@ class EndpointView:
         """The content for a request."""
         return self.state.backend.reader()
 
-    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
+    def get(self, responder: Responder, **parts: str) -> Response:
         """The response, made from a single state of the content.
 
         :param parts: the variable parts of the address.
         """
         raise NotImplementedError
 
-    def show(
-        self, request: Request, reader: Reader, responder: Responder, identity: int, *tags: str
-    ) -> Response:
+    def show(self, responder: Responder, identity: int, *tags: str) -> Response:
         """The detail view of an object.
 
         :param tags: cache tags besides that of the object.
         :raises NotFound: if it may not be seen.
         """
-        given = read_query_string(request.query_string)
-        plans: dict[str, Plan] = {}
+        name, plans = self.endpoint.name, dict[str, Plan]()
 
         def columns_of(label: str) -> tuple[str, ...]:
-            check_length(request.query_string)
-            check_values(given)
-            plans[label] = self.state.parameters.detail_plan(self.endpoint.name, label, given)
+            check_length(responder.request.query_string)
+            check_values(responder.given)
+            plans[label] = self.state.parameters.detail_plan(name, label, responder.given)
             return plans[label].columns
 
-        name = self.endpoint.name
         responder.check_shown(identity)
-        found = reader.get(name, identity, columns_of, responder.viewer, responder.scope)
+        found = responder.reader.get(name, identity, columns_of, responder.viewer, responder.scope)
         if found is None:
             raise _not_found(self.endpoint)
         label, row = found
@@ -438,8 +439,7 @@ class EndpointView:
     ) -> Responder:
         """The responder for a request. An unknown site is reported before anything else (contract,
         Errors)."""
-        given = read_query_string(request.query_string) if self.endpoint.of_sites else {}
-        return Responder(request, self.state, self.endpoint, reader, viewer, given.get("site", ""))
+        return Responder(request, self.state, self.endpoint, reader, viewer)
 
 
 def _kept_open(answer: Response, stack: ExitStack) -> Response:
@@ -460,8 +460,9 @@ class ListView(EndpointView):
             return self.state.backend.snapshot_reader()
         return super().content(request)
 
-    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
-        plan, asked = self.state.parameters.list(self.endpoint.name, request.query_string)
+    def get(self, responder: Responder, **parts: str) -> Response:
+        query_string = responder.request.query_string
+        plan, asked = self.state.parameters.list(self.endpoint.name, query_string)
         for condition in asked.filters if self.endpoint.tree else ():
             if condition[:2] == ("locale", "eq"):
                 responder.check_locale(condition.value)
@@ -477,7 +478,9 @@ class ListView(EndpointView):
         )
         if query.limit is None or _names_other_pages(query, plan.layout.type):
             responder.schedule = None
-        selected = reader.select(replace(query, limit=0) if query.limit is None else query)
+        selected = responder.reader.select(
+            replace(query, limit=0) if query.limit is None else query
+        )
         if selected.unseen:
             raise BadRequest(_unseen_message(asked, query, selected.unseen))
         if query.limit is None:
@@ -490,11 +493,11 @@ class ListView(EndpointView):
         )
         if query.random:
             response.headers["Cache-Control"] = "no-store"
-        elif link := self._link(request, responder, query, selected.total):
+        elif link := self._link(responder, query, selected.total):
             response.headers["Link"] = link
         return response
 
-    def _link(self, request: Request, responder: Responder, query: Query, total: int) -> str:
+    def _link(self, responder: Responder, query: Query, total: int) -> str:
         offsets: dict[str, int] = {}
         if query.limit and query.offset < total - query.limit:
             offsets["next"] = query.offset + query.limit
@@ -502,11 +505,11 @@ class ListView(EndpointView):
             offsets["prev"] = max(min(query.offset, total) - query.limit, 0)
         if not offsets:
             return ""
-        given = read_query_string(request.query_string)
+        given = responder.given
         if self.endpoint.of_sites and not given.get("site") and responder.site.homes:
             # With CMSAPI_BASE_URL the next request can go to the host of another site.
             site = responder.addresses.other_site(responder.site.homes[0].url_path)
-            given.update({"site": site} if site else {})
+            given = {**given, **({"site": site} if site else {})}
         address = responder.addresses.detail_url(self.endpoint.name)
         link = ", ".join(
             f'<{address}?{urlencode({**given, "offset": offset})}>; rel="{name}"'
@@ -526,8 +529,8 @@ class DetailView(EndpointView):
         _read_id(parts["id"])
         return super().responder(request, reader, viewer, **parts)
 
-    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
-        return self.show(request, reader, responder, _read_id(parts["id"]))
+    def get(self, responder: Responder, **parts: str) -> Response:
+        return self.show(responder, _read_id(parts["id"]))
 
 
 class FindView(EndpointView):
@@ -542,11 +545,11 @@ class FindView(EndpointView):
     path: ClassVar[Sequence[str]] = ()
     needs: ClassVar[str] = "id, a number"
 
-    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
-        given = read_query_string(request.query_string)
-        row = self.find(request, reader, responder, given)
+    def get(self, responder: Responder, **parts: str) -> Response:
+        given, query_string = responder.given, responder.request.query_string
+        row = self.find(responder)
         check_values(given)
-        pairs = parse_qsl(request.query_string.decode("utf-8", "replace"), keep_blank_values=True)
+        pairs = parse_qsl(query_string.decode("utf-8", "replace"), keep_blank_values=True)
         kept = [(name, value) for name, value in pairs if name not in self.consumed]
         if self.endpoint.tree and not given.get("site"):
             # With CMSAPI_BASE_URL the next request can go to the host of another site.
@@ -556,15 +559,13 @@ class FindView(EndpointView):
         response = cast(Response, redirect(location, 302, Redirect))
         return responder.tagged(response, [tag_of(self.endpoint.name)])
 
-    def find(
-        self, request: Request, reader: Reader, responder: Responder, given: Mapping[str, str]
-    ) -> Row:
+    def find(self, responder: Responder) -> Row:
         """The id of the object that the parameters name, and its path if it has one.
 
         :raises NotFound: if there is none.
         """
-        check_length(request.query_string)
-        for filters, paths in self.candidates(given, responder):
+        check_length(responder.request.query_string)
+        for filters, paths in self.candidates(responder):
             query = Query(
                 self.endpoint.name,
                 ("id", *self.path),
@@ -574,20 +575,21 @@ class FindView(EndpointView):
                 limit=1 if paths is None else None,
                 count=False,
             )
-            rows = reader.select(query).rows
+            rows = responder.reader.select(query).rows
             if paths is not None:
                 at_path = {row[1]: row for row in rows}
                 rows = [at_path[path] for path in paths if path in at_path]
             if rows:
                 responder.check_shown(rows[0][0])
                 return rows[0]
-        is_address = self.path and "://" in given.get("html_path", "")
+        is_address = self.path and "://" in responder.given.get("html_path", "")
         hint = " html_path is a path without scheme and host, as /journal/." if is_address else ""
         raise _not_found(self.endpoint, hint)
 
-    def candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
+    def candidates(self, responder: Responder) -> Iterator[_Candidate]:
         """Where the object can be, at most in two ways, of which the first with a match decides."""
-        identity = _read_id(given.get("id", "").strip(" "), f"find/ needs {self.needs}.")
+        text = responder.given.get("id", "").strip(" ")
+        identity = _read_id(text, f"find/ needs {self.needs}.")
         yield (Filter("id", "eq", identity),), None
 
 
@@ -598,12 +600,13 @@ class FindPageView(FindView):
     path = ("url_path",)
     needs = "html_path, the path of a page, or id, a number"
 
-    def candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
+    def candidates(self, responder: Responder) -> Iterator[_Candidate]:
+        given = responder.given
         requested = given.get("locale") if self.state.settings.i18n else None
         if requested is not None:
             responder.check_locale(requested)
         if "html_path" not in given:
-            yield from super().candidates(given, responder)
+            yield from super().candidates(responder)
             return
         site = responder.site
         locale, path = self.state.page_urls.resolve(site, requested, given["html_path"])
@@ -632,11 +635,11 @@ class FindRedirectView(FindView):
     path = ("site_path",)
     needs = "html_path, a former path, or id, a number"
 
-    def candidates(self, given: Mapping[str, str], responder: Responder) -> Iterator[_Candidate]:
-        if "html_path" not in given:
-            yield from super().candidates(given, responder)
+    def candidates(self, responder: Responder) -> Iterator[_Candidate]:
+        if "html_path" not in responder.given:
+            yield from super().candidates(responder)
             return
-        path = normal_path(given["html_path"])
+        path = normal_path(responder.given["html_path"])
         tried = dict.fromkeys((path, path.partition("?")[0]))
         paths = [name + each for each in tried for name in responder.names]
         yield (Filter("site_path", "in", tuple(paths)),), paths
@@ -645,12 +648,11 @@ class FindRedirectView(FindView):
 class DetailByPathView(FindPageView):
     """The page at a path, as its detail view shows it."""
 
-    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
-        given = read_query_string(request.query_string)
-        if "html_path" not in given:
+    def get(self, responder: Responder, **parts: str) -> Response:
+        if "html_path" not in responder.given:
             raise NotFound("detail_by_path/ needs html_path, the path of a page.")
-        identity, _ = self.find(request, reader, responder, given)
-        return self.show(request, reader, responder, identity, tag_of(self.endpoint.name))
+        identity, _ = self.find(responder)
+        return self.show(responder, identity, tag_of(self.endpoint.name))
 
 
 class IndexView(EndpointView):
@@ -659,7 +661,7 @@ class IndexView(EndpointView):
     def _token(self, request: Request) -> str | None:
         return None
 
-    def get(self, request: Request, reader: Reader, responder: Responder, **parts: str) -> Response:
+    def get(self, responder: Responder, **parts: str) -> Response:
         site, addresses = responder.site, responder.addresses
         own = {"hostname": site.hostname, "port": site.port, "site_name": site.site_name}
         body = {
@@ -667,11 +669,11 @@ class IndexView(EndpointView):
                 name: {"url": addresses.detail_url(name), "types": [*endpoint.types]}
                 for name, endpoint in self.state.registry.endpoints.items()
             },
-            "locales": [*reader.locales],
+            "locales": [*responder.reader.locales],
             "site": own if site.hostname else None,
             "openapi_url": addresses.openapi_url,
         }
-        return Bodiless() if request.method == "HEAD" else json_response(body)
+        return Bodiless() if responder.request.method == "HEAD" else json_response(body)
 
 
 class OpenAPIView(EndpointView):
