@@ -370,15 +370,10 @@ def installed_backends() -> dict[str, EntryPoint]:
 def name_of(backend: Backend) -> str:
     """The name of a backend given as an object: of its entry point, or else of its class."""
     own = type(backend)
-    installed = installed_backends().items()
-    names = (n for n, point in installed if _is_entry_point_of(point, own))
+    # Nothing is imported, as what other backends need may not be installed.
+    named = own.__module__.partition(".")[0], own.__name__
+    names = (n for n, p in installed_backends().items() if (p.module, p.attr) == named)
     return next(names, own.__name__)
-
-
-def _is_entry_point_of(point: EntryPoint, backend_class: type[Backend]) -> bool:
-    """Whether an entry point names a class. Imports nothing, as it may not be installed."""
-    package = backend_class.__module__.partition(".")[0]
-    return (point.module, point.attr) == (package, backend_class.__name__)
 
 
 def find_backend(text: str, root: Path) -> Backend:
@@ -405,7 +400,9 @@ def _load_class(point: EntryPoint) -> type[Backend]:
         # Separately from the class, so that errors inside the module are reported as such.
         import_module(point.module)
     except ImportError as error:
-        remedy = _remedy(point)
+        remedy = ""
+        if point.dist and point.name in point.dist.metadata.get_all("Provides-Extra", []):
+            remedy = f' Install it with: pip install "{point.dist.name}[{point.name}]".'
         if not remedy and f"{point.module}.".startswith(f"{error.name}."):
             raise ConfigurationError(f"{named} a module that is not there.") from error
         raise ConfigurationError(
@@ -418,10 +415,3 @@ def _load_class(point: EntryPoint) -> type[Backend]:
     if not isinstance(backend_class, type) or not issubclass(backend_class, Backend):
         raise ConfigurationError(f"{named} what is no subclass of Backend.")
     return backend_class
-
-
-def _remedy(point: EntryPoint) -> str:
-    """How to install what a backend needs, if there is an extra of its name; else ""."""
-    if point.dist is None or point.name not in point.dist.metadata.get_all("Provides-Extra", []):
-        return ""
-    return f' Install it with: pip install "{point.dist.name}[{point.name}]".'
