@@ -340,7 +340,9 @@ def _routing_error_handler(state: State) -> Callable[[], Response | None]:
         if request.method == "OPTIONS":
             return allowed_methods()
         host = host_of(request)
-        if _is_about_host(error):
+        # A host that Werkzeug does not know, or a WebSocket, a wish that servers may ignore.
+        is_about_host = isinstance(error, BadHost | WebsocketMismatch) or not request.host
+        if is_about_host and not isinstance(error, SecurityError):
             error = request.routing_exception = _match_at(host)
         if error is None:
             return None
@@ -357,14 +359,6 @@ def _routing_error_handler(state: State) -> Callable[[], Response | None]:
         return _http_error(error)
 
     return answer
-
-
-def _is_about_host(error: HTTPException) -> bool:
-    """Whether an error of routing is only due to a host that Werkzeug does not know, or to a
-    request for a WebSocket, which servers may ignore."""
-    if isinstance(error, SecurityError):
-        return False
-    return isinstance(error, BadHost | WebsocketMismatch) or not request.host
 
 
 def _match_at(host: Host) -> HTTPException | None:

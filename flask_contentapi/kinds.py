@@ -66,6 +66,7 @@ class Kind:
     :cvar filterable: whether a query string may ask for an exact value.
     :cvar orderable: whether a list may be ordered by it.
     :cvar many: whether a value has any number of entries, of which a query string may name some.
+    :cvar empty_value: the stored value if a record leaves the field out.
     :cvar schema: the JSON Schema of a value in a query string.
     """
 
@@ -74,10 +75,11 @@ class Kind:
     filterable = True
     orderable = True
     many = False
+    empty_value: ClassVar[Any] = None
 
     def empty(self) -> Any:
-        """The stored value if a record leaves the field out."""
-        return None
+        """:attr:`empty_value`, as a new object if it can be changed."""
+        return self.empty_value
 
     def read(self, value: Any) -> Any:
         """The stored value for a value in a record (not None).
@@ -100,9 +102,7 @@ class Kind:
 
 class Text(Kind):
     name = "text"
-
-    def empty(self) -> str:
-        return ""
+    empty_value: ClassVar[Any] = ""
 
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
@@ -120,11 +120,10 @@ class Canonical(Text):
         ValueError for anything else.
     """
 
+    empty_value = None
+
     def __init__(self, canonical: Callable[[Any], str]) -> None:
         self.canonical = canonical
-
-    def empty(self) -> Any:
-        return None
 
     def read(self, value: Any) -> str:
         return check_text(self.canonical(value))
@@ -239,10 +238,8 @@ class Decimal(Kind):
 class Boolean(Kind):
     name = "boolean"
     schema = {"type": "boolean"}
+    empty_value = False
     _values = {"true": True, "1": True, "false": False, "0": False}
-
-    def empty(self) -> bool:
-        return False
 
     def read(self, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -349,15 +346,21 @@ class Relation(Integer):
             raise ValueError("must be the id of an object") from None
 
 
-class Relations(Kind):
-    """The ids of several objects of another endpoint, as a tuple in stored order."""
+class Many(Kind):
+    """Any number of entries, as a tuple."""
 
-    name = "relations"
     orderable = False
     many = True
+    empty_value = ()
 
-    def empty(self) -> tuple[int, ...]:
-        return ()
+    def write(self, value: Any) -> Any:
+        return list(value)
+
+
+class Relations(Many):
+    """The ids of several objects of another endpoint, in stored order."""
+
+    name = "relations"
 
     def read(self, value: Any) -> tuple[int, ...]:
         wanted, one = "must be a list of ids of objects", Integer()
@@ -371,9 +374,6 @@ class Relations(Kind):
                 raise ValueError(f"{wanted}, but [{number}] {error}") from None
         return tuple(ids)
 
-    def write(self, value: Any) -> Any:
-        return list(value)
-
     def parse(self, text: str) -> Any:
         try:
             wanted = [Relation().parse(part) for part in text.split(",")]
@@ -383,15 +383,10 @@ class Relations(Kind):
         return next(gaps, tuple(dict.fromkeys(wanted)))
 
 
-class Tags(Kind):
-    """A set of tags, kept as a tuple in code point order."""
+class Tags(Many):
+    """A set of tags, in code point order."""
 
     name = "tags"
-    orderable = False
-    many = True
-
-    def empty(self) -> tuple[str, ...]:
-        return ()
 
     def read(self, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
@@ -409,9 +404,6 @@ class Tags(Kind):
         if len(tag) > LONGEST_KEY:
             raise ValueError(f"must be tags of at most {LONGEST_KEY:,} characters")
         return check_text(tag)
-
-    def write(self, value: Any) -> Any:
-        return list(value)
 
     def parse(self, text: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(text.split(",")))
@@ -448,9 +440,7 @@ class Children(Kind):
     name = "children"
     filterable = False
     orderable = False
-
-    def empty(self) -> tuple[Any, ...]:
-        return ()
+    empty_value = ()
 
 
 def parse_integer(text: str) -> int:

@@ -89,7 +89,9 @@ class _Parser:
             if not first:
                 self._advance()
             minus = bool(self.ahead == "-" and self._advance())
-            name = self._name()
+            if self.ahead == "" or self.ahead in "(),-":
+                raise self.error("a name is missing")
+            name = self._advance()
             if name in ("*", "_"):
                 if minus or not first:
                     raise self.error(f"{name!r} stands first or not at all, without a minus")
@@ -111,11 +113,6 @@ class _Parser:
     def _refuse(self, wrong: bool, why: str) -> None:
         if wrong:
             raise self.error(why)
-
-    def _name(self) -> str:
-        if self.ahead == "" or self.ahead in "(),-":
-            raise self.error("a name is missing")
-        return self._advance()
 
     def _brackets(self, depth: int) -> Selection | None:
         if self.ahead != "(":
