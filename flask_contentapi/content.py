@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -523,14 +522,21 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
     tags = set()
     for name, table in after.tables.items():
         old, new = _objects(before, name), _objects(after, name)
-        different = {i for i in old.keys() | new.keys() if old.get(i) != new.get(i)}
-        changed |= {(name, i) for i in different}
-        visibility = [partial(_visibility, table, after.sites, objects) for objects in (old, new)]
-        visibility_changed |= {(name, i) for i in different if visibility[0](i) != visibility[1](i)}
         if list(old) != list(new):
             tags.add(tag_of(name))
-    if visibility_changed:
-        changed |= {own for own, other in _references(after) if other in visibility_changed}
+        for identity in old.keys() | new.keys():
+            was, now = old.get(identity), new.get(identity)
+            if was != now:
+                changed.add((name, identity))
+                seen = [_visibility(table, after.sites, state) for state in (was, now)]
+                if seen[0] != seen[1]:
+                    visibility_changed.add((name, identity))
+    for name, table in after.tables.items() if visibility_changed else ():
+        for row in table.rows:
+            values = values_of(table.endpoint.type_of(row[1]), row)
+            targets = (t for value in values for t in targets_of(value.column, value.stored))
+            if not visibility_changed.isdisjoint(targets):
+                changed.add((name, row[0]))
     named = tags_of(changed)
     return named if EVERYTHING in named else named | tags
 
@@ -555,23 +561,12 @@ def _chain(known: Mapping[int, Restriction], identity: int | None) -> Iterator[o
         identity = known[identity].within
 
 
-def _visibility(
-    table: Table, sites: Sites, objects: dict[int, ObjectState], identity: int
-) -> object:
+def _visibility(table: Table, sites: Sites, state: ObjectState | None) -> object:
     """What determines who sees an object, and when; None if the object does not exist."""
-    if identity not in objects:
+    if state is None:
         return None
-    row, path, chain = objects[identity]
+    row, path, chain = state
     if not table.endpoint.tree:
         return (chain,)
     places = table.endpoint.type_of(row[1]).places
     return chain, sites.locate(path, True), *(row[places[name]] for name in _TIMES)
-
-
-def _references(library: Library) -> Iterator[tuple[ObjectKey, ObjectKey]]:
-    """All relations, each as the object that has it and the one it points to."""
-    for name, table in library.tables.items():
-        for row in table.rows:
-            for value in values_of(table.endpoint.type_of(row[1]), row):
-                for other in targets_of(value.column, value.stored):
-                    yield (name, row[0]), other
