@@ -355,22 +355,23 @@ class _Integer(fields.Integer):
         return max(min(number, kinds.INT64[-1]), kinds.INT64[0])
 
 
-class _Read(fields.Field[Any]):
-    """A parameter that a function reads; its ValueError says what is wrong.
+class Parsed(fields.Field[Any]):
+    """A parameter that a function parses; its ValueError says what is wrong.
 
-    :param attribute: the path of the value among those that are read.
+    :param attribute: the path of the value among those that are read, as ``filters.<name>`` for
+        conditions.
     :param schema: the JSON Schema of the parameter.
     """
 
     def __init__(
-        self, read: Callable[[str], Any], attribute: str | None = None, **schema: Any
+        self, parse: Callable[[str], Any], attribute: str | None = None, **schema: Any
     ) -> None:
         super().__init__(attribute=attribute, metadata=schema)
-        self._read = read
+        self._parse = parse
 
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._read(value)
+            return self._parse(value)
         except ValueError as error:
             raise ma.ValidationError(str(error)) from None
 
@@ -411,7 +412,7 @@ def _page_field(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
         return Tree(relation, page)
 
     wanted: list[Any] = [{"type": "integer"}, *[{"const": "root"}] * has_root]
-    return lambda use: _Read(read, f"tree.{relation}", anyOf=wanted)
+    return lambda use: Parsed(read, f"tree.{relation}", anyOf=wanted)
 
 
 def _read_operator(text: str) -> str:
@@ -442,7 +443,7 @@ def _order_field(use: Use) -> fields.Field[Any]:
             raise ValueError(f"has more than {MAX_ORDER} different fields")
         return tuple(keys.values()), False
 
-    return _Read(read, type="string", examples=["random", *columns])
+    return Parsed(read, type="string", examples=["random", *columns])
 
 
 def _facets_field(use: Use) -> fields.Field[Any]:
@@ -461,7 +462,7 @@ def _facets_field(use: Use) -> fields.Field[Any]:
             raise ValueError(f"has more than {MAX_FACETS} fields")
         return tuple(facet_of(declared, declared.exports[name]) for name in dict.fromkeys(names))
 
-    return _Read(read, type="string", examples=known[:1])
+    return Parsed(read, type="string", examples=known[:1])
 
 
 def _filter_field(name: str, column: Column, operator: Operator) -> fields.Field[Any]:
@@ -473,7 +474,7 @@ def _filter_field(name: str, column: Column, operator: Operator) -> fields.Field
     field = name.removesuffix(f"__{operator.name}")
     purpose = f"Only objects whose {field} {operator.purpose}."
     read = partial(operator.read, column)
-    return _Read(read, f"filters.{name}", **schema, description=purpose)
+    return Parsed(read, f"filters.{name}", **schema, description=purpose)
 
 
 def _other_types_field(use: Use) -> fields.Field[Any]:
@@ -486,12 +487,12 @@ def _other_types_field(use: Use) -> fields.Field[Any]:
         labels = {label for declared in types for label in declared.types}
         return (Filter("type", "not", tuple(sorted(labels))),)
 
-    return _Read(read, "filters.type__not", type="string", examples=[*endpoint.types])
+    return Parsed(read, "filters.type__not", type="string", examples=[*endpoint.types])
 
 
 def _locale_field(use: Use) -> fields.Field[Any]:
     # Whether the language is known is for the content to say.
-    return _Read(lambda text: (Filter("locale", "eq", text),), "filters.locale", type="string")
+    return Parsed(lambda text: (Filter("locale", "eq", text),), "filters.locale", type="string")
 
 
 _LIST_AND_DETAIL = ("list", "detail", "detail_by_path")
@@ -540,7 +541,7 @@ PARAMETERS = {
         Parameter(
             "search_operator",
             "Whether objects must have every word (and) or one of them (or).",
-            lambda use: _Read(_read_operator, type="string", enum=["and", "or"]),
+            lambda use: Parsed(_read_operator, type="string", enum=["and", "or"]),
             _SEARCHED,
             empty_is_absent=True,
         ),

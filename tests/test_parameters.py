@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from flask_contentapi.parameters import PARAMETERS, Parameter, Parsed
+from flask_contentapi.query import Filter
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, page, site
@@ -541,3 +543,27 @@ def test_hints_are_given_for_the_first_few_names_alone(reference: API, query: st
     between = "=1&" if query.startswith("{") else ","
     names = between.join(f"titl{letter}" for letter in "abcdfghijk")
     assert reference.refusal(f"pages/?{query.format(names)}").count("Did you mean") == 3
+
+
+# A new parameter.
+
+
+@on_all
+def test_a_parameter_is_an_entry_in_one_table(
+    make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(text: str) -> tuple[Filter, ...]:
+        if len(text) != 1:
+            raise ValueError("must be one letter")
+        return (Filter("title", "startswith", text),)
+
+    field = Parsed(parse, "filters.initial", type="string")
+    initial = Parameter("initial", "Only pages with this initial.", lambda use: field)
+    monkeypatch.setitem(PARAMETERS, "initial", initial)
+    titles = {2: "Kelp", 3: "Bass", 4: "Krill"}
+    api = make_api({"pages": [page(id, title=title) for id, title in titles.items()]})
+    assert api.ids("pages/?initial=K&order=-title") == [4, 2]
+    assert api.ids("pages/?initial=K&title__not=Kelp") == [4]
+    assert "initial must be one letter." in api.refusal("pages/?initial=Kr")
+    told = api.json("openapi.json")["paths"]["/pages/"]["get"]["parameters"]
+    assert initial.purpose in [parameter.get("description") for parameter in told]
