@@ -24,10 +24,17 @@ CanView = Callable[[Mapping[str, Any]], bool]
 class State:
     """The state of one instance in one application.
 
+    :param settings: its settings.
+    :param registry: the declared types.
     :param backend: the storage, opened.
+    :param parameters: reads query strings.
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: builds and resolves the addresses of pages.
+    :param origins: finds the site of a request.
+    :param previews: writes and reads the tokens of previews.
+    :param answer_cache: the cached answers.
     :param outages: logs when the backend does not answer.
+    :param clock: returns the current time.
     :param fingerprint: the part of every ETag that depends on declarations and settings.
     :param config_prefix: the prefix of the keys of its settings.
     :param backend_name: the name of the backend in messages; "" if none is given or configured.
