@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -383,6 +384,11 @@ class Relations(Many):
         return next(gaps, tuple(dict.fromkeys(wanted)))
 
 
+def shared(text: str) -> str:
+    """A text that many objects have, which is so kept in memory once."""
+    return sys.intern(text) if type(text) is str else text
+
+
 class Tags(Many):
     """A set of tags, in code point order."""
 
@@ -391,7 +397,7 @@ class Tags(Many):
     def read(self, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
             raise ValueError("must be a list of texts")
-        return tuple(sorted({self._check_tag(tag) for tag in value}))
+        return tuple(map(shared, sorted({self._check_tag(tag) for tag in value})))
 
     @staticmethod
     def _check_tag(tag: str) -> str:

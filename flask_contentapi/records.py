@@ -11,7 +11,7 @@ from marshmallow import ValidationError, fields, validate
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import ContentError, Problem, suggest
 from flask_contentapi.fields import Derived, kind_of
-from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json
+from flask_contentapi.kinds import LONGEST_NAME, check_text, read_json, shared
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
 from flask_contentapi.registry import Registry
@@ -130,7 +130,7 @@ class RecordReader:
         values, place = self._start(section, index, record)
         if values is None:
             return None
-        label = self._label(place, endpoint, values.pop("type", None))
+        label = shared(self._label(place, endpoint, values.pop("type", None)))
         read = self._read_object(place, endpoint.type_of(label), values)
         if label in endpoint.types:
             self._note_unknown_keys(place, values, endpoint.types[label].columns)

@@ -104,7 +104,8 @@ def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
     """
     counts = dict.fromkeys(rest_words(declared, row), 1)
-    return counts | dict.fromkeys(title_words(declared, row), 1 + TITLE_WEIGHT)
+    counts.update(dict.fromkeys(title_words(declared, row), 1 + TITLE_WEIGHT))
+    return counts
 
 
 def title_words(declared: ObjectType, row: Row) -> list[str]:

@@ -248,6 +248,15 @@ def test_images_and_documents_are_searched_by_title_and_tags(api: API) -> None:
     assert api.ids("documents/?search=storm") == [2]
 
 
+@on_memory
+def test_words_are_indexed_before_the_first_search(
+    make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = make_api({"sites": [site(1)], "pages": [page(1, title="Late")]})
+    monkeypatch.delattr("flask_contentapi_memory.shelves.words_of")
+    assert api.ids("pages/?search=late") == [1]
+
+
 def test_search_combines_with_filters_tree_and_order(api: API) -> None:
     assert api.ids("pages/?search=storm&order=title") == [3, 21, 4]
     assert api.ids("pages/?search=storm&order=-id&limit=1&offset=1") == [4]

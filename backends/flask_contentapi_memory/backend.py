@@ -82,7 +82,11 @@ class SnapshotBackend(Backend):
         before = self._snapshot
         if before is not None and before.version == version:
             return frozenset()
-        self._snapshot = Snapshot(library, version)
+        snapshot = Snapshot(library, version)
+        # The first search would wait too long for them.
+        for shelf in snapshot.shelves.values():
+            shelf.words  # noqa: B018
+        self._snapshot = snapshot
         if before is None or not content_changed.receivers:
             return frozenset()
         return changed_tags(before.library, library)

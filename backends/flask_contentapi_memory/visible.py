@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
@@ -96,12 +96,14 @@ class VisibleObjects:
         each entry."""
         key = (column, labels, self._ranges(column, labels, scope))
         if key not in self._indexes:
-            read, rows = self.value(column, labels, scope), self.shelf.rows
-            found: defaultdict[Any, list[int]] = defaultdict(list)
-            for position in self.of_types(labels):
-                value = read(rows[position])
-                for entry in {*value} if isinstance(value, tuple) else (value,):
-                    found[entry].append(position)
+            positions, found = self.of_types(labels), defaultdict[Any, list[int]](list)
+            values = self._values(column, positions, labels, scope)
+            for position, value in zip(positions, values, strict=True):
+                if isinstance(value, tuple):
+                    for entry in {*value}:
+                        found[entry].append(position)
+                else:
+                    found[value].append(position)
             self._indexes[key] = dict(found)
         return self._indexes[key]
 
@@ -112,7 +114,7 @@ class VisibleObjects:
         key = (order, labels, self._ranges(order.column, labels, scope))
         if key not in self._rankings:
             ordered = self.sort(self.of_types(labels), (order,), labels, scope)
-            ranks = array("q", bytes(8 * len(self.shelf.rows)))
+            ranks = array("I", bytes(4 * len(self.shelf.rows)))
             for rank, position in enumerate(ordered):
                 ranks[position] = rank
             self._rankings[key] = Ranking(ordered, ranks)
@@ -129,17 +131,29 @@ class VisibleObjects:
 
         :param labels: the types for columns that not all types have.
         """
-        rows, identity = self.shelf.rows, self.shelf.getter("id", None)
         common = self.shelf.endpoint.base.columns
-        ordered = sorted(positions, key=lambda position: identity(rows[position]))
+        ids = [*map(self.shelf.getter("id", None), self.shelf.rows)]
+        ordered = sorted(positions, key=ids.__getitem__)
         for key in reversed(order):
-            read = self.value(key.column, None if key.column in common else labels, scope)
-            keys = {
-                position: ((value := read(rows[position])) is not None, value)
-                for position in ordered
-            }
-            ordered.sort(key=keys.__getitem__, reverse=key.descending)
+            known = None if key.column in common else labels
+            values = dict(
+                zip(ordered, self._values(key.column, ordered, known, scope), strict=True)
+            )
+            absent = [position for position in ordered if values[position] is None]
+            ordered = [position for position in ordered if values[position] is not None]
+            ordered.sort(key=values.__getitem__, reverse=key.descending)
+            ordered = ordered + absent if key.descending else absent + ordered
         return ordered
+
+    def _values(
+        self,
+        column: str,
+        positions: Iterable[int],
+        labels: Labels,
+        scope: Sequence[Range] | None,
+    ) -> Iterator[Any]:
+        """The values of a column at some positions, as :meth:`value` reads them."""
+        return map(self.value(column, labels, scope), map(self.shelf.rows.__getitem__, positions))
 
     def _column(self, column: str, labels: Labels) -> Column | None:
         """The declared field of a column; those that are derived have none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, takewhile
 
@@ -35,16 +35,16 @@ class WordIndex:
         self._ids = array("q")
         #: The numbers of deleted objects, for new ones.
         self._free: list[int] = []
-        self._postings: dict[str, array[int]] = {}
+        self._postings = _Postings()
         self._scores: BoundedCache[Mapping[int, int]] = BoundedCache(SCORE_CACHE_SIZE)
         self._add(documents)
 
     def _add(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
-        adding = _Adding(self._postings)
+        posting_of = self._postings.__getitem__
         for identity, counts in documents:
             first = self._number(identity) << _BITS
-            for word, count in counts.items():
-                adding[word](first + count)
+            for posting, count in zip(map(posting_of, counts), counts.values(), strict=True):
+                posting.append(first + count)
 
     def _number(self, identity: int) -> int:
         """Gives an object a number."""
@@ -65,7 +65,7 @@ class WordIndex:
         :param after: their present words, by id, without deleted objects.
         """
         index = WordIndex(())
-        index._ids, index._postings = self._ids[:], dict(self._postings)
+        index._ids, index._postings = self._ids[:], _Postings(self._postings)
         free = set(self._free)
         free.update(number for number, identity in enumerate(self._ids) if identity in before)
         index._free = [*free]
@@ -73,7 +73,7 @@ class WordIndex:
         for word in changed:
             posting = self._postings.get(word, ())
             left = (entry for entry in posting if self._ids[entry >> _BITS] not in before)
-            index._postings[word] = array("q", left)
+            index._postings[word] = array("I", left)
         index._add(after.items())
         for word in changed:
             if not index._postings[word]:
@@ -126,16 +126,10 @@ class WordIndex:
         return scores
 
 
-class _Adding(dict[str, Callable[[int], None]]):
-    """The functions that add an entry, by word; made on first use.
+class _Postings(dict[str, "array[int]"]):
+    """The posting lists, by word; made on first use."""
 
-    :param postings: the posting lists, by word.
-    """
-
-    def __init__(self, postings: dict[str, array[int]]) -> None:
-        self._postings = postings
-
-    def __missing__(self, word: str) -> Callable[[int], None]:
-        posting = self._postings.setdefault(word, array("q"))
-        self[word] = posting.append
-        return posting.append
+    def __missing__(self, word: str) -> array[int]:
+        # Four bytes are enough for the numbers of 2 ** 28 objects.
+        posting = self[word] = array("I")
+        return posting
