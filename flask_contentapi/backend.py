@@ -347,13 +347,15 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def check(self) -> Iterable[Problem]:
+    def check(self, *, values: bool = True) -> Iterable[Problem]:
         """The problems of the content, whether it can be served or not.
 
         These are at least undeclared types and dangling relations, as
         :meth:`flask_contentapi.content.Library.check` finds them. A storage that cannot be served
         from is a problem as well.
 
+        :param values: whether to look as well for values that their fields no longer take, where
+            these are stored. There are none after :meth:`load`.
         :raises BackendUnavailable: if the storage stops answering meanwhile.
         """
 

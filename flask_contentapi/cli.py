@@ -107,9 +107,9 @@ def check(state: State) -> None:
     click.echo("Everything is in order.")
 
 
-def _content_problems(backend: Backend) -> list[Problem]:
+def _content_problems(backend: Backend, *, values: bool = True) -> list[Problem]:
     with watching(_with_progress):
-        return [*backend.check()]
+        return [*backend.check(values=values)]
 
 
 def _problem_count(number: int) -> str:
@@ -196,7 +196,7 @@ def load(state: State, source: str, yes: bool) -> None:
         amounts = _replace(state.backend, read_json_file(source), yes=yes)
     click.echo(f"{amounts} loaded into {state.backend_name}.")
     try:
-        problems = len(_content_problems(state.backend))
+        problems = len(_content_problems(state.backend, values=False))
     except KeyboardInterrupt:
         said = "The content has been loaded; only its check has been interrupted."
         click.echo(f"\n{said} It is repeated by: flask contentapi check.", err=True)

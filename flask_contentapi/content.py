@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
-from flask_contentapi.declarations import Endpoint, targets_of, values_of
+from flask_contentapi.declarations import Endpoint, targets_of
 from flask_contentapi.errors import ContentError, Problem, suggest
 from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.logs import watched
@@ -329,12 +329,11 @@ def check_objects(
             yield place.problem("type", f"{message}{hint}" if hint else message.rstrip("."))
         if endpoint.redirects and (name := row[endpoint.base.places["site_name"]]) not in names:
             yield place.problem("site", f"there is no site {name}, or several")
-        for column, stored, children in values_of(endpoint.type_of(row[1]), row):
-            for target, identity in targets_of(column, stored):
-                if identity not in ids[target]:
-                    inner = place.child(*children) if children else place
-                    message = f"there is no object {identity} in {target}"
-                    yield inner.problem(column.name, message)
+        for (target, identity), column, children in targets_of(endpoint.type_of(row[1]), row):
+            if identity not in ids[target]:
+                inner = place.child(*children) if children else place
+                message = f"there is no object {identity} in {target}"
+                yield inner.problem(column.name, message)
 
 
 #: The columns that determine places in the tree, restrictions and languages.
@@ -533,9 +532,8 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
                     visibility_changed.add((name, identity))
     for name, table in after.tables.items() if visibility_changed else ():
         for row in table.rows:
-            values = values_of(table.endpoint.type_of(row[1]), row)
-            targets = (t for value in values for t in targets_of(value.column, value.stored))
-            if not visibility_changed.isdisjoint(targets):
+            found = targets_of(table.endpoint.type_of(row[1]), row)
+            if any(target in visibility_changed for target, _, _ in found):
                 changed.add((name, row[0]))
     named = tags_of(changed)
     return named if EVERYTHING in named else named | tags

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from marshmallow import ValidationError, fields, missing
 
@@ -70,6 +70,21 @@ class Column:
         return tuple if self.kind.many else lambda stored: () if stored is None else (stored,)
 
     @cached_property
+    def targets(self) -> Callable[[Any], Iterable[ObjectKey]]:
+        """The function from a stored value to the objects that it points to."""
+        if self.target is None:
+            return self._inner_targets
+        endpoint = self.target.served_at.name
+        return lambda stored: [(endpoint, identity) for identity in self.ids(stored)]
+
+    def _inner_targets(self, stored: Any) -> Iterator[ObjectKey]:
+        for block, inner in self.related_blocks.items():
+            for identity in ids_in(stored, block):
+                yield from inner.targets(identity)
+        for text in self.rich_texts(stored) if self.is_rich else ():
+            yield from targets_in(text)
+
+    @cached_property
     def related_blocks(self) -> Mapping[str, Column]:
         """For blocks, the relations in them, by block type."""
         return {name: inner for name, inner in self.blocks.items() if inner.target is not None}
@@ -79,7 +94,7 @@ class Column:
         """For blocks, the types whose values are rich text."""
         return frozenset(name for name, inner in self.blocks.items() if inner.is_rich)
 
-    @property
+    @cached_property
     def is_rich(self) -> bool:
         """Whether its values are rich text, or have some in blocks."""
         return isinstance(self.field, RichText) or bool(self.rich_blocks)
@@ -389,10 +404,9 @@ class ObjectType:
         ]
 
     @cached_property
-    def naming_places(self) -> list[tuple[str, int]]:
+    def naming_places(self) -> list[tuple[Column, int]]:
         """The columns that can name other objects, each with its index in rows."""
-        found = (name for name, column in self.columns.items() if column.names_others)
-        return [(name, self.places[name]) for name in found]
+        return [(c, self.places[name]) for name, c in self.columns.items() if c.names_others]
 
 
 @dataclass(eq=False)
@@ -470,46 +484,20 @@ class Endpoint:
         return names
 
 
-class Value(NamedTuple):
-    """A stored value of an object, or of one of its child objects.
-
-    :param column: its column.
-    :param stored: the value.
-    :param children: for a value of a child object, the column of child objects and its index.
-    """
-
-    column: Column
-    stored: Any
-    children: tuple[str, int] | None = None
-
-
-def values_of(declared: ObjectType, row: Row) -> Iterator[Value]:
-    """The values of an object, and of its child objects, that can name other objects.
+def targets_of(
+    declared: ObjectType, row: Row, children: tuple[str, int] | None = None
+) -> Iterator[tuple[ObjectKey, Column, tuple[str, int] | None]]:
+    """The objects that an object and its child objects point to: in relations, in blocks with
+    relations, and in rich text.
 
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
+    :returns: for each the column that points to it, and for a column of a child object the column
+        of child objects and its index.
     """
-    for name, place in declared.naming_places:
-        column, stored = declared.columns[name], row[place]
+    for column, place in declared.naming_places:
         if column.child is None:
-            yield Value(column, stored)
+            for target in column.targets(row[place]):
+                yield target, column, children
         else:
-            for number, child in enumerate(stored):
-                inner = values_of(column.child, child)
-                yield from (value._replace(children=(name, number)) for value in inner)
-
-
-def targets_of(column: Column, stored: Any) -> Iterable[ObjectKey]:
-    """The objects that the value of a relation, of blocks with relations, or of rich text points
-    to."""
-    if column.target is not None:
-        endpoint = column.target.served_at.name
-        return [(endpoint, identity) for identity in column.ids(stored)]
-    found = [
-        (inner.target.served_at.name, identity)
-        for block, inner in column.related_blocks.items()
-        if inner.target is not None
-        for identity in ids_in(stored, block)
-    ]
-    if column.is_rich:
-        found += [target for text in column.rich_texts(stored) for target in targets_in(text)]
-    return found
+            for number, child in enumerate(row[place]):
+                yield from targets_of(column.child, child, (column.name, number))

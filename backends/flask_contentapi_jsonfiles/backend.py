@@ -145,7 +145,7 @@ class JSONFilesBackend(SnapshotBackend):
             "content replaced by one file for each section."
         )
 
-    def check(self) -> Iterator[Problem]:
+    def check(self, *, values: bool = True) -> Iterator[Problem]:
         """The problems of the present files, then further problems of what is served."""
         known = set()
         for problem in self._check_files():

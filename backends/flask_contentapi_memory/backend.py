@@ -99,7 +99,7 @@ class SnapshotBackend(Backend):
     def dump(self) -> Iterator[tuple[str, Any]]:
         return self.snapshot.library.dump()
 
-    def check(self) -> Iterable[Problem]:
+    def check(self, *, values: bool = True) -> Iterable[Problem]:
         return self.snapshot.library.check()
 
 

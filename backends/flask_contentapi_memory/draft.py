@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from flask_contentapi.content import STRUCTURAL, Library, Table, assemble_library
-from flask_contentapi.declarations import Endpoint, ObjectType, targets_of, values_of
+from flask_contentapi.declarations import Endpoint, ObjectType, targets_of
 from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import RecordReader, differ
 from flask_contentapi.registry import Registry
@@ -213,9 +213,8 @@ class Draft(Transaction):
 
     def referring(self, targets: Set[ObjectKey]) -> Iterator[ObjectKey]:
         for endpoint, row in self._rows():
-            for value in values_of(endpoint.type_of(row[1]), row):
-                if not targets.isdisjoint(targets_of(value.column, value.stored)):
-                    yield endpoint.name, row[0]
+            if any(key in targets for key, _, _ in targets_of(endpoint.type_of(row[1]), row)):
+                yield endpoint.name, row[0]
 
     def _rows(self) -> Iterator[tuple[Endpoint, Row]]:
         for name, endpoint in self.registry.endpoints.items():

@@ -535,7 +535,7 @@ class PeeweeBackend(Backend):
         finally:
             self._thread.reading = False
 
-    def check(self) -> Iterator[Problem]:
+    def check(self, *, values: bool = True) -> Iterator[Problem]:
         """The problems of the content, or only why the database cannot be served from.
 
         :raises BackendUnavailable: as :meth:`dump`.
@@ -550,7 +550,7 @@ class PeeweeBackend(Backend):
             yield Problem("database", "", str(error))
             return
         with self._snapshot() as reader:
-            yield from check(reader, self.registry)
+            yield from check(reader, self.registry, values=values)
             if self._following is not None:
                 yield from self._following.problems(reader)
 

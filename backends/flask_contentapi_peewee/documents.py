@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from flask_contentapi import kinds
-from flask_contentapi.declarations import Column, ObjectType, targets_of, values_of
+from flask_contentapi.declarations import Column, ObjectType, targets_of
 from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
 from flask_contentapi.search import rest_words, title_words
@@ -164,13 +164,10 @@ class Documents:
         layout = self._layout_of(row[1])
         small = {n: v for n, v in extras.items() if n not in layout.declared.columns}
         small |= zip(layout.small, layout.pick_small(row), strict=True)
-        terms: set[Term] = {(f, None, row[p]) for p, f in layout.single if row[p] is not None}
-        if layout.names_more:
-            terms |= {
-                (target_term(endpoint), None, identity)
-                for column, stored, _ in values_of(layout.declared, row)
-                for endpoint, identity in targets_of(column, stored)
-            }
+        terms: set[Term] = {
+            (target_term(endpoint), None, identity)
+            for (endpoint, identity), _, _ in targets_of(layout.declared, row)
+        }
         for place, name, is_tag in layout.many:
             terms |= {(name, v, None) if is_tag else (name, None, v) for v in row[place]}
         for place, name, child in layout.children:
@@ -337,13 +334,6 @@ class _Layout:
         self.many = [
             (places[n], n, c.target is None) for n, c in declared.columns.items() if c.kind.many
         ]
-        naming = [(declared.columns[name], place) for name, place in declared.naming_places]
-        self.single = [
-            (place, target_term(column.target.served_at.name))
-            for column, place in naming
-            if column.target and not column.kind.many
-        ]
-        self.names_more = len(self.single) < len(naming)
         self.children = [(places[n], n, c.child) for n, c in own.items() if c.child is not None]
         own_fields = {n: f for n, f in tables.base.fields.items() if n in (*tables.fixed, "type")}
         self.base = _encoder(own_fields, places)

@@ -9,14 +9,13 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from flask_contentapi.content import ReadRecord, Table, check_objects, read_library
-from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.logs import watched
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.columns import OPEN
-from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, batches
+from flask_contentapi_peewee.columns import OPEN, Clause
+from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, batches, target_term
 from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
@@ -163,36 +162,49 @@ def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
 
 
 def _objects(
-    reader: DatabaseReader, tables: EndpointTables, extras: bool = True
+    reader: DatabaseReader,
+    tables: EndpointTables,
+    wanted: Clause | None = None,
+    extras: bool = True,
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """All objects of an endpoint in default order, including hidden ones: the columns of the type,
+    """The objects of an endpoint in default order, including hidden ones: the columns of the type,
     and the further values if they are wanted."""
-    known = reader.records(tables.base, ["id"], "path_" if tables.endpoint.tree else "id")
-    for batch in batches([record["id"] for record in known]):
+    fields = tables.base.fields
+    query = tables.base.model.select(fields["id"]).where(wanted)
+    query = query.order_by(fields["path_" if tables.endpoint.tree else "id"])
+    for batch in batches([identity for (identity,) in reader.all(query)]):
         found = reader.objects(tables.endpoint.name, batch, extras)
         stored = {row[0]: (row, more) for row, more in found}
         yield from (stored[identity] for identity in batch)
 
 
-def check(reader: DatabaseReader, registry: Registry) -> Iterator[Problem]:
+def check(reader: DatabaseReader, registry: Registry, *, values: bool = True) -> Iterator[Problem]:
     """The problems of the content: undeclared types, dangling relations, and values that the
-    declared fields no longer take."""
+    declared fields no longer take, if these are wanted."""
     ids = {
         name: {record["id"] for record in reader.records(tables.base, ["id"], "id")}
         for name, tables in reader.tables.endpoints.items()
     }
     records = RecordReader(registry, logs=False)
-    yield from check_objects(_checked_objects(reader, records), ids, reader.sites)
+    objects = (
+        (records.check_entry(tables.endpoint, row), tables.endpoint, row)
+        for tables in reader.tables.endpoints.values()
+        for row, _ in _objects(reader, tables, None if values else _suspect(reader, tables), False)
+    )
+    yield from check_objects(objects, ids, reader.sites)
     yield from records.problems
 
 
-def _checked_objects(
-    reader: DatabaseReader, records: RecordReader
-) -> Iterator[tuple[Place, Endpoint, Row]]:
-    """All objects, each with its place and its endpoint.
-
-    :param records: notes what their fields no longer take, for example because of new validators.
-    """
-    for tables in reader.tables.endpoints.values():
-        for row, _ in _objects(reader, tables, extras=False):
-            yield records.check_entry(tables.endpoint, row), tables.endpoint, row
+def _suspect(reader: DatabaseReader, tables: EndpointTables) -> Clause | None:
+    """The condition for objects that may have another problem than their values; None for all."""
+    fields, terms = tables.base.fields, tables.terms.fields
+    if tables.endpoint.redirects:
+        # Their sites are in documents.
+        return None
+    wanted = fields["type"].not_in([*tables.endpoint.types])
+    for name, others in reader.tables.endpoints.items():
+        missing = (terms["field"] == target_term(name)) & terms["number"].not_in(
+            others.base.model.select(others.base.fields["id"])
+        )
+        wanted |= fields["id"].in_(tables.terms.model.select(terms["id"]).where(missing))
+    return wanted

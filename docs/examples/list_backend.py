@@ -45,7 +45,7 @@ class ListBackend(Backend):
     def dump(self) -> Iterator[tuple[str, Any]]:
         return self.content.library.dump()
 
-    def check(self) -> Iterable[Problem]:
+    def check(self, *, values: bool = True) -> Iterable[Problem]:
         return self.content.library.check()
 
 

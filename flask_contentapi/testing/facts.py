@@ -146,8 +146,11 @@ class FactTests(Kit):
             found = reader.next_change(viewer, scope)
         assert found == (None if page is None else _at(page))
 
-    def test_check_names_undeclared_types_and_relations_to_nothing(self, sample: Backend) -> None:
-        assert {(problem.where, problem.field) for problem in sample.check()} == {
+    @pytest.mark.parametrize("values", [True, False])
+    def test_check_names_undeclared_types_and_relations_to_nothing(
+        self, sample: Backend, values: bool
+    ) -> None:
+        assert {(problem.where, problem.field) for problem in sample.check(values=values)} == {
             ("pages 16", "type"),
             ("images 8", "type"),
             ("pages 22", "keeper"),
