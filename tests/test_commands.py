@@ -323,10 +323,10 @@ def test_interrupting_the_check_keeps_what_is_loaded(
 ) -> None:
     app = site_at(fresh_address(backend))
 
-    def interrupted(*_: Any) -> NoReturn:
+    def interrupted(*_: Any, **__: Any) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flask_contentapi.content._undeclared_message", interrupted)
+    monkeypatch.setattr(type(API(app).backend), "check", interrupted)
     content = {"pages": [plain(1, type="w.Old")]}
     assert run(app, "load", "-", input=json.dumps(content)) == (
         f"1 page loaded into {backend}.\n\nThe content has been loaded; only its check has been "
