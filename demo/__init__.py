@@ -30,6 +30,7 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
         SECRET_KEY="known to all",  # noqa: S106 - a real site has its own, and keeps it secret
         SESSION_COOKIE_SAMESITE="Lax",
         CMSAPI_BACKEND="sqlite:///instance/demo.db",
+        CMSAPI_EXPLORER=True,
         CMSAPI_RICH_TEXT_FORMAT="html",
         CMS_I18N_ENABLED=True,
     )

@@ -51,6 +51,7 @@ def main() -> int:
     where = f"http://{host}:{port}"
     said = f"""
 The demo is at {where}/ and its API at {where}/api/v2/pages/
+Look around in it at {where}/api/v2/explorer/
 Its content is in {place}. Control-C ends it.
 """
     return _serve([*command, "run", "--port", str(port)], given, host, port, said)

@@ -98,6 +98,11 @@ class Addresses:
         """The address of the description of the API."""
         return f"{self._api}/openapi.json"
 
+    @property
+    def explorer_url(self) -> str:
+        """The address of the explorer."""
+        return f"{self._api}/explorer/"
+
     def other_site(self, url_path: str) -> str:
         """The ``site`` parameter that a later request for a page needs; "" if it needs none."""
         for paths in self._hosts:

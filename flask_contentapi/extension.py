@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from flask_contentapi.errors import (
     DeclarationError,
     NotFound,
 )
+from flask_contentapi.explorer import ExplorerView, is_explored
 from flask_contentapi.logs import Outages, log
 from flask_contentapi.parameters import Parameters
 from flask_contentapi.previews import Previews
@@ -133,9 +135,13 @@ class ContentAPI:
         self._check_arguments()
         settings = Settings.from_config(app.config, self.config_prefix)
         registry = Registry(self._types)
+        shown = is_explored(
+            settings.explorer, registry.endpoints, self.config_prefix, debug=app.debug
+        )
+        settings = replace(settings, explorer=shown)
         for name, other in instances.items():
             known, own = (one.url_prefix for one in (other.settings, settings))
-            if own in _taken(known, other.registry) or known in _taken(own, registry):
+            if own in _taken(other.settings, other.registry) or known in _taken(settings, registry):
                 raise ConfigurationError(
                     f"{self.config_prefix}URL_PREFIX is {own!r}, but addresses of the instance "
                     f"{name!r} below {known!r} would be the same; give this one another."
@@ -293,6 +299,9 @@ class ContentAPI:
                 add(f"/{name}/detail_by_path/", f"{name}_detailbypath", DetailByPathView, name)
         add("/", "index", IndexView, "images")
         add("/openapi.json", "openapi", OpenAPIView, "images")
+        if state.settings.explorer:
+            add("/explorer/", "explorer_page", ExplorerView, "images")
+            add("/explorer/<file>", "explorer_file", ExplorerView, "images")
         add("/<path:path>", "unknown", UnknownView, "pages")
         return blueprint
 
@@ -381,8 +390,9 @@ def _match_at(host: Host) -> HTTPException | None:
     return None
 
 
-def _taken(prefix: str, registry: Registry) -> set[str]:
-    return {prefix, *(f"{prefix}/{name}" for name in registry.endpoints)}
+def _taken(settings: Settings, registry: Registry) -> set[str]:
+    prefix, further = settings.url_prefix, ["explorer"] * bool(settings.explorer)
+    return {prefix, *(f"{prefix}/{name}" for name in (*registry.endpoints, *further))}
 
 
 def _http_error(error: HTTPException) -> Response:

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from apispec import APISpec
@@ -215,6 +216,8 @@ class _Index(AnswerSchema):
     locales = fields.List(fields.String(), required=True)
     site = fields.Nested(_Site, required=True, allow_none=True)
     openapi_url = fields.String(required=True)
+    explorer_url = fields.String()
+    sites = fields.List(fields.Nested(_Site))
 
 
 class _Value(AnswerSchema):
@@ -336,7 +339,10 @@ class _Description:
             self._spec.components.response(
                 f"Error{status}", {**self._answer(purpose, self._ref(_Error)), "headers": headers}
             )
-        self._path("/", "index", "What there is.", [], self._ref(_Index))
+        headers = _headers("Location", "Cache-Control", "Vary")
+        moved = {"302": {"description": "A browser is sent to the explorer.", "headers": headers}}
+        further = moved if self._settings.explorer else {}
+        self._path("/", "index", "What there is.", [], self._ref(_Index), further=further)
         self._path("/openapi.json", "openapi", "This description.", [], {"type": "object"})
         for endpoint in self._endpoints.values():
             self._add(endpoint)
@@ -367,8 +373,14 @@ class _Description:
     def _item(self, endpoint: Endpoint) -> _Json:
         own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}
         mapping = {label: ref["$ref"] for label, ref in own.items()}
+        selected = self._ref(self._schemas.selected(endpoint))
+        types = zip(
+            (endpoint.base, *endpoint.types.values()), (selected, *own.values()), strict=True
+        )
+        for declared, ref in types:
+            self._component_of(ref)["x-fields"] = _chosen(declared)
         return {
-            "anyOf": [*own.values(), self._ref(self._schemas.selected(endpoint))],
+            "anyOf": [*own.values(), selected],
             "discriminator": {"propertyName": "meta.type", "mapping": mapping},
         }
 
@@ -381,14 +393,16 @@ class _Description:
         answer: _Json | None,
         *,
         is_list: bool = False,
+        further: Mapping[str, _Json] = MappingProxyType({}),
     ) -> None:
         """Adds an operation.
 
         :param answer: the schema of its answer; None for a redirect.
+        :param further: other responses than usual, by status.
         """
         header = self._settings.cache_tag_header
         named = ["Cache-Control", "Vary", *([header] if header and parameters else [])]
-        responses: _Json = {status: f"Error{status}" for status in _ERRORS}
+        responses: _Json = {status: f"Error{status}" for status in _ERRORS} | dict(further)
         if answer is None:
             moved = {"description": purpose, "headers": _headers("Location", *named)}
             responses["302"] = moved
@@ -422,6 +436,7 @@ class _Description:
                 "name": name,
                 "in": "query",
                 "description": self._purpose(name, schemas, endpoint),
+                **_filters(schemas, endpoint),
                 "schema": _any_of(schemas.values()),
             }
             for name, schemas in found.items()
@@ -442,7 +457,7 @@ class _Description:
 
     def _example(self, schema: _Json) -> Any:
         if "$ref" in schema:
-            return self._example(self._spec.components.schemas[schema["$ref"].rpartition("/")[2]])
+            return self._example(self._component_of(schema))
         if "anyOf" in schema:
             return self._example(schema["anyOf"][0])
         if values := schema.get("examples") or schema.get("enum"):
@@ -464,6 +479,10 @@ class _Description:
         made: _Json = self._converter.resolve_nested_schema(schema)  # type: ignore[no-untyped-call]
         return made
 
+    def _component_of(self, ref: _Json) -> _Json:
+        made: _Json = self._spec.components.schemas[ref["$ref"].rpartition("/")[2]]
+        return made
+
     def _component(self, name: str, schema: _Json) -> _Json:
         name = self._free(name)
         self._spec.components.schema(name, schema)
@@ -480,6 +499,27 @@ class _Description:
         wanted = _UNUSABLE.sub("_", wanted)
         numbered = (wanted + "_" * number for number in count())
         return next(name for name in numbered if name not in self._spec.components.schemas)
+
+
+def _chosen(declared: ObjectType) -> _Json:
+    """What the schema of a type cannot say of its keys: which it has by default inside another
+    object, which only details have, and which an answer has only if it is asked for them."""
+    everything = {export.name for export, _ in choose(declared, "detail", Selection("*"))}
+    return {
+        "nested": [export.name for export, _ in choose(declared, "nested")],
+        "detail_only": sorted(declared.detail_only),
+        "named_only": [name for name in declared.exports if name not in everything],
+    }
+
+
+def _filters(schemas: Mapping[ObjectType, _Json], endpoint: Endpoint) -> _Json:
+    """The extension that says which field and operator a parameter is, and of which types."""
+    found: dict[str, _Json] = {}
+    for declared, schema in schemas.items():
+        if own := schema.pop("x-filter", None):
+            made = found.setdefault(repr(own), {**own, "types": []})
+            made["types"] += [declared.label] * (declared is not endpoint.base)
+    return {"x-filters": [*found.values()]} if found else {}
 
 
 def _any_of(schemas: Iterable[_Json]) -> _Json:

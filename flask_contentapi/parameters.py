@@ -301,7 +301,8 @@ class Parameters:
         if view != "list":
             return names
         for name, (column, operator) in filters_of(declared, PARAMETERS).items():
-            names[name] = partial(_filter_field, name, column, operator)
+            orders = name in declared.orderable
+            names[name] = partial(_filter_field, name, column, operator, orders=orders)
         return names
 
     def _make_schema(self, declared: ObjectType, names: frozenset[str]) -> ma.Schema:
@@ -465,16 +466,22 @@ def _facets_field(use: Use) -> fields.Field[Any]:
     return Parsed(read, type="string", examples=known[:1])
 
 
-def _filter_field(name: str, column: Column, operator: Operator) -> fields.Field[Any]:
+def _filter_field(
+    name: str, column: Column, operator: Operator, *, orders: bool
+) -> fields.Field[Any]:
     schema = column.kind.schema
     if operator.name == "isnull":
         schema = kinds.Boolean.schema
     elif operator.name in ("in", "not") or column.kind.many:
         schema = kinds.Kind.schema
     field = name.removesuffix(f"__{operator.name}")
-    purpose = f"Only objects whose {field} {operator.purpose}."
+    told: dict[str, Any] = {"field": field, "operator": operator.name}
+    told |= {"kind": column.kind.name, "orders": orders}
+    if column.target is not None:
+        told["endpoint"] = column.target.served_at.name
+    purpose = {"description": f"Only objects whose {field} {operator.purpose}.", "x-filter": told}
     read = partial(operator.read, column)
-    return Parsed(read, f"filters.{name}", **schema, description=purpose)
+    return Parsed(read, f"filters.{name}", **schema, **purpose)
 
 
 def _other_types_field(use: Use) -> fields.Field[Any]:

@@ -658,21 +658,40 @@ class DetailByPathView(FindPageView):
 class IndexView(EndpointView):
     """What there is, and where. It is given an endpoint that needs no site."""
 
+    def dispatch(self, **parts: str) -> Response:
+        """Answers GET and HEAD; browsers are sent to the explorer, if there is one."""
+        request, settings = current_request, self.state.settings
+        if not settings.explorer or request.method not in ("GET", "HEAD"):
+            return super().dispatch(**parts)
+        wanted = request.accept_mimetypes.best_match(["application/json", "text/html"])
+        if wanted == "text/html":
+            base = self.state.origins.base(host_of(request), request.root_path)
+            location = f"{base}{settings.url_prefix}/explorer/"
+            response = cast(Response, redirect(location, 302, Response))
+            response.headers["Cache-Control"] = "public, no-cache"
+        else:
+            response = super().dispatch(**parts)
+        response.vary.add("Accept")
+        return response
+
     def _token(self, request: Request) -> str | None:
         return None
 
     def get(self, responder: Responder, **parts: str) -> Response:
         site, addresses = responder.site, responder.addresses
-        own = {"hostname": site.hostname, "port": site.port, "site_name": site.site_name}
-        body = {
+        body: dict[str, Any] = {
             "endpoints": {
                 name: {"url": addresses.detail_url(name), "types": [*endpoint.types]}
                 for name, endpoint in self.state.registry.endpoints.items()
             },
             "locales": [*responder.reader.locales],
-            "site": own if site.hostname else None,
+            "site": _described(site) if site.hostname else None,
             "openapi_url": addresses.openapi_url,
         }
+        if self.state.settings.explorer:
+            body["explorer_url"] = addresses.explorer_url
+            sites = responder.reader.sites
+            body["sites"] = [_described(other) for other in sites if other.hostname]
         return Bodiless() if responder.request.method == "HEAD" else json_response(body)
 
 
@@ -708,6 +727,10 @@ class UnknownView(EndpointView):
         prefix = self.state.settings.url_prefix
         known = ", ".join(f"{prefix}/{name}/" for name in self.state.registry.endpoints)
         raise NotFound(f"{NOTHING} There are {known}.")
+
+
+def _described(site: Site) -> Mapping[str, Any]:
+    return {"hostname": site.hostname, "port": site.port, "site_name": site.site_name}
 
 
 def _read_id(text: str, needed: str = "An object is named by its id, a number.") -> int:
