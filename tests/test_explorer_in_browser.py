@@ -151,7 +151,7 @@ def quiet(browser: Chrome) -> Iterator[None]:
     """A wide window before each test, and nothing wrong in the browser's log after it."""
     resize(browser, DESK)
     yield
-    said = [entry["message"] for entry in browser.get_log("browser")]
+    said = [entry["message"] for entry in browser.get_log("browser")]  # type: ignore[no-untyped-call]
     assert [text for text in said if "Failed to load resource" not in text] == []
 
 
@@ -186,12 +186,8 @@ class Paper(Document):
 def wide_site() -> Flask:
     """A site with fifty types, thousands of pages below one page, and two sites."""
     names = [f"field_{number}" for number in range(12)]
-    types = [
-        type(f"Type{n}", (Page,), {**dict.fromkeys(names, fields.String()), "api_fields": names})
-        for n in range(50)
-    ]
-    for made in types:
-        made.app_label = "wide"
+    body = {"app_label": "wide", "api_fields": names, **dict.fromkeys(names, fields.String())}
+    types: list[Any] = [type(f"Type{number}", (Page,), body) for number in range(50)]
     pages: list[Page] = [Wide(id=1, parent=None, title="Home", slug="home", link=RUNS)]
     pages += [
         types[n % 50](id=n, parent=1, title=f"Page {n}", slug=f"p{n}") for n in range(2, 3000)
@@ -204,7 +200,7 @@ def wide_site() -> Flask:
     ]
     app = Flask("wide")
     app.config.update(CMSAPI_EXPLORER=True)
-    content = {"pages": pages, "sites": sites}
+    content: dict[str, Any] = {"pages": pages, "sites": sites}
     ContentAPI(app, types=[Wide, Paper, *types], backend=MemoryBackend(content))
     return app
 
@@ -342,7 +338,7 @@ def test_inputs_fit_the_kind(demo: Explorer, name: str, value: str, kind: str, s
     demo.open(f"{EVENTS}&{name}={value}")
     control = demo.wait(f"#value-{name}")
     assert control.get_attribute("type") == kind
-    assert (control.get_property("value") or "").startswith(shown)
+    assert str(control.get_property("value")).startswith(shown)
 
 
 def test_operators_fit_the_field(demo: Explorer) -> None:

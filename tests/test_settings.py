@@ -93,6 +93,7 @@ WRONG: dict[str, list[Any]] = {
     "CMSAPI_LIMIT_MAX": [0, -1, "20", 2.5, True, []],
     "CMSAPI_EMBED_MAX": [0, -1, "20", 2.5, True, []],
     "CMSAPI_SEARCH_ENABLED": [None, 1, 0, "yes", "False"],
+    "CMSAPI_EXPLORER": [1, 0, "yes", "None"],
     "CMS_I18N_ENABLED": [None, 1, "true"],
     "CMSAPI_I18N_ENABLED": [None, 1, "true"],
     "CMSAPI_STOP_WORDS": [None, "the and", 5, [1], [b"the"], {"the": 1}],
@@ -118,6 +119,7 @@ WRITTEN: dict[str, tuple[list[str], str, list[str]]] = {
         ["100", "null"],
     ),
     "CMSAPI_SEARCH_ENABLED": (["False", "no", ""], "true or false", ["true", "false"]),
+    "CMSAPI_EXPLORER": (["None", "on", ""], "true, false or null", ["true", "false", "null"]),
     "CMS_I18N_ENABLED": (["True", "yes", "on"], "true or false", ["true", "false"]),
     "CMSAPI_I18N_ENABLED": (["True", "yes", "on"], "true or false", ["true", "false"]),
     "CMSAPI_STOP_WORDS": (
