@@ -144,11 +144,15 @@ def test_html_is_well_formed(crawled: Mapping[str, Answer]) -> None:
     assert {url: answer.faults for url, answer in crawled.items() if answer.faults} == {}
 
 
+def pages_of(crawled: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The pages of the site itself, without the API's own page."""
+    return {url: a for url, a in crawled.items() if a.tree is not None and "/api/" not in url}
+
+
 def test_every_page_has_one_headline_and_its_language(crawled: Mapping[str, Answer]) -> None:
-    for url, answer in crawled.items():
-        if answer.tree is not None:
-            assert len(list(answer.tree.iter("h1"))) == len(list(answer.tree.iter("main"))) == 1
-            assert answer.tree.get("lang") == ("de" if url.startswith(f"{HOST}de/") else "en")
+    for url, answer in pages_of(crawled).items():
+        assert len(list(answer.tree.iter("h1"))) == len(list(answer.tree.iter("main"))) == 1
+        assert answer.tree.get("lang") == ("de" if url.startswith(f"{HOST}de/") else "en")
 
 
 def test_every_picture_has_a_text_and_its_size(crawled: Mapping[str, Answer]) -> None:
@@ -544,11 +548,10 @@ def test_what_the_site_says_is_hidden_is(visitor: FlaskClient, member: FlaskClie
 
 
 def test_every_page_lists_its_requests(crawled: Mapping[str, Answer]) -> None:
-    for url, answer in crawled.items():
-        if answer.tree is not None:
-            assert answer.tree.find(".//footer//details//a") is not None
-            links = answer.tree.findall(".//footer//a[@type='application/json']")
-            assert len(links) == (not url.endswith("/login/"))
+    for url, answer in pages_of(crawled).items():
+        assert answer.tree.find(".//footer//details//a") is not None
+        links = answer.tree.findall(".//footer//a[@type='application/json']")
+        assert len(links) == (not url.endswith("/login/"))
 
 
 def test_numbers_of_the_home_page_are_true(visitor: FlaskClient) -> None:

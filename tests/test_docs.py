@@ -45,11 +45,13 @@ ASKS_THE_DEMO = "requests to the demo"
 #: Directives whose content needs no check.
 WITHOUT_CODE = {
     *("attribute", "autoclass", "autodata", "autoexception", "autofunction", "automodule"),
-    *("currentmodule", "include", "literalinclude", "program", "toctree"),
+    *("currentmodule", "image", "include", "literalinclude", "program", "toctree"),
 }
 #: Directives whose content is checked.
 SEARCHED = {"code-block", "confval", "list-table", "option"}
-MODULES = sorted(["pull", *(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py"))])
+MODULES = sorted(
+    ["explorer", "pull", *(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py"))]
+)
 #: Values of some kinds in content records.
 STORED = {
     "Text": "a",
@@ -207,7 +209,7 @@ def test_defaults_of_settings_are_as_shown() -> None:
     recorded = {key: ast.literal_eval(value) for key, value in shown.items()}
     assert recorded.pop("CMSAPI_BACKEND") == "memory"
     assert Settings.from_config(recorded, "CMSAPI_") == Settings()
-    assert len(recorded) == 14
+    assert len(recorded) == 15
 
 
 def test_stop_words_are_as_shown() -> None:

@@ -53,7 +53,7 @@ function short(api, object) {
 
 const NAMING = ["id", "title", "name", "meta.type", "meta.detail_url", "meta.html_url", "meta.download_url"];
 
-/** What an object has besides its name, in short. */
+/** What an object that does not lead on has besides its name, in short. */
 function details(object) {
   const rest = flat(object).filter(([name]) => !NAMING.includes(name)).slice(0, 6);
   return rest.length > 0 && h("small", { class: "details" }, rest.map(([name, value]) => h("span", {}, `${name.replace(/^meta\./, "")}: `,
@@ -66,7 +66,7 @@ function cell(api, value, name) {
     const shown = value.slice(0, 8).map((one) => h("span", { class: "chip still" }, isObject(one) ? short(api, one.value !== undefined && one.type ? { title: one.type } : one) : String(one)));
     return [shown, value.length > 8 && ` … ${value.length}`];
   }
-  if (isObject(value)) return [h("div", {}, short(api, value)), details(value)];
+  if (isObject(value)) return [h("div", { class: "object" }, short(api, value)), !value.meta?.detail_url && details(value)];
   if (isAddress(value)) {
     const text = api.path(value) ?? (value.replace(/^https?:\/\/[^/]+/, "") || value);
     return [name === "download_url" && pictureIn({ meta: { download_url: value } }) && h("img", { src: value, alt: "", loading: "lazy", class: "thumb" }), lead(api, value, text)];

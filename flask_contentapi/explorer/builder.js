@@ -174,7 +174,7 @@ export class Builder {
     });
     operator.setAttribute("aria-label", `${t("Comparison")}: ${filter.field}`);
     return h("div", { class: "filter", "data-name": parameter },
-      h("div", { class: "row" }, h("strong", {}, filter.field), operator, this._value(filter, value), this._remove(parameter)), this._problem(parameter));
+      h("div", { class: "grid" }, h("strong", {}, filter.field), this._remove(parameter), operator, this._value(filter, value)), this._problem(parameter));
   }
 
   _value({ parameter, operator, kind, endpoint }, value) {
@@ -282,7 +282,7 @@ export class Builder {
     if (unknown.length || own.some(({ name }) => this.problem?.has(name))) this.opened.add("more");
     return this._section("more", [t("More"), given + unknown.length > 0 && h("span", { class: "count" }, given + unknown.length)], own.map((parameter) => (parameter.name === "facets" ? this._facets() : this._control(parameter.name, parameter))),
       unknown.length > 0 && h("p", { class: "quiet" }, t("Only in the address")),
-      unknown.map((name) => h("div", { class: "filter", "data-name": name }, h("div", { class: "row" }, h("strong", {}, name), h("code", {}, this.query.get(name)), this._remove(name)), this._problem(name))));
+      unknown.map((name) => h("div", { class: "filter", "data-name": name }, h("div", { class: "grid" }, h("strong", {}, name), this._remove(name), h("code", {}, this.query.get(name))), this._problem(name))));
   }
 
   _facets() {
