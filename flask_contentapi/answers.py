@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, repeat
 from operator import itemgetter, mul
@@ -50,6 +50,20 @@ View = Literal["list", "detail", "nested"]
 Chosen = list[tuple[Export, Selection]]
 
 
+class Several(NamedTuple):
+    """The types that objects can have, each with keys of its own.
+
+    :param named: the types whose keys can be chosen.
+    :param types: all types that the objects can have, by label.
+    """
+
+    named: Collection[ObjectType] = ()
+    types: Mapping[str, ObjectType] = MappingProxyType({})
+
+
+NO_OTHERS = Several()
+
+
 def choose(
     declared: ObjectType, view: View, selection: Selection = DEFAULT, i18n: bool = False
 ) -> Chosen:
@@ -58,35 +72,7 @@ def choose(
     :param selection: the ``fields`` parameter, or what is in brackets in it.
     :raises BadRequest: if the selection names what the type does not show.
     """
-    available = _available(declared, view)
-    _check(declared, view, available, selection)
-    if selection.base == "*":
-        names = {name for name, export in available.items() if export.way is None}
-    else:
-        names = set() if selection.base == "_" else set(_defaults(declared, view, i18n))
-    names = (names | selection.added.keys()) - selection.removed
-    return [
-        (export, selection.added.get(name) or DEFAULT)
-        for name, export in available.items()
-        if name in names
-    ]
-
-
-def _available(declared: ObjectType, view: View) -> Mapping[str, Export]:
-    if view == "detail" or not declared.detail_only:
-        return declared.exports
-    return {n: e for n, e in declared.exports.items() if n not in declared.detail_only}
-
-
-class Several(NamedTuple):
-    """The types that objects can have, each with keys of its own.
-
-    :param named: the types whose keys can be chosen.
-    :param types: all types that the objects can have, by label.
-    """
-
-    named: Collection[ObjectType]
-    types: Mapping[str, ObjectType]
+    return choose_each(declared, view, selection, i18n, NO_OTHERS)[0]
 
 
 def choose_each(
@@ -97,66 +83,40 @@ def choose_each(
     :param declared: the type whose keys all of them have.
     :raises BadRequest: if the selection names what none of the types shows.
     """
-    shared, asked = _available(declared, view), selection.added.keys() | selection.removed
+    shared, added = _available(declared, view), selection.added
+    asked = added.keys() | selection.removed
     # A type's own field hides a way of the same name.
-    common = {name for name in asked if name in shared and shared[name].way is None}
-    if asked == common:
-        return choose(declared, view, selection, i18n), {}
-    offered = {n: e for other in several.named for n, e in _available(other, view).items()}
-    offered |= shared
-    _check(declared, view, offered, replace(selection, added=dict.fromkeys(selection.added)))
-    added = {name: inner for name, inner in selection.added.items() if name in shared}
-    rest = Selection(selection.base, added, selection.removed & shared.keys())
-    chosen = choose(declared, view, rest, i18n)
+    own = {name for name in asked if name not in shared or shared[name].way is not None}
+    named = several.named if own else ()
+    offered = {n: e for other in named for n, e in _available(other, view).items()} | {**shared}
+    if unknown := sorted(asked - offered.keys()):
+        hint = remarks(unknown, lambda name: _hint(declared, view, offered, name))
+        hint = hint or f" There are {', '.join(offered)}."
+        raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
+    _check_brackets(shared, selection)
+    if selection.base == "*":
+        names = {name for name, export in shared.items() if export.way is None}
+    else:
+        names = set() if selection.base == "_" else set(_defaults(declared, view, i18n))
+    names = (names | added.keys()) - selection.removed
+    chosen = [(e, added.get(name) or DEFAULT) for name, e in shared.items() if name in names]
     found = {}
-    for label, other in several.types.items():
+    for label, other in several.types.items() if own else ():
         exports = _available(other, view)
-        own = {n: e for n, e in exports.items() if n in asked - common and e.way is None}
-        _check_brackets(own, selection)
         mine = {export.name: (export, inner) for export, inner in chosen}
-        mine |= {n: (own[n], selection.added[n] or DEFAULT) for n in own if n in selection.added}
-        if own:
+        more = {n: e for n, e in exports.items() if n in own and e.way is None}
+        _check_brackets(more, selection)
+        mine |= {n: (more[n], added[n] or DEFAULT) for n in more if n in added}
+        if more:
             order = {name: place for place, name in enumerate(exports)}
             found[label] = [mine[n] for n in sorted(mine, key=lambda n: order.get(n, len(order)))]
     return chosen, found
 
 
-def _refuse_circles(
-    declared: ObjectType,
-    export: Export,
-    inner: Selection,
-    above: tuple[tuple[ObjectType, Selection], ...],
-) -> None:
-    for target, selection in _embedded_types(export, inner):
-        if (target, selection) in above:
-            raise DeclarationError(
-                f"{declared.content_class.__name__}.{export.name} always brings itself again, "
-                "without an end; take it out of nested_default_fields or of what is shown."
-            )
-        for further in choose(target, "nested", selection):
-            _refuse_circles(target, *further, (*above, (target, selection)))
-
-
-def _embedded_types(export: Export, inner: Selection) -> Iterator[tuple[ObjectType, Selection]]:
-    column = export.column
-    if column is None or export.source is not None:
-        return
-    if column.target or column.child:
-        yield cast(ObjectType, column.target or column.child), export.shown or inner
-    for block in column.related_blocks.values():
-        assert block.target is not None
-        yield block.target, block.shown or DEFAULT
-
-
-def _check(
-    declared: ObjectType, view: View, available: Mapping[str, Export], selection: Selection
-) -> None:
-    unknown = sorted((selection.added.keys() | selection.removed) - available.keys())
-    if unknown:
-        hint = remarks(unknown, lambda name: _hint(declared, view, available, name))
-        hint = hint or f" There are {', '.join(available)}."
-        raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
-    _check_brackets(available, selection)
+def _available(declared: ObjectType, view: View) -> Mapping[str, Export]:
+    if view == "detail" or not declared.detail_only:
+        return declared.exports
+    return {n: e for n, e in declared.exports.items() if n not in declared.detail_only}
 
 
 def _check_brackets(available: Mapping[str, Export], selection: Selection) -> None:
@@ -188,6 +148,33 @@ def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:
     if view == "nested":
         return content_class.nested_default_fields
     return (*content_class.listing_default_fields, *(languages if i18n else ()))
+
+
+def _refuse_circles(
+    declared: ObjectType,
+    export: Export,
+    inner: Selection,
+    above: tuple[tuple[ObjectType, Selection], ...],
+) -> None:
+    for target, selection in _embedded_types(export, inner):
+        if (target, selection) in above:
+            raise DeclarationError(
+                f"{declared.content_class.__name__}.{export.name} always brings itself again, "
+                "without an end; take it out of nested_default_fields or of what is shown."
+            )
+        for further in choose(target, "nested", selection):
+            _refuse_circles(target, *further, (*above, (target, selection)))
+
+
+def _embedded_types(export: Export, inner: Selection) -> Iterator[tuple[ObjectType, Selection]]:
+    column = export.column
+    if column is None or export.source is not None:
+        return
+    if column.target or column.child:
+        yield cast(ObjectType, column.target or column.child), export.shown or inner
+    for block in column.related_blocks.values():
+        assert block.target is not None
+        yield block.target, block.shown or DEFAULT
 
 
 #: How many relations, tag fields and lists of child objects may be inside the brackets of one
@@ -460,7 +447,7 @@ class Planner:
         declared: ObjectType,
         view: View,
         selection: Selection = DEFAULT,
-        several: Several | None = None,
+        several: Several = NO_OTHERS,
         rich_text_format: str = "db_html",
     ) -> Plan:
         """The plan for objects and a client's selection.
@@ -469,7 +456,6 @@ class Planner:
         :param several: their types, if more of these can be chosen from.
         :raises BadRequest: if the selection names what the objects do not show, or too much.
         """
-        several = several or Several((), {})
         layout = RowLayout(declared, rich=RichTexts(rich_text_format))
         plan = self._plan(layout, *choose_each(declared, view, selection, self._i18n, several))
         layout.rich.look_up(layout.steps, self._endpoints)

@@ -19,7 +19,7 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
-from flask_contentapi.answers import Facet, Plan, Planner, Several, View, facet_of
+from flask_contentapi.answers import NO_OTHERS, Facet, Plan, Planner, Several, View, facet_of
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import BadRequest, remarks, suggest
@@ -200,7 +200,7 @@ class Parameters:
         key = declared, view, selected, wanted, named
         if (known := self._plans.get(key)) is not None:
             return known
-        several = None
+        several = NO_OTHERS
         if len(named) > 1:
             types = declared.served_at.types
             several = Several(named, {n: t for n, t in types.items() if not labels or n in labels})
