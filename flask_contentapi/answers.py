@@ -193,19 +193,23 @@ NO_VARIANTS: Mapping[str, Chosen] = MappingProxyType({})
 
 
 class Source(Protocol):
-    """Where the objects that rows point to come from; methods as of a
-    :class:`flask_contentapi.Reader`."""
+    """Where the objects that rows point to come from, for one request."""
+
+    @property
+    def addresses(self) -> Addresses:
+        """The addresses of the request."""
+
+    @property
+    def viewer(self) -> Viewer:
+        """Its sender."""
 
     def fetch(
-        self,
-        endpoint: str,
-        ids: Collection[int],
-        columns: Sequence[str],
-        viewer: Viewer,
-        scope: Sequence[int] | None,
-    ) -> Mapping[int, Row]: ...
+        self, endpoint: str, ids: Collection[int], columns: Sequence[str], within_site: bool
+    ) -> Mapping[int, Row]:
+        """As :meth:`Reader.fetch`; only pages of the requested site if ``within_site``."""
 
-    def select(self, query: Query) -> Selected: ...
+    def select(self, query: Query) -> Selected:
+        """As :meth:`Reader.select`."""
 
 
 class Key(NamedTuple):
@@ -281,13 +285,7 @@ class Plan:
         return lambda row: of_type.get(row[index], build)(row)
 
     def look_up(
-        self,
-        rows: Sequence[Row],
-        source: Source,
-        addresses: Addresses,
-        viewer: Viewer,
-        scope: Sequence[int] | None,
-        most: int | None = None,
+        self, rows: Sequence[Row], source: Source, most: int | None = None
     ) -> list[Mapping[Any, Any]]:
         """Fetches what the rows point to, and what that points to, in one fetch per relation.
 
@@ -312,9 +310,7 @@ class Plan:
                     pairs = zip(origin, times, strict=True)
                     times = [n for row, n in pairs for _ in row[index]]
             elif isinstance(step, Way):
-                found, reached, times = _pages_along(
-                    step, origin, times, source, addresses, viewer, most
-                )
+                found, reached, times = _pages_along(step, origin, times, source, most)
             else:
                 assert isinstance(step, Lookup)
                 places: Counter[int] = Counter()
@@ -327,9 +323,8 @@ class Plan:
                         for identity in start.read(row):
                             places[identity] += n
                 if places:
-                    within = scope if step.within_site else None
                     columns = step.layout.columns
-                    found = source.fetch(step.endpoint, places, columns, viewer, within)
+                    found = source.fetch(step.endpoint, places, columns, step.within_site)
                 reached, times = [*found.values()], [places[i] for i in found]
             if step.embedded and most is not None:
                 weights = [_weight(step.layout, row) for row in reached]
@@ -368,13 +363,11 @@ def _pages_along(
     origin: Sequence[Row],
     times: Sequence[int] | None,
     source: Source,
-    addresses: Addresses,
-    viewer: Viewer,
     most: int | None,
 ) -> tuple[Mapping[Any, Sequence[Row]], Sequence[Row], Sequence[int]]:
     """The pages that rows lead to, by their value of the way's column; the same pages in order;
     and in how many places each stands."""
-    keys, places, itself = way.keys(addresses), Counter[Any](), Counter[Any]()
+    keys, places, itself = way.keys(source.addresses), Counter[Any](), Counter[Any]()
     for row, n in zip(origin, repeat(1) if times is None else times, strict=False):
         for key in keys(row):
             places[key] += n
@@ -392,7 +385,7 @@ def _pages_along(
     query = Query(
         way.layout.type.served_at.name,
         (*way.layout.columns, "id", way.by),
-        viewer,
+        source.viewer,
         filters=(condition,),
         limit=limit,
         count=False,

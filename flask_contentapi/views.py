@@ -215,9 +215,7 @@ class Responder:
         """
         settings = self._state.settings
         # For HEAD too, because its status has to be that of GET.
-        related = plan.look_up(
-            rows, self, self.addresses, self.viewer, self.scope, settings.embed_max
-        )
+        related = plan.look_up(rows, self, settings.embed_max)
         if self.request.method == "HEAD":
             response: Response = Bodiless()
         else:
@@ -252,12 +250,12 @@ class Responder:
 
     def _lines(self, plan: Plan, query: Query) -> Generator[bytes]:
         ids, start, size = self.reader.ids(query), 0, BATCH
-        viewer, most = self.viewer, self._state.settings.embed_max
+        most = self._state.settings.embed_max
         while wanted := ids[start : start + size]:
-            found = self.reader.fetch(query.endpoint, wanted, plan.columns, viewer)
+            found = self.reader.fetch(query.endpoint, wanted, plan.columns, self.viewer)
             rows = [found[identity] for identity in wanted]
             try:
-                related = plan.look_up(rows, self, self.addresses, viewer, self.scope, most)
+                related = plan.look_up(rows, self, most)
             except BadRequest:
                 if size == 1:
                     raise
@@ -275,16 +273,12 @@ class Responder:
         return self.reader.select(query)
 
     def fetch(
-        self,
-        endpoint: str,
-        ids: Collection[int],
-        columns: Sequence[str],
-        viewer: Viewer,
-        scope: Sequence[int] | None,
+        self, endpoint: str, ids: Collection[int], columns: Sequence[str], within_site: bool
     ) -> Mapping[int, Row]:
         """Fetches what rows point to, as :meth:`Reader.fetch`. Notes if pages of other sites, or
         such as are not there yet, are among it."""
-        known = self._state.registry.endpoints[endpoint]
+        known, viewer = self._state.registry.endpoints[endpoint], self.viewer
+        scope = self.scope if within_site else None
         if known.essential:
             self.schedule = None
         if not known.tree or scope is not None or self.schedule is None:
