@@ -140,12 +140,8 @@ def _faults(text: str) -> Iterator[Fault]:
 
 
 class _Member(NamedTuple):
-    """A member of an object or an entry of a list.
-
-    :param key: its key, or its index in the list.
-    :param start: where it starts in the text.
-    :param value: where its value starts.
-    """
+    """A member of an object or an entry of a list: its key or its index, and where in the text it
+    and its value start."""
 
     key: str | int
     start: int
@@ -178,10 +174,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 class Lines:
-    """Finds line numbers in a JSON text.
-
-    :param text: the text, which may not be valid JSON.
-    """
+    """Finds line numbers in a JSON text, which may not be valid."""
 
     def __init__(self, text: str) -> None:
         self._text = text

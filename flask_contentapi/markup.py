@@ -81,30 +81,21 @@ class Marked(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """A comment that names targets.
-
-    :param targets: their kinds and ids.
-    """
+    """A comment that names targets, by their kinds and ids."""
 
     targets: Sequence[tuple[str, int]]
     text: str
 
 
 class End(NamedTuple):
-    """The end of a :class:`Marked` link.
-
-    :param number: the number of the link.
-    """
+    """The end of the :class:`Marked` link with a number."""
 
     number: int
     text: str
 
 
 class Text(NamedTuple):
-    """A text in parts: HTML as it is, and what is marked.
-
-    :param parts: the parts in order.
-    """
+    """A text in its parts, in order: HTML as it is, and what is marked."""
 
     parts: Sequence[str | Marked | Aside | End]
     size: int

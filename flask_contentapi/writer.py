@@ -592,10 +592,8 @@ class Writer:
         return new
 
     def _refuse_unfit(self, page: Row, below: Mapping[int, str]) -> None:
-        """Refuses a place in the tree, or a slug, if the tree would get too deep or a path too
-        long.
+        """Refuses a place or a slug that makes the tree too deep or a path too long.
 
-        :param page: the page as it is to be.
         :param below: the pages below it, each with its slugs as they are.
         """
         places = self._endpoint("pages").base.places
