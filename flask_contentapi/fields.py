@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from decimal import Context as DecimalContext
 from decimal import Decimal
 from functools import partial
@@ -124,7 +124,7 @@ class Instant(fields.DateTime):
         if value is None:
             return None
         try:
-            aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+            aware = kinds.utc(value)
         except OverflowError:
             # In UTC it is outside the years that Python knows.
             return value.isoformat()

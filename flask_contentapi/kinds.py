@@ -37,6 +37,7 @@ INT64: Final = range(-(2**63), 2**63)
 DECIMAL_DIGITS: Final = 30
 #: The resolution of instants and times of day.
 MICROSECOND: Final = timedelta(microseconds=1)
+#: Digits beyond the microseconds.
 _FINER = re.compile(r"\.[0-9]{6}0*[1-9]")
 #: How deep a JSON value may be nested.
 JSON_DEPTH: Final = 64
@@ -261,13 +262,13 @@ class Date(Kind):
     def read(self, value: Any) -> date:
         if isinstance(value, date) and not isinstance(value, datetime):
             return value
-        return self.parse(_require_text(value, "a date, such as 2026-01-15"))
+        return self.parse(value)
 
     def write(self, value: Any) -> Any:
         return value.isoformat()
 
     def parse(self, text: str) -> date:
-        if _DATE_ONLY.fullmatch(text):
+        if isinstance(text, str) and _DATE_ONLY.fullmatch(text):
             return _convert(date.fromisoformat, text, "a date of the calendar")
         raise ValueError("must be a date, such as 2026-01-15")
 
@@ -279,21 +280,21 @@ class Time(Kind):
     def read(self, value: Any) -> time:
         if isinstance(value, time) and value.tzinfo is None:
             return value
-        return self._truncate(_require_text(value, "a time of day, such as 18:30:00"))
+        return self._truncate(value)
 
     def write(self, value: Any) -> Any:
         return value.isoformat()
 
     def parse(self, text: str) -> Any:
         below = self._truncate(text)
-        if not _is_finer(text):
+        if not _FINER.search(text):
             return below
         above = datetime.combine(date.min, below) + MICROSECOND
         return Gap(below, above.time() if above.date() == date.min else None)
 
     @staticmethod
     def _truncate(text: str) -> time:
-        if _TIME_ONLY.fullmatch(text):
+        if isinstance(text, str) and _TIME_ONLY.fullmatch(text):
             return _convert(time.fromisoformat, text, "a time of the day")
         raise ValueError("must be a time of day, such as 18:30:00")
 
@@ -306,27 +307,27 @@ class DateTime(Kind):
 
     def read(self, value: Any) -> datetime:
         if isinstance(value, datetime):
-            return _convert(_utc, value, "an instant of the years 1 to 9999")
-        return self._truncate(_require_text(value, "an instant, such as 2026-01-15T08:00:00Z"))
+            return _convert(utc, value, "an instant of the years 1 to 9999")
+        return self._truncate(value)
 
     def write(self, value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
 
     def parse(self, text: str) -> Any:
         below = self._truncate(text)
-        if not _is_finer(text):
+        if not _FINER.search(text):
             return below
         is_last = below == datetime.max.replace(tzinfo=UTC)
         return Gap(below, None if is_last else below + MICROSECOND)
 
     @staticmethod
     def _truncate(text: str) -> datetime:
-        match = _INSTANT.fullmatch(text)
+        match = _INSTANT.fullmatch(text) if isinstance(text, str) else None
         if not match or (match[6] and not match[2]):
             raise ValueError("must be an instant, such as 2026-01-15T08:00:00Z")
         offset = (match[6] or "Z").upper().replace(" ", "+")
         instant = f"{match[1]}T{match[3] or '00:00'}{offset}"
-        return _convert(lambda iso: _utc(datetime.fromisoformat(iso)), instant, "an instant")
+        return _convert(lambda iso: utc(datetime.fromisoformat(iso)), instant, "an instant")
 
 
 class Relation(Integer):
@@ -500,18 +501,9 @@ def read_json(value: Any, depth: int = JSON_DEPTH) -> Any:
     raise ValueError("must be JSON")
 
 
-def _is_finer(text: str) -> bool:
-    return _FINER.search(text) is not None
-
-
-def _utc(value: datetime) -> datetime:
+def utc(value: datetime) -> datetime:
+    """An instant in UTC, in which it is without an offset."""
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def _require_text(value: Any, wanted: str) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"must be {wanted}")
-    return value
 
 
 def _convert(make: Callable[[Any], T], value: Any, wanted: str) -> T:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from itsdangerous import BadSignature, URLSafeSerializer
 from werkzeug.exceptions import Forbidden
 
 from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.kinds import utc
 from flask_contentapi.query import ObjectKey
 
 
@@ -53,11 +54,11 @@ class Previews:
         :raises ConfigurationError: if the application has no ``SECRET_KEY``.
         :raises ValueError: if the moment has passed.
         """
-        now = _utc(self._clock())
-        if moment is not None and _utc(moment) < now:
+        now = utc(self._clock())
+        if moment is not None and utc(moment) < now:
             raise ValueError(f"at is {moment.isoformat()}; it must be a moment to come.")
         until = now + timedelta(seconds=max_age)
-        at = None if moment is None else _utc(moment).isoformat()
+        at = None if moment is None else utc(moment).isoformat()
         token = self._serializer.dumps([*shown, until.timestamp(), at])
         return token if isinstance(token, str) else token.decode()
 
@@ -70,10 +71,6 @@ class Previews:
             endpoint, identity, until, at = self._serializer.loads(token)
         except (BadSignature, ConfigurationError):
             raise Forbidden("preview is no token of this API.") from None
-        if _utc(self._clock()).timestamp() >= until:
+        if utc(self._clock()).timestamp() >= until:
             raise Forbidden("The token of preview has expired.")
         return Preview((endpoint, identity), None if at is None else datetime.fromisoformat(at))
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

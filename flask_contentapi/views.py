@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
-from datetime import UTC
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -125,10 +124,7 @@ def identify_viewer(state: State, reader: Reader, token: str | None = None) -> V
     :raises Forbidden: if the token is not accepted.
     """
     preview = None if token is None else state.previews.read(token)
-    moment = state.clock()
-    if moment.tzinfo is None:
-        # As everywhere: without an offset it is UTC.
-        moment = moment.replace(tzinfo=UTC)
+    moment = kinds.utc(state.clock())
     viewer = Viewer(moment)
     if state.can_view is not None:
         pages, collections = (_opened(some, state.can_view) for some in reader.restrictions)
