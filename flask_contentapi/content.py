@@ -67,10 +67,15 @@ def place_of(table: Table, row: Row, index: int = -1) -> Place:
     return Place(table.endpoint.name, index, f"{table.endpoint.name} {row[0]}")
 
 
-def rows_of(table: Table, reader: RecordReader) -> Iterator[Row]:
-    """The objects of an endpoint, including those with problems."""
-    yield from table.rows
-    yield from (row for row in reader.refused[table.endpoint.name].values() if row[0] is not None)
+def _note_missing(
+    table: Table, column: str, there: Iterable[int], what: str, reader: RecordReader
+) -> None:
+    """Notes objects, including those with problems, that name something that is not there."""
+    index, known = table.endpoint.base.places[column], {None, *there}
+    refused = reader.refused[table.endpoint.name].values()
+    for row in (*table.rows, *(row for row in refused if row[0] is not None)):
+        if row[index] not in known:
+            reader.note(place_of(table, row), column, f"there is no {what} {row[index]}")
 
 
 def too_deep_message(level: int) -> str:
@@ -133,9 +138,7 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
     parent, slug = columns["parent"], columns["slug"]
     present = {None, *(row[0] for row in table.rows)}
     known = present | reader.refused[table.endpoint.name].keys()
-    for row in rows_of(table, reader):
-        if row[parent] not in known:
-            reader.note(place_of(table, row), "parent", f"there is no page {row[parent]}")
+    _note_missing(table, "parent", known, "page", reader)
     slugs = set()
     children: defaultdict[int | None, list[Row]] = defaultdict(list)
     for row in table.rows:
@@ -233,39 +236,11 @@ def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: Reco
                     reader.note(deep, "parent", too_deep_message(level))
 
 
-def restrictions_of(collections: dict[int, dict[str, Any]]) -> dict[int, Restriction]:
-    """The restriction of each collection that has one."""
-    return {
-        identity: Restriction(
-            _nearest(collections, collection["parent"]), collection["restriction"]
-        )
-        for identity, collection in collections.items()
-        if collection["restriction"]
-    }
-
-
 def _nearest(collections: dict[int, dict[str, Any]], identity: int | None) -> int | None:
     """The nearest restricted collection: the given one or one above it."""
     while identity is not None and not collections[identity]["restriction"]:
         identity = collections[identity]["parent"]
     return identity
-
-
-def nearest_restrictions(
-    table: Table, collections: dict[int, dict[str, Any]], reader: RecordReader
-) -> list[int | None]:
-    """For each image or document the nearest restricted collection."""
-    if not table.endpoint.collections:
-        return [None] * len(table.rows)
-    column = table.endpoint.base.places["collection"]
-    known = {None, *collections, *reader.refused["collections"]}
-    for row in rows_of(table, reader):
-        if row[column] not in known:
-            reader.note(place_of(table, row), "collection", f"there is no collection {row[column]}")
-    if reader.problems:
-        return []
-    nearest = {identity: _nearest(collections, identity) for identity in collections}
-    return [nearest.get(row[column]) for row in table.rows]
 
 
 Content = Mapping[str, Iterable[Any]]
@@ -407,11 +382,24 @@ def assemble_library(
             page_restrictions = build_tree(table, reader)
         else:
             table.rows.sort(key=lambda row: row[0])
-            table.access = nearest_restrictions(table, collections, reader)
-    found = find_sites(sites, tables["pages"], reader)
-    if reader.problems:
-        raise ContentError(reader.problems)
-    restrictions = Restrictions(page_restrictions, restrictions_of(collections))
+        if table.endpoint.collections:
+            there = collections.keys() | reader.refused["collections"].keys()
+            _note_missing(table, "collection", there, "collection", reader)
+    found = reader.accept(find_sites(sites, tables["pages"], reader))
+    # Only now it is certain that collections form no circle.
+    nearest = {identity: _nearest(collections, identity) for identity in collections}
+    for table in tables.values():
+        if table.endpoint.collections:
+            place = table.endpoint.base.places["collection"]
+            table.access = [nearest.get(row[place]) for row in table.rows]
+        elif not table.endpoint.tree:
+            table.access = [None] * len(table.rows)
+    of_collections = {
+        identity: Restriction(_nearest(collections, known["parent"]), known["restriction"])
+        for identity, known in collections.items()
+        if known["restriction"]
+    }
+    restrictions = Restrictions(page_restrictions, of_collections)
     return Library(locales, found, tables, restrictions, [*filter(None, sites)], collections)
 
 
