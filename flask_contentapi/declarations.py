@@ -134,12 +134,16 @@ class Column:
             return lambda: no_value() if (value := default()) is None else self.kind.read(value)
         return no_value if default is None else lambda: self.kind.read(default)
 
+    def read(self, value: Any) -> Any:
+        """The stored value for a value in a record.
+
+        :raises ValueError: if the value does not fit, saying what would.
+        """
+        return self.default() if value is None else self.read_given(value)
+
     @cached_property
     def read_given(self) -> Callable[[Any], Any]:
-        """The function from a value in a record, which is not None, to the stored one.
-
-        It raises a ValueError if the value does not fit, saying what would.
-        """
+        """Reads a value as :meth:`read` does, if it is not None."""
         # Fields that accept all values of their kind are read without a detour.
         return self._read_checked if self.is_checked else self.kind.read
 
