@@ -39,8 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--backends",
         type=named_backends,
         metavar="NAMES",
-        help="Run all tests on these backends: names with commas, or all. By default, tests run on "
-        f"{','.join(QUICK)}, without those that are slow.",
+        help="Run all tests on these backends: names with commas, or all. By default, each test runs "
+        f"on the first of {','.join(QUICK)} that it is for, without those that are slow.",
     )
 
 
@@ -56,10 +56,15 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs tests that use ``backend`` on each chosen backend, as far as their marker names it."""
+    """Runs tests that use ``backend`` on each chosen backend that their marker names.
+
+    Without ``--backends`` on one: that the stores answer alike, the tests of backends show.
+    """
     if "chosen_backend" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("backends")
         names = [n for n in chosen_backends(metafunc.config) if not marker or n in marker.args]
+        if metafunc.config.getoption("backends") is None:
+            names = names[:1]
         metafunc.parametrize("chosen_backend", names, scope="session")
 
 

@@ -111,6 +111,7 @@ class OtherBackend(ListBackend):
         self.content = reader
 
 
+@pytest.mark.slow
 class TestBackendWithWaysOfItsOwn(BackendTests):
     ranks = False
     holds_content = False
