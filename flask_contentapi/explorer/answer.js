@@ -72,7 +72,8 @@ function cell(api, value, name) {
     return [name === "download_url" && pictureIn({ meta: { download_url: value } }) && h("img", { src: value, alt: "", loading: "lazy", class: "thumb" }), lead(api, value, text)];
   }
   const text = String(value);
-  return text.length > 140 ? h("span", { title: text.slice(0, 1000) }, `${text.slice(0, 140)}…`) : text;
+  if (text.length <= 30) return text;
+  return h("div", { class: "long", title: text.length > 140 ? text.slice(0, 1000) : null }, text.length > 140 ? `${text.slice(0, 140)}…` : text);
 }
 
 const flat = (item) => Object.entries(item).flatMap(([name, value]) => (name === "meta" && isObject(value) ? Object.entries(value).map(([key, inner]) => [`meta.${key}`, inner]) : [[name, value]]));

@@ -17,7 +17,9 @@ export const COPIES = {
 
 /** The keys are those of the answer, their types those of the description. */
 function typed(api, endpoint, body) {
-  const item = endpoint?.shared;
+  const labels = new Set((body?.items ?? [body]).map((one) => one?.meta?.type));
+  const own = endpoint?.schemas.find(([label]) => labels.size === 1 && labels.has(label));
+  const item = own?.[1] ?? endpoint?.shared;
   if (body === null || typeof body !== "object") return "type Answer = unknown;";
   if (!Array.isArray(body.items)) return `type Answer = ${typeOf(api, [body], item, "")};`;
   const total = "total_count" in (body.meta ?? {}) ? "{ total_count: number }" : "Record<string, unknown>";
@@ -29,7 +31,8 @@ function typeOf(api, values, schema, indent) {
   const variants = (own.anyOf ?? [own]).map((one) => api.resolve(one));
   const isNull = values.includes(null) || variants.some((one) => [one.type].flat().includes("null"));
   const there = values.filter((value) => value !== null && value !== undefined);
-  const options = variants.flatMap((one) => one.enum ?? []).filter((value) => value !== null);
+  const possible = variants.filter((one) => one.type !== "null");
+  const options = possible.every((one) => one.enum) ? possible.flatMap((one) => one.enum).filter((value) => value !== null) : [];
   let made;
   if (there.some(Array.isArray)) {
     const items = variants.find((one) => one.items)?.items;
@@ -44,6 +47,11 @@ function typeOf(api, values, schema, indent) {
       const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name);
       return `${indent}  ${key}${inner.length < there.length ? "?" : ""}: ${typeOf(api, inner, properties[name], `${indent}  `)};\n`;
     });
+    made = `{\n${lines.join("")}${indent}}`;
+  } else if (!there.length && !schema?.$ref && possible[0]?.properties && !schema?.anyOf) {
+    // Nothing is there, as where a relation is missing everywhere: the description alone says what could be.
+    const { properties, required = [] } = possible[0];
+    const lines = Object.entries(properties).map(([name, inner]) => `${indent}  ${name}${required.includes(name) ? "" : "?"}: ${typeOf(api, [], inner, `${indent}  `)};\n`);
     made = `{\n${lines.join("")}${indent}}`;
   } else if (options.length && options.length <= 12 && there.every((value) => options.includes(value))) {
     made = options.map((value) => quoted(value)).join(" | ");
