@@ -39,8 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--backends",
         type=named_backends,
         metavar="NAMES",
-        help="Run all tests on these backends: names with commas, or all. By default, each test runs "
-        f"on the first of {','.join(QUICK)} that it is for, without those that are slow.",
+        help="Run all tests on these backends: names with commas, or all. By default, each test "
+        f"runs on the first of {','.join(QUICK)} that it is for, without those that are slow.",
     )
 
 
