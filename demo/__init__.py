@@ -32,6 +32,13 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
         CMSAPI_BACKEND="sqlite:///instance/demo.db",
         CMSAPI_EXPLORER=True,
         CMSAPI_RICH_TEXT_FORMAT="html",
+        CMSAPI_RENDITIONS={
+            "small": "width-400|format-webp|webpquality-70",
+            "medium": "width-800|format-webp|webpquality-70",
+            "large": "width-1200|format-webp|webpquality-70",
+        },
+        CMSAPI_MEDIA_FOLDER="media",
+        CMSAPI_RENDITION_FOLDER="instance/renditions",
         CMS_I18N_ENABLED=True,
     )
     app.config.from_prefixed_env()

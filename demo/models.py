@@ -27,14 +27,21 @@ WORDS_A_MINUTE = 150
 
 
 class Picture(Image):
-    """A picture with its credit and a German title."""
+    """A picture with its credit and a German title, embedded with its renditions."""
 
     title_de = fields.String()
     credit = fields.String()
 
     search_fields = ["title_de"]
     api_fields = ["title_de", "credit"]
-    nested_default_fields = [*Image.nested_default_fields, "width", "height", "title_de", "credit"]
+    nested_default_fields = [
+        *Image.nested_default_fields,
+        "width",
+        "height",
+        "renditions",
+        "title_de",
+        "credit",
+    ]
 
 
 class Paper(Document):

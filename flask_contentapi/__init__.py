@@ -11,7 +11,7 @@ from flask_contentapi.errors import (
     Problem,
 )
 from flask_contentapi.extension import ContentAPI
-from flask_contentapi.fields import Blocks, Children, Related, RichText, Tags
+from flask_contentapi.fields import Blocks, Children, Related, Rendition, RichText, Tags
 from flask_contentapi.middleware import KeptAnswers
 from flask_contentapi.signals import content_changed
 from flask_contentapi.types import (
@@ -48,6 +48,7 @@ __all__ = [
     "Reader",
     "Redirect",
     "Related",
+    "Rendition",
     "RichText",
     "Tags",
     "content_changed",

@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from flask import Request
 from werkzeug.wsgi import get_host
 
+from flask_contentapi.renditions import Picture, Renditions
 from flask_contentapi.settings import Settings
-from flask_contentapi.sites import MOST_HOSTS, Home, Host, Site, Sites
+from flask_contentapi.sites import MOST_HOSTS, Home, Host, Site, Sites, is_absolute
 
-_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//")
 #: Paths that need no escaping.
 _SAFE = re.compile(r"[\w.~/-]*", re.ASCII)
 
@@ -66,6 +66,7 @@ class Addresses:
     :param hosts: the sites that may answer later requests without a ``site`` parameter; None: no
         site.
     :param i18n: whether the trees of translated home pages belong to a site.
+    :ivar renditions: the renditions of images.
     """
 
     def __init__(
@@ -79,15 +80,17 @@ class Addresses:
         hosts: Sequence[Site | None],
         i18n: bool,
         page_urls: PageURLs,
+        renditions: Renditions,
     ) -> None:
         self._api = base + prefix
-        self._media = media if _ABSOLUTE.match(media) else base + media
+        self._media = media if is_absolute(media) else base + media
         self._sites = sites
         self._site = site
         self._hosts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
         self._homes = sorted(site.language_trees(i18n), key=lambda home: -len(home.url_path))
         self._i18n = i18n
         self._page_urls = page_urls
+        self.renditions = renditions
 
     def detail_url(self, endpoint: str) -> str:
         """The address of an endpoint's detail views, up to the id."""
@@ -126,10 +129,17 @@ class Addresses:
 
     def download_url(self, file: str) -> str | None:
         """The address of a file; None if there is no file."""
-        if not file or _ABSOLUTE.match(file):
+        if not file or is_absolute(file):
             return file or None
         path = file.lstrip("/")
         return self._media + (path if _SAFE.fullmatch(path) else quote(path))
+
+    def rendition(self, endpoint: str, picture: Picture, name: str) -> dict[str, Any] | None:
+        """A rendition as answers show it, as :meth:`Renditions.describe`."""
+        is_elsewhere = self.renditions.are_made_here and is_absolute(picture.file)
+        url = None if is_elsewhere else self.download_url(picture.file)
+        address = f"{self._api}/{endpoint}/{picture.id}/renditions/"
+        return self.renditions.describe(picture, name, address, url)
 
     def trail(self, url_path: str) -> list[str]:
         """The paths of the pages above a page, from the home page of its site down; from the top
@@ -171,8 +181,9 @@ class Origin(NamedTuple):
 class Origins:
     """The origins of one instance; those of recent requests are cached."""
 
-    def __init__(self, settings: Settings, page_urls: PageURLs) -> None:
+    def __init__(self, settings: Settings, page_urls: PageURLs, renditions: Renditions) -> None:
         self._settings = settings
+        self._renditions = renditions
         self._page_urls = page_urls
         self.find = lru_cache(MOST_HOSTS)(self._find)
 
@@ -206,5 +217,6 @@ class Origins:
             hosts=hosts,
             i18n=settings.i18n,
             page_urls=self._page_urls,
+            renditions=self._renditions,
         )
         return Origin(site, addresses)

@@ -21,6 +21,7 @@ from flask_contentapi.errors import BadRequest, DeclarationError, remarks, sugge
 from flask_contentapi.fields import (
     Blocks,
     Instant,
+    Rendition,
     RichText,
     Tags,
     answer_field,
@@ -86,7 +87,7 @@ def choose_each(
     shared, added = _available(declared, view), selection.added
     asked = added.keys() | selection.removed
     # A type's own field hides a way of the same name.
-    own = {name for name in asked if name not in shared or shared[name].way is not None}
+    own = {name for name in asked if name not in shared or shared[name].only_named}
     named = several.named if own else ()
     offered = {n: e for other in named for n, e in _available(other, view).items()} | {**shared}
     if unknown := sorted(asked - offered.keys()):
@@ -95,7 +96,7 @@ def choose_each(
         raise BadRequest(f"fields names what is not here: {', '.join(unknown)}.{hint}")
     _check_brackets(shared, selection)
     if selection.base == "*":
-        names = {name for name, export in shared.items() if export.way is None}
+        names = {name for name, export in shared.items() if not export.only_named}
     else:
         names = set() if selection.base == "_" else set(_defaults(declared, view, i18n))
     names = (names | added.keys()) - selection.removed
@@ -104,7 +105,7 @@ def choose_each(
     for label, other in several.types.items() if own else ():
         exports = _available(other, view)
         mine = {export.name: (export, inner) for export, inner in chosen}
-        more = {n: e for n, e in exports.items() if n in own and e.way is None}
+        more = {n: e for n, e in exports.items() if n in own and not e.only_named}
         _check_brackets(more, selection)
         mine |= {n: (more[n], added[n] or DEFAULT) for n in more if n in added}
         if more:
@@ -143,8 +144,8 @@ def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:
         return declared.exports
     languages = content_class.i18n_default_fields
     if view == "detail":
-        ways = {name for name, export in declared.exports.items() if export.way is not None}
-        return declared.exports.keys() - ways - {*(() if i18n else languages)}
+        hidden = {name for name, export in declared.exports.items() if export.only_named}
+        return declared.exports.keys() - hidden - {*(() if i18n else languages)}
     if view == "nested":
         return content_class.nested_default_fields
     return (*content_class.listing_default_fields, *(languages if i18n else ()))
@@ -666,7 +667,7 @@ _PLAIN: dict[type[Any], tuple[type[fields.Field[Any]], ...]] = {
     kinds.Date: (fields.Date,),
     kinds.DateTime: (Instant,),
     kinds.Tags: (Tags,),
-    kinds.Json: (fields.Raw,),
+    kinds.Json: (fields.Raw, Rendition),
     kinds.Blocks: (Blocks,),
 }
 

@@ -32,9 +32,12 @@ from flask_contentapi.files import (
 from flask_contentapi.logs import watching
 from flask_contentapi.openapi import describe
 from flask_contentapi.pull.command import pull_site, with_options
-from flask_contentapi.query import Viewer
+from flask_contentapi.query import Query, Viewer
 from flask_contentapi.registry import SECTIONS
+from flask_contentapi.renditions import Picture, RenditionError
 from flask_contentapi.settings import doubtful_settings, no_backend
+from flask_contentapi.sites import is_absolute
+from flask_contentapi.sources import RowLayout, picture_of
 from flask_contentapi.state import State
 
 T = TypeVar("T")
@@ -351,7 +354,55 @@ def preview(state: State, endpoint: str, id: int, max_age: int, at: datetime | N
     click.echo(f"{settings.base_url or ''}{settings.url_prefix}/{endpoint}/{id}/?{query}")
 
 
-COMMANDS = (types, check, init_db, migrate, dump, load, reload, openapi, preview, pull)
+@click.command()
+@click.option("--purge", is_flag=True, help="Remove those that are valid no longer; make none.")
+@_pass_state
+def renditions(state: State, purge: bool) -> None:
+    """Make the renditions of all images beforehand.
+
+    Those that are there already stay. The exit status is 1 if one cannot be made.
+    """
+    known = state.renditions
+    if not known.are_made_here:
+        key = f"{state.config_prefix}RENDITIONS"
+        raise click.ClickException(f"No renditions are made here; name some in {key}.")
+    pictures = [*_pictures(state)]
+    if purge:
+        valid = (known.path(*each, name) for each in pictures for name in known.specs)
+        click.echo(f"{len([*known.remove(valid)])} removed.")
+        return
+    made, problems = 0, []
+    for endpoint, picture in _with_progress(pictures, "images", len(pictures)):
+        try:
+            for name in known.specs:
+                made += not known.path(endpoint, picture, name).is_file()
+                known.file(endpoint, picture, name)
+        except RenditionError as error:
+            made -= 1
+            problems.append(f"{endpoint} {picture.id}: {error}")
+    for line in (*problems, f"{made} made."):
+        click.echo(line)
+    if problems:
+        sys.exit(1)
+
+
+def _pictures(state: State) -> Iterator[tuple[str, Picture]]:
+    """All images whose files are here, hidden ones too, each with its endpoint."""
+    for endpoint in (end for end in state.registry.endpoints.values() if end.images):
+        layout = RowLayout(endpoint.base)
+        picture = picture_of(layout)
+        with state.backend.snapshot_reader() as reader:
+            restricted = reader.restrictions.collections
+            viewer = Viewer(state.clock(), collections=frozenset(restricted))
+            rows = reader.select(Query(endpoint.name, (*layout.columns,), viewer)).rows
+        images = map(picture, rows)
+        yield from ((endpoint.name, i) for i in images if i.file and not is_absolute(i.file))
+
+
+COMMANDS = (
+    *(types, check, init_db, migrate, dump, load, reload, openapi, preview, pull),
+    renditions,
+)
 
 
 def _is_backend(text: str) -> bool:

@@ -245,6 +245,7 @@ class Export:
     :param shown: for a relation that is always shown with the same fields, these fields.
     :param volatile: whether its value depends on more than the content.
     :param way: for pages that a page leads to, the base of their types.
+    :param only_named: whether it is shown only if ``fields`` names it.
     """
 
     name: str
@@ -255,6 +256,7 @@ class Export:
     shown: Selection | None = None
     volatile: bool = False
     way: ObjectType | None = None
+    only_named: bool = False
 
     @property
     def nested(self) -> ObjectType | None:
@@ -423,6 +425,7 @@ class Endpoint:
     :param tree: whether the objects are pages of a tree.
     :param collections: whether they belong to collections, which can be restricted.
     :param redirects: whether they are redirects, each of a site or of all sites.
+    :param images: whether they are images, which have renditions.
     """
 
     name: str
@@ -431,6 +434,7 @@ class Endpoint:
     tree: bool = False
     collections: bool = False
     redirects: bool = False
+    images: bool = False
 
     @property
     def essential(self) -> str | None:

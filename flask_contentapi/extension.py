@@ -39,6 +39,7 @@ from flask_contentapi.logs import Outages, log
 from flask_contentapi.parameters import Parameters
 from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
+from flask_contentapi.renditions import Renditions
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.sites import Host
 from flask_contentapi.state import CanView, State
@@ -54,6 +55,7 @@ from flask_contentapi.views import (
     IndexView,
     ListView,
     OpenAPIView,
+    RenditionView,
     UnknownView,
     allowed_methods,
     json_response,
@@ -146,6 +148,10 @@ class ContentAPI:
                     f"{self.config_prefix}URL_PREFIX is {own!r}, but addresses of the instance "
                     f"{name!r} below {known!r} would be the same; give this one another."
                 )
+        template = settings.rendition_url
+        renditions = Renditions(settings.renditions, sorted(registry.renditions), template)
+        folders = settings.media_folder, settings.rendition_folder
+        renditions.open(self.config_prefix, Path(app.root_path), *folders)
         storage, backend_name = self._find_backend(app, backend)
         logs = not is_command()
         # In development code may have changed at each start.
@@ -158,7 +164,8 @@ class ContentAPI:
             parameters=Parameters(registry.endpoints, settings, storage.ranks),
             can_view=self._can_view,
             page_urls=self._page_urls,
-            origins=Origins(settings, self._page_urls),
+            origins=Origins(settings, self._page_urls, renditions),
+            renditions=renditions,
             previews=Previews(self.name, app.config, self._clock),
             answer_cache=AnswerCache(settings.cache_size),
             outages=Outages(),
@@ -297,6 +304,9 @@ class ContentAPI:
             add(f"/{name}/find/", f"{name}_find", FindPageView if endpoint.tree else find, name)
             if endpoint.tree:
                 add(f"/{name}/detail_by_path/", f"{name}_detailbypath", DetailByPathView, name)
+            if endpoint.images and state.settings.makes_renditions:
+                rule = f"/{name}/<id>/renditions/<file>"
+                add(rule, f"{name}_rendition", RenditionView, name)
         add("/", "index", IndexView, "images")
         add("/openapi.json", "openapi", OpenAPIView, "images")
         if state.settings.explorer:

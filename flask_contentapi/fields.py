@@ -53,6 +53,39 @@ class Related(fields.Integer):
         return wanted if isinstance(wanted, str) else getattr(wanted, "endpoint", "")
 
 
+#: What answers have of a rendition, as JSON Schema.
+RENDITION: Mapping[str, Any] = {
+    "type": ["object", "null"],
+    "properties": {
+        "url": {"type": "string", "format": "url"},
+        "width": {"type": ["integer", "null"], "minimum": 1},
+        "height": {"type": ["integer", "null"], "minimum": 1},
+        "alt": {"type": "string"},
+    },
+    "required": ["url", "width", "height", "alt"],
+}
+
+
+class Rendition(fields.Raw):
+    """The image of a relation in the size and format of a spec; it stores nothing itself.
+
+    It is an attribute of the class whose name is listed in ``api_fields``, or the field of an
+    :class:`APIField` there.
+
+    :param relation: the field that is the relation to one image.
+    :param spec: how the rendition is made, as ``"fill-400x300|format-webp"``.
+    :param kwargs: the arguments of every marshmallow field.
+    """
+
+    def __init__(self, relation: str, spec: str, **kwargs: Any) -> None:
+        url = RENDITION["properties"]["url"]
+        full = {"url": url, "full_url": url, **RENDITION["properties"]}
+        schema = {**RENDITION, "properties": full, "required": [*full]}
+        super().__init__(metadata={**schema, **kwargs.pop("metadata", {})}, **kwargs)
+        self.relation = relation
+        self.spec = spec
+
+
 class Children(fields.Field[list[Any]]):
     """Objects that live and die with the page; a record holds a list of them.
 

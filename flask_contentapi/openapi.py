@@ -28,6 +28,7 @@ from flask_contentapi.caching import VARY
 from flask_contentapi.declarations import Endpoint, Export, ObjectType
 from flask_contentapi.fields import DecimalText
 from flask_contentapi.parameters import PARAMETERS, STREAM_TYPE, Parameters
+from flask_contentapi.renditions import MIME_TYPES
 from flask_contentapi.selection import Selection
 from flask_contentapi.settings import Settings
 from flask_contentapi.sources import DetailURL, Type
@@ -363,6 +364,10 @@ class _Description:
         self._path(f"/{name}/", f"{name}_list", "A list.", asked, items, is_list=True)
         self._path(f"/{name}/find/", f"{name}_find", "The address of an object.", find, None)
         self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", detail, item)
+        if endpoint.images and self._settings.makes_renditions:
+            file = {"name": "file", "in": "path", "required": True, "schema": {"type": "string"}}
+            operation = f"{name}_rendition", "A picture, at the address in an answer."
+            self._path(f"/{name}/{{id}}/renditions/{{file}}", *operation, [identity, file], {})
         if endpoint.tree:
             by_path = self._query(endpoint, "detail_by_path")
             for parameter in by_path:
@@ -397,18 +402,21 @@ class _Description:
     ) -> None:
         """Adds an operation.
 
-        :param answer: the schema of its answer; None for a redirect.
+        :param answer: the schema of its answer; None for a redirect, nothing for a file.
         :param further: other responses than usual, by status.
         """
         header = self._settings.cache_tag_header
         named = ["Cache-Control", "Vary", *([header] if header and parameters else [])]
         responses: _Json = {status: f"Error{status}" for status in _ERRORS} | dict(further)
-        if answer is None:
+        if not answer:
             moved = {"description": purpose, "headers": _headers("Location", *named)}
             responses["302"] = moved
-        else:
+        if answer is not None:
             headers = _headers("ETag", *named, *["Link"] * is_list)
-            responses["200"] = {**self._answer(purpose, answer), "headers": headers}
+            binary = {"schema": {"type": "string", "format": "binary"}}
+            files = {"description": purpose, "content": dict.fromkeys(MIME_TYPES.values(), binary)}
+            made = self._answer(purpose, answer) if answer else files
+            responses["200"] = {**made, "headers": headers}
             if is_list and self._settings.stream_enabled:
                 # Each line is one of the items.
                 whole = {"schema": {"type": "string"}}

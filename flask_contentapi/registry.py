@@ -14,11 +14,13 @@ from flask_contentapi import kinds
 from flask_contentapi.declarations import Column, Endpoint, Export, ObjectType
 from flask_contentapi.errors import BadRequest, DeclarationError, suggest
 from flask_contentapi.fields import (
+    RENDITION,
     Anything,
     Blocks,
     Children,
     Derived,
     Related,
+    Rendition,
     answer_field,
     inner_fields,
     kind_of,
@@ -26,7 +28,8 @@ from flask_contentapi.fields import (
 )
 from flask_contentapi.parameters import PARAMETERS
 from flask_contentapi.selection import WAYS, Selection, parse_fields
-from flask_contentapi.sources import BUILT_IN, Computed, Stored, attribute
+from flask_contentapi.sources import BUILT_IN, Computed, RenditionOf, Stored, attribute
+from flask_contentapi.specs import read_spec
 from flask_contentapi.types import (
     APIField,
     APIFilter,
@@ -92,6 +95,7 @@ _ALONE: Mapping[type[fields.Field[Any]], str] = {
     "one to many, in the class or in one of its child objects, or it represents a type of blocks",
     Children: "Children are a field of their own",
     Blocks: "Blocks are a field of their own, with the representations of all inner blocks",
+    Rendition: "a Rendition is a field of its own, or that of an APIField",
 }
 
 
@@ -153,7 +157,9 @@ def exports_of(declared: ObjectType) -> dict[str, Export]:
     :raises DeclarationError: for the first mistake found.
     """
     content_class = declared.content_class
-    body = [*content_class.body_fields, *content_class.api_fields]
+    own_names = {getattr(entry, "name", entry) for entry in content_class.api_fields}
+    built_in = [n for n in content_class.body_fields if n != "renditions" or n not in own_names]
+    body = [*built_in, *content_class.api_fields]
     listed: list[tuple[str | APIField, bool]] = [
         *((entry, True) for entry in content_class.meta_fields),
         *((entry, False) for entry in body),
@@ -162,17 +168,22 @@ def exports_of(declared: ObjectType) -> dict[str, Export]:
     sources = {
         name: source
         for name, source in BUILT_IN.items()
-        if name in (*content_class.meta_fields, *content_class.body_fields)
+        if name in (*content_class.meta_fields, *built_in)
     }
     exports: dict[str, Export] = {}
     for entry, in_meta in listed:
         if not in_meta and declared.endpoint is not None and declared.endpoint.tree:
-            # A field of its own hides a way of the same name.
+            # A field of its own hides a way of the same name, as it hides renditions.
             own = {entry.name if isinstance(entry, APIField) else entry for entry in body}
             for way in (way for way in WAYS if way not in own):
                 base = declared.endpoint.base
-                exports.setdefault(way, Export(way, Anything(), None, None, True, way=base))
-        if isinstance(entry, str) and entry in sources:
+                way_export = Export(way, Anything(), None, None, True, way=base, only_named=True)
+                exports.setdefault(way, way_export)
+        if entry == "renditions" and entry in sources:
+            schema = {"type": "object", "additionalProperties": RENDITION}
+            field = fields.Raw(metadata=schema)
+            export = Export(entry, field, sources[entry], None, in_meta, only_named=True)
+        elif isinstance(entry, str) and entry in sources:
             export = Export(entry, fields.String(), sources[entry], None, in_meta)
         else:
             export = _make_export(declared, entry, in_meta)
@@ -236,6 +247,9 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
         raise mistake(declared, "api_fields", what)
     source = given.source or given.name
     column = declared.columns.get(source)
+    rendition = given.field or getattr(declared.content_class, str(source), None)
+    if isinstance(rendition, Rendition):
+        return Export(given.name, rendition, _rendition(declared, rendition), None, in_meta)
     for name in given.needs or ():
         if name not in declared.columns:
             what = f"has {given.name!r}, which needs {name!r}: there is no such field"
@@ -266,6 +280,20 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
         return made(answer_field(field), Stored(source), None)
     written, compute = _computation(declared, given, source)
     return made(written, Computed(compute, given.needs), None)
+
+
+def _rendition(declared: ObjectType, field: Rendition) -> RenditionOf:
+    """The source of a rendition."""
+    column = declared.columns.get(field.relation)
+    if column is None or column.kind.many or not (column.target and column.target.served_at.images):
+        what = f"has a Rendition of {field.relation!r}, which is no relation to one image"
+        images = [n for n, c in declared.columns.items() if c.target and c.target.served_at.images]
+        raise mistake(declared, "api_fields", what, suggest(str(field.relation), images))
+    try:
+        read_spec(field.spec)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise mistake(declared, "api_fields", f"has a Rendition; {error}".rstrip(".")) from None
+    return RenditionOf(column.name, field.spec)
 
 
 def _is_own_attribute(declared: ObjectType, source: Any) -> bool:
@@ -329,6 +357,7 @@ class Registry:
         self.endpoints: dict[str, Endpoint] = {}
         self._children: dict[type[ChildObject], ObjectType] = {}
         self._relations: list[tuple[ObjectType, str, Related]] = []
+        self.renditions: set[str] = set()
         for content_class in self._with_default_types(list(types)):
             self._add(content_class)
         for endpoint in self.endpoints.values():
@@ -377,6 +406,7 @@ class Registry:
             tree=issubclass(content_class, Page),
             collections=issubclass(content_class, Image | Document),
             redirects=issubclass(content_class, Redirect),
+            images=issubclass(content_class, Image),
         )
         self.endpoints[name] = endpoint
         label = content_class.type_label()
@@ -423,6 +453,8 @@ class Registry:
             self._check_inherited(declared)
         for declared in [*filled, *self._children.values()]:
             declared.exports = exports_of(declared)
+            shown = (export.field for export in declared.exports.values())
+            self.renditions |= {field.spec for field in shown if isinstance(field, Rendition)}
             declared.searched = tuple(self._searched(declared))
 
     def _check_inherited(self, declared: ObjectType) -> None:

@@ -9,8 +9,10 @@ from types import MappingProxyType
 
 from flask_contentapi.errors import BadRequest
 
-#: The ways from a page to others, which only an answer that names them has, also after ``*``.
+#: The ways from a page to others.
 WAYS = ("ancestors", "children", "translations")
+#: What only an answer that names it has, also after ``*``.
+ONLY_NAMED = (*WAYS, "renditions")
 
 #: How deep brackets may be nested, and how many pairs there may be.
 MAX_DEPTH, MAX_BRACKETS = 10, 50
@@ -102,7 +104,7 @@ class _Parser:
                 removed.add(name)
             else:
                 inner = self._brackets(depth)
-                is_double = base == "*" and inner is None and name not in WAYS
+                is_double = base == "*" and inner is None and name not in ONLY_NAMED
                 self._refuse(is_double, f"'*' brings {name!r} already")
                 removed.discard(name)
                 added[name] = inner

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask_contentapi.errors import ConfigurationError, suggest
 from flask_contentapi.markup import FORMATS, missing_packages
+from flask_contentapi.renditions import PLACEHOLDERS, unknown_placeholders
 from flask_contentapi.search import STOP_WORDS, words
 from flask_contentapi.sites import Host
+from flask_contentapi.specs import read_spec
 
 _DEFAULT_LIMIT = 20
 #: The site-wide setting, for instances without their own.
@@ -22,6 +26,8 @@ _SITE_WIDE = "I18N_ENABLED"
 _SHORTENED = "I18N"
 #: The similarity at which a key without our prefix is almost certainly meant for it.
 _SURELY = 0.92
+#: The names of renditions, which are in their addresses.
+_RENDITION = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
 
@@ -43,6 +49,10 @@ class Settings:
     :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
         returns them.
     :param rich_text_format: the format of rich text if the client names none.
+    :param renditions: the specs of renditions, by name.
+    :param rendition_url: the template of the addresses of renditions that another server makes.
+    :param media_folder: the folder of all files.
+    :param rendition_folder: the folder of renditions.
     :param cache_size: the size of the cache of answers, in bytes; 0: no cache.
     :param cache_max_age: ``max-age`` of responses, in seconds; None: caches must revalidate.
     :param cache_stale: ``stale-while-revalidate`` of responses, in seconds.
@@ -61,6 +71,10 @@ class Settings:
     i18n: bool = False
     stop_words: frozenset[str] = STOP_WORDS
     rich_text_format: str = "db_html"
+    renditions: Mapping[str, str] = field(default_factory=dict)
+    rendition_url: str | None = None
+    media_folder: Path | None = None
+    rendition_folder: Path | None = None
     cache_size: int = 16 << 20
     cache_max_age: int | None = None
     cache_stale: int = 0
@@ -73,10 +87,15 @@ class Settings:
         return _DEFAULT_LIMIT if self.limit_max is None else min(_DEFAULT_LIMIT, self.limit_max)
 
     @property
+    def makes_renditions(self) -> bool:
+        """Whether renditions are made here."""
+        return self.media_folder is not None and self.rendition_url is None
+
+    @property
     def shaping(self) -> dict[str, Any]:
-        """The settings that answers depend on, without those about caching."""
-        caching = ("cache_size", "cache_max_age", "cache_stale")
-        return {name: value for name, value in vars(self).items() if name not in caching}
+        """The settings that answers depend on, without those about caching and folders."""
+        others = ("cache_size", "cache_max_age", "cache_stale", "media_folder", "rendition_folder")
+        return {name: value for name, value in vars(self).items() if name not in others}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], prefix: str) -> Settings:
@@ -84,9 +103,11 @@ class Settings:
 
         :raises ConfigurationError: naming each wrong key and what it may be.
         """
-        read = _ConfigReader(config)
+        read, defaults = _ConfigReader(config), cls()
         values = {
-            attribute: read(_key(config, prefix, name), getattr(cls, attribute), check, written)
+            attribute: read(
+                _key(config, prefix, name), getattr(defaults, attribute), check, written
+            )
             for name, (attribute, check, written) in _SETTINGS.items()
         }
         if read.problems:
@@ -220,6 +241,54 @@ def _rich_text_format(value: Any) -> str:
     return str(value)
 
 
+def _renditions(value: Any) -> dict[str, str]:
+    wanted = "a dict of names and specs, such as {'thumb': 'fill-200x200'}"
+    if not isinstance(value, Mapping):
+        raise ValueError(wanted)
+    for name, spec in value.items():
+        if not isinstance(name, str) or not _RENDITION.fullmatch(name):
+            letters = "a name has letters of ASCII, digits, - and _"
+            raise ValueError(f"{wanted}, but {name!r} cannot be in an address: {letters}")
+        if not isinstance(spec, str):
+            raise ValueError(f"{wanted}, but {name!r} is {spec!r}")
+        try:
+            read_spec(spec)
+        except ValueError as error:
+            raise ValueError(f"{wanted}, but in {name!r} {error}".rstrip(".")) from None
+        if spec != name and _is_spec(name):
+            raise ValueError(f"{wanted}, but {name!r} is the name of another spec")
+    return dict(value)
+
+
+def _is_spec(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(read_spec(text))
+    return False
+
+
+def _rendition_url(value: Any) -> str | None:
+    if value is None:
+        return None
+    example = "'https://img.example.org/crop:{crop_width}:{crop_height}/plain/{url}'"
+    wanted = f"None or a template of addresses, such as {example}"
+    if not isinstance(value, str):
+        raise ValueError(wanted)
+    try:
+        unknown = unknown_placeholders(value)
+    except ValueError:
+        raise ValueError(wanted) from None
+    if unknown or not re.match(r"https?://|/", value):
+        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        raise ValueError(f"{wanted}, with {known}")
+    return value
+
+
+def _folder(value: Any) -> Path | None:
+    if value is None or (isinstance(value, str | Path) and str(value)):
+        return None if value is None else Path(value)
+    raise ValueError("None or the path of a folder")
+
+
 def _number(unit: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"a whole number of {unit} from 0 on")
@@ -282,6 +351,10 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     _SITE_WIDE: ("i18n", _boolean, "true or false"),
     "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),
     "RICH_TEXT_FORMAT": ("rich_text_format", _rich_text_format, "html"),
+    "RENDITIONS": ("renditions", _renditions, '{"thumb": "fill-200x200"}'),
+    "RENDITION_URL": ("rendition_url", _rendition_url, "null for None"),
+    "RENDITION_FOLDER": ("rendition_folder", _folder, "null for None"),
+    "MEDIA_FOLDER": ("media_folder", _folder, "null for None"),
     "CACHE_SIZE": ("cache_size", partial(_number, "bytes"), "16777216"),
     "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none, "60 or null"),
     "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", partial(_number, "seconds"), "60"),

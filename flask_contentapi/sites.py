@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from flask_contentapi.errors import BadRequest, NotFound
 
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//")
 _PORTS = {"http": 80, "https": 443}
 #: A host in lower case. Names may have underscores, as container networks use them.
 _HOST = re.compile(
@@ -258,6 +259,11 @@ def quote_slug(slug: str) -> str:
 def split_path(html_path: str) -> list[str]:
     """The slugs of a path, without empty ones."""
     return [part for part in html_path.split("/") if part]
+
+
+def is_absolute(address: str) -> bool:
+    """Whether an address names its host, as ``https://example.org/`` or ``//example.org/``."""
+    return _ABSOLUTE.match(address) is not None
 
 
 def normal_path(path: str) -> str:

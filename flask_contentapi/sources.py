@@ -19,6 +19,8 @@ from flask_contentapi.declarations import Column, Endpoint, ObjectType, Source
 from flask_contentapi.kinds import convert_blocks, id_converter, ids_in
 from flask_contentapi.markup import KINDS, convert, targets_in
 from flask_contentapi.query import Row
+from flask_contentapi.renditions import Picture
+from flask_contentapi.specs import FocalPoint
 
 Getter = Callable[[Row], Any]
 S = TypeVar("S", bound="Step")
@@ -174,6 +176,7 @@ class RowLayout:
     :param only: as :attr:`Step.only`.
     :param above: how often the way to the children led here.
     :param rich: the rich texts of the plan.
+    :param shared: lookups from these rows that serve several keys.
     """
 
     type: ObjectType
@@ -184,6 +187,7 @@ class RowLayout:
     only: tuple[int, frozenset[str]] | None = None
     above: int = 0
     rich: RichTexts = field(default_factory=RichTexts)
+    shared: dict[Any, Lookup] = field(default_factory=dict)
 
     def of_type(self, declared: ObjectType, labels: frozenset[str]) -> RowLayout:
         """The layout of those of the same rows that are of some types.
@@ -206,10 +210,19 @@ class RowLayout:
             self.texts.add(index)
         return index
 
-    def related(self, column: Column, *, embedded: bool = True) -> Lookup:
-        """Adds a lookup of the objects that a relation to one or many points to."""
+    def related(self, column: Column, *, embedded: bool = True, shared: bool = False) -> Lookup:
+        """Adds a lookup of the objects that a relation to one or many points to.
+
+        :param shared: whether one will do for all that say so.
+        """
         index, ids = self.index_of(column.name), column.ids
-        return self._lookup(column, lambda row: ids(row[index]), embedded)
+        key = column.name, self.only
+        if not shared or key not in self.shared:
+            lookup = self._lookup(column, lambda row: ids(row[index]), embedded)
+            if not shared:
+                return lookup
+            self.shared[key] = lookup
+        return self.shared[key]
 
     def related_block(self, column: Column, block: str, *, embedded: bool = True) -> Lookup:
         """Adds a lookup of the objects that the blocks of a type in a column point to."""
@@ -372,6 +385,76 @@ class Location(Source):
         return bind
 
 
+def picture_of(layout: RowLayout) -> Callable[[Row], Picture]:
+    """The function from the row of an image to what its renditions are made from."""
+    names = "id file width height focal_point_x focal_point_y focal_point_width focal_point_height"
+    get = itemgetter(*map(layout.index_of, (*names.split(), "description", "title")))
+
+    def picture(row: Row) -> Picture:
+        identity, file, width, height, *point, description, title = get(row)
+        is_sized = (width or 0) > 0 and (height or 0) > 0
+        focal_point = None if None in point else FocalPoint(*point)
+        size = (width, height) if is_sized else None
+        return Picture(identity, file or "", size, focal_point, description or title)
+
+    return picture
+
+
+class NamedRenditions(Source):
+    """The renditions of an image that the site has named."""
+
+    def compile(self, layout: RowLayout) -> Bind:
+        endpoint, picture = layout.type.served_at.name, picture_of(layout)
+
+        def bind(context: Context) -> Getter:
+            addresses = context.addresses
+            names = addresses.renditions.names
+
+            def renditions(row: Row) -> Any:
+                shown = picture(row)
+                return {name: addresses.rendition(endpoint, shown, name) for name in names}
+
+            return renditions
+
+        return bind
+
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
+        return kinds.Json()
+
+
+class RenditionOf(Source):
+    """One rendition of the image that a relation leads to; None if it may not be seen.
+
+    :param relation: the column of the relation.
+    :param spec: the spec.
+    """
+
+    def __init__(self, relation: str, spec: str) -> None:
+        self.relation = relation
+        self.spec = spec
+
+    def compile(self, layout: RowLayout) -> Bind:
+        index = layout.index_of(self.relation)
+        lookup = layout.related(layout.type.columns[self.relation], shared=True)
+        endpoint, picture = lookup.endpoint, picture_of(lookup.layout)
+
+        def bind(context: Context) -> Getter:
+            found, addresses = context.related[lookup.slot], context.addresses
+            name = addresses.renditions.named(self.spec)
+
+            def rendition(row: Row) -> Any:
+                image = found.get(row[index])
+                made = image and addresses.rendition(endpoint, picture(image), name)
+                return {"url": made["url"], "full_url": made["url"], **made} if made else None
+
+            return rendition
+
+        return bind
+
+    def kind(self, layout: RowLayout) -> kinds.Kind | None:
+        return kinds.Json()
+
+
 class Computed(Source):
     """A value that the site's code computes from an object.
 
@@ -406,6 +489,7 @@ BUILT_IN: Mapping[str, Source] = {
     "download_url": Address("file", "download_url"),
     "html_url": Address("url_path", "html_url"),
     "location": Location(),
+    "renditions": NamedRenditions(),
     "type": Type(),
 }
 

@@ -14,6 +14,7 @@ from flask_contentapi.logs import Outages
 from flask_contentapi.parameters import Parameters
 from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
+from flask_contentapi.renditions import Renditions
 from flask_contentapi.settings import Settings
 
 #: Returns whether a restriction, as in the record, lets the current request pass.
@@ -31,6 +32,7 @@ class State:
     :param can_view: the hook that lets requests through restrictions, or None.
     :param page_urls: builds and resolves the addresses of pages.
     :param origins: finds the site of a request.
+    :param renditions: the renditions of images.
     :param previews: writes and reads the tokens of previews.
     :param answer_cache: the cached answers.
     :param outages: logs when the backend does not answer.
@@ -47,6 +49,7 @@ class State:
     can_view: CanView | None
     page_urls: PageURLs
     origins: Origins
+    renditions: Renditions
     previews: Previews
     answer_cache: AnswerCache
     outages: Outages

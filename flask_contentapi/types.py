@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal
 from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.errors import suggest
-from flask_contentapi.fields import Derived, Related, Tags
+from flask_contentapi.fields import Derived, Related, Rendition, Tags
 from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
 from flask_contentapi.sites import normal_path, read_host
 
@@ -35,6 +35,10 @@ def check_slug(slug: str) -> None:
         raise ValidationError("must be one part of an address, without a slash")
     if len(slug) > LONGEST_KEY:
         raise ValidationError(f"must be at most {LONGEST_KEY:,} characters")
+
+
+def _from_zero() -> validate.Range:
+    return validate.Range(0, error="must be from 0 on")
 
 
 def restriction_field() -> fields.Dict:
@@ -117,7 +121,7 @@ class Content:
     body_fields: ClassVar[Sequence[str | APIField]] = ("id",)
     built_in_search_fields: ClassVar[Sequence[str]] = ()
 
-    id = fields.Integer(required=True, validate=validate.Range(0, error="must be from 0 on"))
+    id = fields.Integer(required=True, validate=_from_zero())
 
     def __init__(self, **values: Any) -> None:
         unknown = sorted(values.keys() - self.declared_fields().keys())
@@ -135,7 +139,7 @@ class Content:
         found: dict[str, fields.Field[Any]] = {}
         for base in reversed(cls.__mro__):
             for name, value in vars(base).items():
-                if isinstance(value, fields.Field):
+                if isinstance(value, fields.Field) and not isinstance(value, Rendition):
                     found[name] = value
                 else:
                     found.pop(name, None)
@@ -284,10 +288,20 @@ class Image(Media):
     """The base of the site's image type (specification, 2.4)."""
 
     endpoint = "images"
-    body_fields: ClassVar[Sequence[str | APIField]] = (*Media.body_fields, "width", "height")
+    body_fields: ClassVar[Sequence[str | APIField]] = (
+        *Media.body_fields,
+        "width",
+        "height",
+        "renditions",
+    )
 
     width = fields.Integer()
     height = fields.Integer()
+    description = fields.String()
+    focal_point_x = fields.Integer(validate=_from_zero())
+    focal_point_y = fields.Integer(validate=_from_zero())
+    focal_point_width = fields.Integer(validate=_from_zero())
+    focal_point_height = fields.Integer(validate=_from_zero())
 
 
 class Document(Media):

@@ -9,20 +9,21 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
-from flask import Request, Response, current_app, redirect, stream_with_context
+from flask import Request, Response, current_app, redirect, send_file, stream_with_context
 from flask import request as current_request
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import Forbidden, MethodNotAllowed
+from werkzeug.exceptions import Forbidden, InternalServerError, MethodNotAllowed
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import host_of
 from flask_contentapi.answers import Plan
 from flask_contentapi.backend import ContentChanged, Reader
-from flask_contentapi.caching import Freshness, tag_header
+from flask_contentapi.caching import VARY, Freshness, tag_header
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
@@ -36,9 +37,10 @@ from flask_contentapi.parameters import (
     read_query_string,
 )
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
+from flask_contentapi.renditions import MIME_TYPES, Picture, RenditionError
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Site, normal_path, quote_slug, split_path
-from flask_contentapi.sources import Context, Lookup, Way
+from flask_contentapi.sources import Context, Lookup, RowLayout, Way, picture_of
 from flask_contentapi.state import State
 
 if TYPE_CHECKING:
@@ -706,6 +708,70 @@ class OpenAPIView(EndpointView):
     def _description(self) -> Mapping[str, Any]:
         registry, settings = self.state.registry, self.state.settings
         return describe(current_app.name, registry.endpoints, settings, self.state.parameters)
+
+
+class RenditionView(EndpointView):
+    """The file of a rendition of an image."""
+
+    def _consistent_response(self, request: Request, **parts: str) -> Response:
+        for _ in range(ATTEMPTS):
+            with suppress(ContentChanged):
+                viewer, picture = self._find(request, _read_id(parts["id"]))
+                return self._respond(request, viewer, picture, parts["file"])
+        raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
+
+    def _find(self, request: Request, identity: int) -> tuple[Viewer, Picture]:
+        """The viewer, and the image with an id.
+
+        :raises NotFound: if it may not be seen.
+        """
+        layout, name = RowLayout(self.endpoint.base), self.endpoint.name
+        picture = picture_of(layout)
+        with self.content(request) as reader:
+            viewer = identify_viewer(self.state, reader, self._token(request))
+            rows = reader.fetch(name, [identity], layout.columns, viewer)
+        if identity not in rows:
+            raise _not_found(self.endpoint)
+        return viewer, picture(rows[identity])
+
+    def _respond(self, request: Request, viewer: Viewer, picture: Picture, file: str) -> Response:
+        state, endpoint = self.state, self.endpoint.name
+        name = file.rsplit(".", 2)[0]
+        if name not in state.renditions.specs:
+            known = ", ".join(state.renditions.specs) or "none"
+            raise NotFound(f"There is no rendition {name!r}; there are {known}.")
+        current = state.renditions.file_name(picture, name)
+        if file != current:
+            # It is the address of what the image, or the rendition, was before.
+            base = state.origins.base(host_of(request), request.root_path)
+            address = f"{base}{state.settings.url_prefix}/{endpoint}/{picture.id}/renditions/"
+            moved = cast(Response, redirect(address + current, 302, Response))
+            moved.headers["Cache-Control"] = "no-store"
+            return moved
+        try:
+            path = state.renditions.file(endpoint, picture, name)
+        except RenditionError as error:
+            raise (NotFound if error.is_missing else InternalServerError)(str(error)) from error
+        return self._sent(path, viewer, picture.id)
+
+    def _sent(self, path: Path, viewer: Viewer, identity: int) -> Response:
+        """The response with a file. At its address there is never another picture."""
+        response = send_file(path, MIME_TYPES[path.suffix[1:]])
+        headers, header = response.headers, self.state.settings.cache_tag_header
+        who = "private" if viewer.pages or viewer.collections else "public"
+        headers["Cache-Control"] = f"{who}, max-age=31536000, immutable"
+        if viewer.previewed is not None:
+            headers["Cache-Control"] = "private, no-store"
+        if self.state.can_view is not None:
+            headers["Vary"] = VARY
+        if header is not None:
+            headers[header] = tag_header(header, [tag_of(self.endpoint.name, identity)])
+        # A drawing can have scripts.
+        headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        )
+        headers["X-Content-Type-Options"] = "nosniff"
+        return response
 
 
 class UnknownView(EndpointView):

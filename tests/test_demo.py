@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urljoin
@@ -251,6 +252,50 @@ def test_former_address_leads_to_the_present_one(
 def test_alias_leads_to_its_original(visitor: FlaskClient) -> None:
     answer = visitor.get("/directions/")
     assert (answer.status_code, answer.location) == (301, "http://localhost/visit/")
+
+
+# Pictures.
+
+
+def images_of(answer: TestResponse) -> Iterator[Mapping[str, str]]:
+    """The attributes of the pictures that a page shows, each of them once."""
+    tree = html5lib.parse(answer.text, namespaceHTMLElements=False)
+    found = {each.get("srcset"): dict(each.attrib) for each in tree.iter("img")}
+    found.pop(None, None)
+    yield from found.values()
+
+
+def fitting(image: Mapping[str, str]) -> str:
+    """The address that a browser takes in a window of 1280 pixels."""
+    rems = re.search(r"\(width >= 60rem\) (\d+)rem, 100vw$", image["sizes"])
+    assert rems
+    offered = [entry.split() for entry in image["srcset"].split(", ")]
+    wide = [url for url, width in offered if int(width[:-1]) >= 16 * int(rems[1])]
+    return wide[0] if wide else offered[-1][0]
+
+
+def test_pages_weigh_a_third_of_the_pictures(visitor: FlaskClient) -> None:
+    def size(url: str) -> int:
+        return len(visitor.get(url, buffered=True).data)
+
+    weight = before = 0
+    for path in ("/", "/journal/", "/apples/", "/orchard/", OWL):
+        page = visitor.get(path)
+        weight, before = weight + len(page.data), before + len(page.data)
+        for image in images_of(page):
+            weight += size(fitting(image))
+            address = fitting(image).partition("renditions/")[0]
+            before += size(visitor.get(address).get_json()["meta"]["download_url"])
+    assert weight < before / 3
+
+
+def test_every_picture_has_its_own_size(visitor: FlaskClient) -> None:
+    (image,) = images_of(visitor.get(OWL))
+    for entry in image["srcset"].split(", "):
+        url, width = entry.split()
+        answer = visitor.get(url, buffered=True)
+        assert answer.mimetype == "image/webp"
+        assert Image.open(BytesIO(answer.data)).width == int(width[:-1])
 
 
 # Members.

@@ -231,7 +231,7 @@ def pull_site(url: str, app: Flask, state: State, options: Mapping[str, Any]) ->
     instance = Path(app.instance_path)
     instance.mkdir(parents=True, exist_ok=True)
     name = hashlib.sha256(url.encode()).hexdigest()[:12]
-    media = Path(app.config.get("CMSAPI_MEDIA_FOLDER") or Path(app.root_path) / _MEDIA)
+    media = Path(app.root_path) / (app.config.get("CMSAPI_MEDIA_FOLDER") or _MEDIA)
 
     def once() -> None:
         answers = instance / f"pull-{name}.db"

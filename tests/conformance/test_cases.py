@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 from tests.conformance.reference_site import create_app
 from tests.conftest import CONFORMANCE
 from tests.description import check
+from tests.stores import on_memory
 
 
 def _cases(name: str) -> list[dict[str, Any]]:
@@ -23,6 +24,7 @@ def _cases(name: str) -> list[dict[str, Any]]:
 
 CASES = _cases("cases.jsonl")
 BEYOND_CASES = _cases("beyond.jsonl")
+RENDITIONS = _cases("renditions.jsonl")
 
 
 class Sites:
@@ -58,6 +60,39 @@ def test_recorded_request(sites: Sites, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", BEYOND_CASES, ids=[case["id"] for case in BEYOND_CASES])
 def test_request_beyond_the_recorded(beyond_sites: Sites, case: dict[str, Any]) -> None:
     _check(beyond_sites, case)
+
+
+@pytest.fixture(scope="module")
+def rendered() -> list[dict[str, Any]]:
+    """For each recorded rendition those of its image, in an address the part that is cut out."""
+    names = {case["spec"]: f"spec{n}" for n, case in enumerate(RENDITIONS)}
+    settings = {
+        "CMSAPI_RENDITIONS": {name: spec for spec, name in names.items()},
+        "CMSAPI_RENDITION_URL": "http://images.test/{left}/{top}/{right}/{bottom}",
+        "CMSAPI_LIMIT_MAX": None,
+    }
+    images = []
+    for identity, case in enumerate(RENDITIONS):
+        image = {"id": identity, "title": "", "file": "a.jpg", "type": "media.Picture"}
+        image |= {"width": case["width"], "height": case["height"]}
+        for name, value in zip(
+            ("x", "y", "width", "height"), case["focal_point"] or (), strict=False
+        ):
+            image[f"focal_point_{name}"] = value
+        images.append(image)
+    app = create_app({"images": images}, "memory", settings)
+    response = app.test_client().get("/api/v2/images/?fields=_,renditions&limit=1000")
+    check(app, response)
+    items = zip(RENDITIONS, response.get_json()["items"], strict=True)
+    return [item["renditions"][names[case["spec"]]] for case, item in items]
+
+
+@on_memory
+@pytest.mark.parametrize("number", range(len(RENDITIONS)))
+def test_recorded_rendition(rendered: list[dict[str, Any]], number: int) -> None:
+    case, made = RENDITIONS[number], rendered[number]
+    assert [made["width"], made["height"]] == case["size"]
+    assert made["url"] == "http://images.test/{}/{}/{}/{}".format(*case["crop"])
 
 
 def _check(sites: Sites, case: Mapping[str, Any]) -> None:
