@@ -166,6 +166,7 @@ class Parameters:
     def detail_plan(self, endpoint: str, label: str, given: Mapping[str, str]) -> Plan:
         """The plan for one object.
 
+        :param given: the parameters of the request.
         :raises BadRequest: saying what is wrong with them.
         """
         declared = self._endpoints[endpoint].type_of(label)
