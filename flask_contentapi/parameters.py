@@ -53,15 +53,9 @@ _NOBODY = Viewer(datetime.min.replace(tzinfo=UTC))
 _SIGNS = {">": "gte", "<": "lte", "!": "not"}
 
 
-class Use(NamedTuple):
-    """Where a parameter is used.
-
-    :param declared: the type with the fields that filters and the order can name.
-    """
-
-    declared: ObjectType
-    settings: Settings
-    ranks: bool
+#: Makes the field that reads a parameter, from the type with the fields that filters and the order
+#: can name, and the settings of the instance.
+MakeField = Callable[[ObjectType, Settings], fields.Field[Any]]
 
 
 class Where(NamedTuple):
@@ -102,7 +96,7 @@ class Parameter(NamedTuple):
 
     name: str
     purpose: str
-    field: Callable[[Use], fields.Field[Any]] = lambda use: fields.String()
+    field: MakeField = lambda *_: fields.String()
     where: Where = Where()
     views: tuple[str, ...] = ("list",)
     empty_is_absent: bool = False
@@ -293,9 +287,8 @@ class Parameters:
     def _find_names(
         self, declared: ObjectType, view: str = "list"
     ) -> dict[str, Callable[[], fields.Field[Any]]]:
-        use = Use(declared, self._settings, self._ranks)
         names: dict[str, Callable[[], fields.Field[Any]]] = {
-            name: partial(parameter.field, use)
+            name: partial(parameter.field, declared, self._settings)
             for name, parameter in PARAMETERS.items()
             if view in parameter.views and parameter.where.has(declared.served_at, self._settings)
         }
@@ -378,13 +371,13 @@ class Parsed(fields.Field[Any]):
             raise ma.ValidationError(str(error)) from None
 
 
-def _limit_field(use: Use) -> fields.Field[Any]:
-    highest = use.settings.limit_max
+def _limit_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
+    highest = settings.limit_max
     allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
     return _Integer(validate=validate.Range(0, highest, error=f"must be {allowed}"))
 
 
-def _rich_text_format(use: Use) -> fields.Field[Any]:
+def _rich_text_format(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
     def check_packages(name: str) -> None:
         if missing := missing_packages(name) if name in FORMATS else ():
             what = f"needs {' and '.join(missing)}, which the site does not have"
@@ -394,12 +387,12 @@ def _rich_text_format(use: Use) -> fields.Field[Any]:
     return fields.String(validate=[is_known, check_packages])
 
 
-def _format_field(use: Use) -> fields.Field[Any]:
-    known = ["json", *[STREAM] * use.settings.stream_enabled]
+def _format_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
+    known = ["json", *[STREAM] * settings.stream_enabled]
     return fields.String(validate=validate.OneOf(known, error=f"must be {' or '.join(known)}"))
 
 
-def _page_field(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
+def _page_field(relation: Relation) -> MakeField:
     has_root = relation != "ancestor_of"
 
     def read(text: str) -> Tree:
@@ -414,7 +407,7 @@ def _page_field(relation: Relation) -> Callable[[Use], fields.Field[Any]]:
         return Tree(relation, page)
 
     wanted: list[Any] = [{"type": "integer"}, *[{"const": "root"}] * has_root]
-    return lambda use: Parsed(read, f"tree.{relation}", anyOf=wanted)
+    return lambda *_: Parsed(read, f"tree.{relation}", anyOf=wanted)
 
 
 def _read_operator(text: str) -> str:
@@ -423,8 +416,8 @@ def _read_operator(text: str) -> str:
     return text.lower()
 
 
-def _order_field(use: Use) -> fields.Field[Any]:
-    declared, columns = use.declared, use.declared.orderable
+def _order_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
+    columns = declared.orderable
 
     def read(text: str) -> tuple[tuple[Order, ...], bool]:
         if text == "random":
@@ -448,8 +441,7 @@ def _order_field(use: Use) -> fields.Field[Any]:
     return Parsed(read, type="string", examples=["random", *columns])
 
 
-def _facets_field(use: Use) -> fields.Field[Any]:
-    declared = use.declared
+def _facets_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
     known = [name for name in declared.filterable if name not in PARAMETERS]
     known += ["type"] * declared.served_at.tree
 
@@ -485,8 +477,8 @@ def _filter_field(
     return Parsed(read, f"filters.{name}", **schema, **purpose)
 
 
-def _other_types_field(use: Use) -> fields.Field[Any]:
-    endpoint = use.declared.served_at
+def _other_types_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
+    endpoint = declared.served_at
 
     def read(text: str) -> tuple[Filter, ...]:
         types = [*map(endpoint.named, text.split(","))]
@@ -498,7 +490,7 @@ def _other_types_field(use: Use) -> fields.Field[Any]:
     return Parsed(read, "filters.type__not", type="string", examples=[*endpoint.types])
 
 
-def _locale_field(use: Use) -> fields.Field[Any]:
+def _locale_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
     # Whether the language is known is for the content to say.
     return Parsed(lambda text: (Filter("locale", "eq", text),), "filters.locale", type="string")
 
@@ -514,7 +506,7 @@ PARAMETERS = {
         Parameter(
             "offset",
             "The number of items to skip.",
-            lambda use: _Integer(validate=validate.Range(0, error="must be from 0 on")),
+            lambda *_: _Integer(validate=validate.Range(0, error="must be from 0 on")),
         ),
         Parameter(
             "order",
@@ -549,14 +541,16 @@ PARAMETERS = {
         Parameter(
             "search_operator",
             "Whether objects must have every word (and) or one of them (or).",
-            lambda use: Parsed(_read_operator, type="string", enum=["and", "or"]),
+            lambda *_: Parsed(_read_operator, type="string", enum=["and", "or"]),
             _SEARCHED,
             empty_is_absent=True,
         ),
         Parameter(
             "type",
             "Only objects of these types, separated by commas.",
-            lambda use: fields.String(metadata={"examples": [*use.declared.served_at.types]}),
+            lambda declared, settings: fields.String(
+                metadata={"examples": [*declared.served_at.types]}
+            ),
             _SEVERAL_TYPES,
             empty_is_absent=True,
         ),

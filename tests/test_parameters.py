@@ -558,7 +558,7 @@ def test_a_parameter_is_an_entry_in_one_table(
         return (Filter("title", "startswith", text),)
 
     field = Parsed(parse, "filters.initial", type="string")
-    initial = Parameter("initial", "Only pages with this initial.", lambda use: field)
+    initial = Parameter("initial", "Only pages with this initial.", lambda *_: field)
     monkeypatch.setitem(PARAMETERS, "initial", initial)
     titles = {2: "Kelp", 3: "Bass", 4: "Krill"}
     api = make_api({"pages": [page(id, title=title) for id, title in titles.items()]})
