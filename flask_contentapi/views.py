@@ -147,12 +147,7 @@ class Responder:
     """
 
     def __init__(
-        self,
-        request: Request,
-        state: State,
-        endpoint: Endpoint,
-        reader: Reader,
-        viewer: Viewer,
+        self, request: Request, state: State, endpoint: Endpoint, reader: Reader, viewer: Viewer
     ) -> None:
         self.request = request
         self.reader = reader
