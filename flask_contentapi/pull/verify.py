@@ -286,19 +286,34 @@ class Verification:
             cause = ""
             if question.compared and (status, response.status_code) == (400, 200):
                 cause = f"the original neither filters nor orders by {question.compared}"
+            elif status == 200 and self._is_ignored(question, body):
+                cause = f"the original ignores what {path} does not know"
             self._note(address, "status", status, response.status_code, cause)
         elif status == 302:
             found = [urlsplit(url).path for url in (location, response.headers["Location"])]
-            ends = [self._below(url) for url in found]
-            if ends[0] != ends[1]:
+            if self._below(found[0]) != self._below(found[1]):
                 self._note(address, "Location", found[0], found[1], "")
         elif status == 200:
             given, here = orjson.loads(body), orjson.loads(response.data)
-            if "order" in parameters and (cause := _order_cause(given, here, question.compared)):
-                self._note(address, "order", None, None, cause)
-                return
-            for place, own, other, cause in self._differences(given, here, ""):
+            differences = [*self._differences(given, here, "")]
+            if any(not cause for *_, cause in differences):
+                cause = ""
+                if self._is_ignored(question, body):
+                    cause = f"the original ignores filters and orders of {path}"
+                elif "order" in parameters:
+                    cause = _order_cause(given, here, question.compared)
+                differences = [(place, a, b, why or cause) for place, a, b, why in differences]
+            for place, own, other, cause in differences:
                 self._note(address, place, own, other, cause)
+
+    def _is_ignored(self, question: Question, body: bytes) -> bool:
+        """Whether the original answers in the same way without a filter or an order."""
+        left = {"limit", "fields", "site", "type"} - {question.compared}
+        plain = {k: v for k, v in question.parameters.items() if k in left}
+        return (
+            plain != question.parameters
+            and body == (self._source.ask_plainly(question.path, **plain)[2])
+        )
 
     def _note(self, question: str, place: str, own: Any, other: Any, cause: str) -> None:
         self.differences.append(Difference(question, place, own, other, cause))

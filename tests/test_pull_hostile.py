@@ -1,0 +1,338 @@
+"""Sources that are broken or mean harm: one sentence each, soon, and nothing is written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from flask_contentapi.__main__ import main
+from flask_contentapi.pull import source
+from flask_contentapi.pull.source import Cache, Source, SourceError
+from tests.stores import on_memory
+
+pytestmark = on_memory
+
+#: The status, the headers, and the body in parts.
+Response = tuple[int, Mapping[str, str], Iterable[bytes]]
+Answer = Callable[[str, Mapping[str, str]], Response]
+
+
+def page(identity: int, **given: Any) -> dict[str, Any]:
+    slug = given.pop("slug", f"p{identity}")
+    meta = {
+        "type": "blog.Post",
+        "detail_url": f"http://localhost/api/pages/{identity}/",
+        "html_url": "http://localhost/" + ("" if identity == 1 else f"{slug}/"),
+        "slug": slug,
+        **given.pop("meta", {}),
+    }
+    return {"id": identity, "meta": meta, "title": f"Page {identity}", **given}
+
+
+def answered(data: Any, status: int = 200) -> Response:
+    body = data if isinstance(data, bytes) else json.dumps(data).encode()
+    return status, {"Content-Type": "application/json", "Content-Length": str(len(body))}, [body]
+
+
+def listed(items: list[Any], query: Mapping[str, str], total: int | None = None) -> Response:
+    start, limit = int(query.get("offset", 0)), int(query.get("limit", 20))
+    if limit > 20:
+        return answered({"message": "limit cannot be higher than 20"}, 400)
+    count = len(items) if total is None else total
+    return answered({"meta": {"total_count": count}, "items": items[start : start + limit]})
+
+
+def site(pages: list[dict[str, Any]], parents: Mapping[int, Any] | None = None) -> Answer:
+    """A source with some pages, all honest but for what is in them."""
+
+    def answer(path: str, query: Mapping[str, str]) -> Response:
+        if path == "pages/":
+            return listed(pages, query)
+        for own in pages:
+            if path == f"pages/{own['id']}/":
+                above = (parents or {}).get(own["id"])
+                parent = {"parent": above and page(above)}
+                return answered({**own, "meta": {**own["meta"], **parent}})
+        return answered({"message": "not found"}, 404)
+
+    return answer
+
+
+def always(*response: Any) -> Answer:
+    return lambda path, query: response
+
+
+def first_list(answer: Answer) -> Answer:
+    """Answers so to the first list alone, and honestly to the rest."""
+    honest = site([page(1)])
+    return lambda path, query: (answer if "fields" in query else honest)(path, query)
+
+
+def endless(data: bytes) -> Iterator[bytes]:
+    while True:
+        yield data
+
+
+def dripping() -> Iterator[bytes]:
+    for byte in b'{"meta": {}}' * 100:
+        time.sleep(0.2)
+        yield bytes([byte])
+
+
+def bomb() -> bytes:
+    packed = BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=9) as stream:
+        for _ in range(300):
+            stream.write(bytes(1 << 20))
+    return packed.getvalue()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Answer], str]]:
+    """Serves answers; gives the address of their API."""
+    servers = []
+
+    def start(answer: Answer) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+                status, headers, body = answer(parts.path.removeprefix("/api/"), query)
+                self.send_response(status)
+                for name, value in {"Connection": "close", **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.close_connection = True
+                try:
+                    for part in body:
+                        self.wfile.write(part)
+                        self.wfile.flush()
+                except OSError:
+                    pass
+
+            def log_message(self, *arguments: Any) -> None:
+                """Says nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/api/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "BACKOFF", 0.01)
+
+
+def refused(url: str, folder: Path, *options: str) -> str:
+    """The sentence in which a pull is refused."""
+    start = time.monotonic()
+    done = CliRunner().invoke(main, ["pull", url, str(folder / "mirror"), *options])
+    assert done.exit_code == 1, done.output
+    assert isinstance(done.exception, SystemExit)
+    assert time.monotonic() - start < 30
+    assert not (folder / "mirror").exists()
+    assert done.output.count("\n") == 1
+    return done.output
+
+
+def html(path: str, query: Mapping[str, str]) -> Response:
+    body = b"<!DOCTYPE html><p>Welcome"
+    return 200, {"Content-Type": "text/html", "Content-Length": str(len(body))}, [body]
+
+
+def growing(path: str, query: Mapping[str, str]) -> Response:
+    start = int(query.get("offset", 0))
+    items = [page(start + n + 1) for n in range(20)]
+    return listed([{}] * start + items, query, total=start + 40)
+
+
+REDIRECT = "which is not followed; if that is the API, pull from there."
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(html, "text/html, no JSON; is it the address of an API?", id="html"),
+        pytest.param(
+            always(302, {"Location": "file:///etc/passwd"}, []),
+            f"redirects to 'file:///etc/passwd', {REDIRECT}",
+            id="redirect to a file",
+        ),
+        pytest.param(
+            always(307, {"Location": "http://169.254.169.254/latest/meta-data/"}, []),
+            f"redirects to 'http://169.254.169.254/latest/meta-data/', {REDIRECT}",
+            id="redirect to metadata",
+        ),
+        pytest.param(
+            always(200, {**JSON, "Content-Length": str(1 << 30)}, endless(b" " * 65536)),
+            "sends more than 64 MiB.",
+            id="told gigabyte",
+        ),
+        pytest.param(
+            always(200, JSON, endless(b" " * (1 << 20))), "sends more than 64 MiB.", id="gigabytes"
+        ),
+        pytest.param(
+            always(200, {**JSON, "Content-Encoding": "gzip"}, [bomb()]),
+            "sends more than 64 MiB.",
+            id="gzip bomb",
+        ),
+        pytest.param(
+            always(200, {**JSON, "Content-Length": "100"}, [b'{"meta"']),
+            "breaks off its answer",
+            id="half body",
+        ),
+        pytest.param(always(200, JSON, dripping()), "is not answered within 1 s.", id="slow body"),
+        pytest.param(
+            always(503, {"Retry-After": "86400", "Content-Length": "0"}, []),
+            "answers 503, and asks to wait for 86400 s; pull again after that.",
+            id="long wait",
+        ),
+        pytest.param(
+            always(500, {"Content-Length": "0"}, []), "answers 500, 4 times.", id="broken"
+        ),
+        pytest.param(always(401, {"Content-Length": "0"}, []), "asks for a login", id="login"),
+        pytest.param(
+            lambda path, query: listed([page(1)], query, total=10**9),
+            "has the total_count 1000000000; it can be from 0 to 1,000,000.",
+            id="endless pages",
+        ),
+        pytest.param(growing, "says that there are 40 and then 60", id="growing list"),
+        pytest.param(
+            lambda path, query: listed([page(1)], query, total=7),
+            "says that there are 7 and then 7, and has 1 from offset 0 on.",
+            id="lying total_count",
+        ),
+        pytest.param(site([page(1), page(1)]), "has 1 twice.", id="repeated ids"),
+        pytest.param(
+            site(
+                [page(1), page(2, meta={"html_url": "http://localhost/odd/"}), page(3)],
+                {2: 3, 3: 2},
+            ),
+            "has the parent 3, which does not come before it, as it does in a tree.",
+            id="circle",
+        ),
+        pytest.param(
+            site([page(1, meta={"type": "blog.Post; import os"})]),
+            "has the type 'blog.Post; import os'; it is to be as blog.ArticlePage.",
+            id="code as a type",
+        ),
+        pytest.param(
+            lambda path, query: answered(b"[" * 10_000 + b"]" * 10_000),
+            "answers with what cannot be read",
+            id="deep nesting",
+        ),
+        pytest.param(
+            always(*answered({"items": 3})), "is no list of objects with id and meta", id="no list"
+        ),
+        pytest.param(site([page("x")]), "is no list of objects", id="no ids"),  # type: ignore[arg-type]
+        pytest.param(site([]), "shows no pages.", id="nothing"),
+    ],
+)
+def test_source_is_refused(
+    serve: Callable[[Answer], str], tmp_path: Path, answer: Answer, said: str
+) -> None:
+    assert said in refused(serve(answer), tmp_path, "--timeout", "1" if "within" in said else "20")
+
+
+def test_slow_headers_end(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            connection.recv(4096)
+            with suppress(OSError), connection:
+                for byte in b"HTTP/1.1 200 OK\r\n" + b"X-A: b\r\n" * 1000:
+                    time.sleep(0.1)
+                    connection.send(bytes([byte]))
+
+        Thread(target=drip, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/api/"
+        assert "is not answered within 1 s." in refused(url, tmp_path, "--timeout", "1")
+
+
+def test_busy_source_is_asked_again(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    honest, calls = site([page(1), page(2)]), []
+
+    def busy(path: str, query: Mapping[str, str]) -> Response:
+        calls.append(path)
+        if len(calls) % 3 == 1:
+            return 429, {"Retry-After": "0", "Content-Length": "0"}, []
+        return honest(path, query)
+
+    done = CliRunner().invoke(main, ["pull", serve(busy), str(tmp_path / "mirror")])
+    assert done.exit_code == 0, done.output
+    assert "2 pages" in done.output
+
+
+def test_odd_keys_are_told(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    odd = {"x = 1\nimport os": 1, "__class__": 2, "def": 3, "live": 4, "limit": 5, "ﬁn": 6}
+    done = CliRunner().invoke(
+        main, ["pull", serve(site([page(1), page(2, **odd)])), str(tmp_path / "mirror")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "blog.Post does not show x = 1" in done.output
+    record = json.loads((tmp_path / "mirror" / "content" / "pages.json").read_text())[1]
+    own = {"own__class__": 2, "def_": 3, "live_": 4, "limit": 5}
+    assert record.items() >= own.items()
+
+
+def test_code_is_no_code(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    blocks = [{"type": "'}) or print('broken' + ' out') #\n", "value": "<p>a</p>", "id": "1"}]
+    url = serve(site([page(1), page(2, body=blocks)]))
+    done = CliRunner().invoke(main, ["pull", url, str(tmp_path / "mirror")])
+    assert done.exit_code == 0, done.output
+    assert "broken out" not in done.output
+
+
+def test_private_network_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    hosts = {"cms.example": "93.184.216.34", "media.example": "169.254.169.254"}
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *_, **__: [(0, 0, 0, "", (hosts[host], 0))]
+    )
+    asked = Source("https://cms.example/api/", Cache(tmp_path / "answers.db"))
+    for url in ("https://media.example/a.png", "http://media.example/a.png", "file:///etc/passwd"):
+        with pytest.raises(SourceError, match="is not asked"):
+            asked.download(url, BytesIO())
+    asked.close()
+
+
+def test_other_hosts_get_no_headers(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    asked = Source(serve(site([page(1)])), Cache(tmp_path / "answers.db"), headers=[("A", "b")])
+    assert asked.same_host(f"{asked.base}pages/")
+    assert not asked.same_host("http://127.0.0.1:1/x.png")
+    asked.close()
+
+
+def test_two_pulls_at_once_are_refused(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    (tmp_path / ".mirror.part" / ".pull").mkdir(parents=True)
+    other = Cache(tmp_path / ".mirror.part" / ".pull" / "answers.db")
+    assert "Another pull is at work" in refused(serve(site([page(1)])), tmp_path)
+    other.close()
+
+
+@pytest.mark.parametrize("url", ["cms.example", "ftp://cms.example/", "https://a:b@cms.example/"])
+def test_address_is_checked(tmp_path: Path, url: str) -> None:
+    assert "is no address of an API" in refused(url, tmp_path)

@@ -1,0 +1,170 @@
+"""A real Wagtail is pulled, verified, changed, and pulled again, as the page on moving says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.pages import ROOT
+from tests.servers import free_port, start, stop
+from tests.stores import leave_out, on_memory
+
+pytestmark = [on_memory, pytest.mark.slow]
+
+HERE = ROOT / "tests" / "wagtail"
+PYTHON = ROOT / ".venv-wagtail" / "bin" / "python"
+#: How many answers are compared.
+COMPARED = 2000
+
+
+class Wagtail:
+    """A site of Wagtail with 300 pages.
+
+    :param folder: where its database and files are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._environment = {
+            **os.environ,
+            "WAGTAIL_FOLDER": str(folder),
+            "DJANGO_SETTINGS_MODULE": "settings",
+            "PYTHONPATH": str(HERE),
+        }
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/api/v2/"
+
+    def run(self, *arguments: str) -> None:
+        """Makes the content, or changes it."""
+        command = [str(PYTHON), str(HERE / "make.py"), *arguments]
+        subprocess.run(command, env=self._environment, check=True, timeout=300)
+
+    def serve(self) -> subprocess.Popen[bytes]:
+        """Starts the server."""
+        options = ["--noreload", "--skip-checks", f"127.0.0.1:{self.port}"]
+        command = [PYTHON, "-m", "django", "runserver", *options]
+        return start(command, self.port, env=self._environment)
+
+
+@pytest.fixture(scope="module")
+def wagtail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wagtail]:
+    """The site. Making its content takes long, so that it is kept until its code changes."""
+    if not PYTHON.exists():
+        leave_out("Wagtail is not installed (python3 tests/wagtail)")
+    code = b"".join(path.read_bytes() for path in sorted(HERE.rglob("*.py")))
+    made = PYTHON.parent.parent / f"site-{hashlib.sha256(code).hexdigest()[:16]}"
+    if not made.exists():
+        new = tmp_path_factory.mktemp("made")
+        Wagtail(new).run()
+        shutil.copytree(new, made.with_suffix(".part"), dirs_exist_ok=True)
+        made.with_suffix(".part").rename(made)
+    folder = tmp_path_factory.mktemp("wagtail") / "site"
+    shutil.copytree(made, folder)
+    site = Wagtail(folder)
+    server = site.serve()
+    yield site
+    stop(server)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that it is pulled into."""
+    return tmp_path_factory.mktemp("pulled") / "mirror"
+
+
+def command(wagtail: Wagtail, folder: Path, *options: str) -> list[str]:
+    pulled = [sys.executable, "-m", "flask_contentapi", "pull", wagtail.url, str(folder)]
+    return [*pulled, "--site", "second.example", *options]
+
+
+def pull(wagtail: Wagtail, folder: Path, *options: str) -> str:
+    """What the command says."""
+    done = subprocess.run(
+        command(wagtail, folder, *options), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def state_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "content").glob("*.json")}
+
+
+# Each test goes on where the one before it has ended.
+
+
+def test_killed_pull_leaves_nothing_and_goes_on(wagtail: Wagtail, folder: Path) -> None:
+    process = subprocess.Popen(command(wagtail, folder, "--pause", "0.05"))
+    answers = folder.parent / ".mirror.part" / ".pull" / "answers.db"
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (answers.exists() and answers.stat().st_size > 40_000):
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert not folder.exists()
+    said = pull(wagtail, folder)
+    assert "300 pages" in said
+    assert int(said.split(" after ")[1].split()[0]) < 300
+    assert not answers.exists()
+
+
+def test_mirror_answers_as_wagtail(wagtail: Wagtail, folder: Path) -> None:
+    said = pull(wagtail, folder, "--verify", "--requests", str(COMPARED))
+    assert said.startswith("Nothing has changed.\n")
+    assert f"{COMPARED} answers compared, 0 unexplained differences." in said
+
+
+def test_types_have_every_kind(folder: Path) -> None:
+    code = (folder / "models.py").read_text()
+    for line in (
+        "class ReviewPage(ArticlePage):",
+        "    date = fields.Date()",
+        "    starts_at = fields.DateTime()",
+        "    time = fields.Time()",
+        "    price = fields.Decimal(places=2)",
+        "    rating = fields.Float()",
+        "    number = fields.Integer()",
+        "    featured = fields.Boolean()",
+        "    link = fields.Url()",
+        "    never = fields.String(load_default=None)  # null wherever it was seen; "
+        "text is a guess",
+        "    data = fields.Raw()",
+        "    body = RichText()",
+        '    content = Blocks({"paragraph": RichText()})',
+        '    feed_image = Related("images")',
+        '    author = Related("people")',
+        '    readers = fields.List(Related("people"))',
+        "    tags = Tags()",
+        "    links = Children(ArticleLink)",
+        '    meta_fields = [*cms.Page.meta_fields, "code"]',
+    ):
+        assert f"{line}\n" in code
+
+
+def test_killed_refresh_changes_nothing(wagtail: Wagtail, folder: Path) -> None:
+    before = state_of(folder)
+    wagtail.run("change")
+    process = subprocess.Popen(command(wagtail, folder, "--pause", "0.05"))
+    time.sleep(3)
+    process.kill()
+    process.wait()
+    assert state_of(folder) == before
+
+
+def test_only_the_change_is_written(wagtail: Wagtail, folder: Path) -> None:
+    before = state_of(folder)
+    said = pull(wagtail, folder)
+    assert "1 of pages gone" in said
+    assert "2 of pages new" in said
+    changed = {name for name, data in state_of(folder).items() if data != before[name]}
+    assert changed == {"pages.json"}
+    assert pull(wagtail, folder) == "Nothing has changed.\n"
+    said = pull(wagtail, folder, "--verify", "--requests", "100", "--seed", "3")
+    assert "0 unexplained" in said
