@@ -15,8 +15,9 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 from flask import Flask
+from marshmallow import fields
 
-from demo import create_app
+from demo import create_app, models
 from demo.languages import LanguageInPath
 from demo.models import TYPES
 from flask_contentapi import ContentAPI
@@ -201,6 +202,29 @@ def test_pull_into_a_site(original: Original, backend: str, tmp_path: Path) -> N
     assert (
         runner.invoke(args=["contentapi", "pull", original.url]).output == "Nothing has changed.\n"
     )
+
+
+def test_what_is_not_shown_stays(original: Original, tmp_path: Path) -> None:
+    class Picture(models.Picture):
+        note = fields.String()
+
+    app = site_of(tmp_path)
+    app.config["CMSAPI_BACKEND"] = f"sqlite:///{tmp_path}/site.db"
+    types = [Picture if declared is models.Picture else declared for declared in TYPES]
+    api = ContentAPI(app, types=types)
+    runner = app.test_cli_runner()
+    runner.invoke(args=["contentapi", "init-db"])
+    runner.invoke(args=["contentapi", "pull", original.url])
+    with app.app_context(), api.backend.write() as writer:
+        writer.update("images", 1, note="ours", title="Another title")
+        writer.delete_site("127.0.0.1", int(original.url.split(":")[2].split("/")[0]))
+        writer.put_site(hostname="new.example", root_page=1, is_default=True)
+    said = runner.invoke(args=["contentapi", "pull", original.url]).output
+    assert said == "1 of images changed.\n~ images 1\n"
+    with app.app_context(), api.backend.write() as writer:
+        assert writer.record("images", 1)["note"] == "ours"
+        assert writer.record("images", 1)["title"] != "Another title"
+    assert app.test_client().get("/api/v2/pages/?site=new.example").status_code == 200
 
 
 def test_unknown_fields_are_told(original: Original, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -44,7 +45,14 @@ class Wagtail:
     def run(self, *arguments: str) -> None:
         """Makes the content, or changes it."""
         command = [str(PYTHON), str(HERE / "make.py"), *arguments]
-        subprocess.run(command, env=self._environment, check=True, timeout=300)
+        subprocess.run(command, env=self._environment, check=True, timeout=900)
+
+    def measure(self, python: str, paths: list[str], **variables: str) -> list[float]:
+        """How many requests a second are answered for each path."""
+        command = [python, str(HERE / "measure.py"), *paths]
+        environment = {**self._environment, **variables}
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        return [float(line) for line in done.stdout.split()]
 
     def serve(self) -> subprocess.Popen[bytes]:
         """Starts the server."""
@@ -58,7 +66,8 @@ def wagtail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wagtail]:
     """The site. Making its content takes long, so that it is kept until its code changes."""
     if not PYTHON.exists():
         leave_out("Wagtail is not installed (python3 tests/wagtail)")
-    code = b"".join(path.read_bytes() for path in sorted(HERE.rglob("*.py")))
+    names = ("make.py", "settings.py", "orchard/models.py", "requirements.txt")
+    code = b"".join((HERE / name).read_bytes() for name in names)
     made = PYTHON.parent.parent / f"site-{hashlib.sha256(code).hexdigest()[:16]}"
     if not made.exists():
         new = tmp_path_factory.mktemp("made")
@@ -168,3 +177,25 @@ def test_only_the_change_is_written(wagtail: Wagtail, folder: Path) -> None:
     assert pull(wagtail, folder) == "Nothing has changed.\n"
     said = pull(wagtail, folder, "--verify", "--requests", "100", "--seed", "3")
     assert "0 unexplained" in said
+
+
+#: What is measured, as the page on moving shows it.
+MEASURED = {
+    "a page": "/api/v2/pages/{page}/",
+    "a list of 20": "/api/v2/pages/?limit=20",
+    "a list with all fields": "/api/v2/pages/?type=orchard.ArticlePage&fields=*&limit=20",
+    "a menu": "/api/v2/pages/?child_of=root&show_in_menus=true",
+}
+
+
+def test_mirror_answers_faster(wagtail: Wagtail, folder: Path) -> None:
+    records = json.loads((folder / "content" / "pages.json").read_text())
+    page = next(
+        r["id"] for r in records if r["type"] == "orchard.ArticlePage" and r.get("live", True)
+    )
+    paths = [path.format(page=page) for path in MEASURED.values()]
+    original = wagtail.measure(str(PYTHON), paths)
+    mirror = wagtail.measure(sys.executable, paths, MIRROR=str(folder))
+    for name, own, other in zip(MEASURED, original, mirror, strict=True):
+        print(f"{name}: {own} and {other} requests a second, {other / own:.0f} times as many")
+        assert other > 2 * own

@@ -260,7 +260,8 @@ def _refresh(
         original = _read(source, cache, options)
         present = Present(backend, registry)
         media = _Media(media_folder, is_wanted=options["media"])
-        content = PulledContent(original, registry, source.base, media.name, present.kept)
+        own = present.kept, present.general["sites"]
+        content = PulledContent(original, registry, source.base, media.name, *own)
         # Before the content that names them.
         if options["media"]:
             media.find(content)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-from flask_contentapi.declarations import Column, ObjectType
+from flask_contentapi.declarations import Column, Export, ObjectType
 from flask_contentapi.pull.inference import reference_in
 from flask_contentapi.pull.original import Original, PlacedPage
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 from flask_contentapi.sources import Stored
 
-__all__ = ["PulledContent", "local_file"]
+__all__ = ["PulledContent", "column_of", "local_file"]
 
 Record = dict[str, Any]
 
@@ -26,6 +26,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
     :param base: the address of the source.
     :param file_of: gives the ``file`` for the address of a file.
     :param kept: by section and id, values that only the present content has.
+    :param sites: the present sites, which keep their hosts.
     :ivar told: what the types do not know, each in a sentence.
     """
 
@@ -36,10 +37,12 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         base: str,
         file_of: Callable[[str], str],
         kept: Mapping[tuple[str, int], Record] | None = None,
+        sites: Iterable[Record] = (),
     ) -> None:
         self._original, self._registry, self._base = original, registry, base
         self._file_of = file_of
         self._kept = kept or {}
+        self._own_sites = {site["root_page"]: site for site in sites}
         self._page_at: dict[str, int] = {}
         self.told: dict[str, None] = {}
         for name in original.ids.keys() - registry.endpoints.keys():
@@ -70,7 +73,9 @@ class PulledContent(Mapping[str, Iterable[Any]]):
     def _sites(self) -> Iterator[Record]:
         for site in self._original.sites:
             parts = urlsplit(site.address or "")
-            if parts.hostname:
+            if site.home in self._own_sites:
+                yield self._own_sites[site.home]
+            elif parts.hostname:
                 default = 443 if parts.scheme == "https" else 80
                 yield {
                     "hostname": parts.hostname,
@@ -133,7 +138,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
             self.told[f"{label} is not declared; its objects are served as plain ones."] = None
             record |= {key: keys[key] for key in unknown if key not in record}
         elif unknown:
-            names = ", ".join(sorted(unknown))
+            names = ", ".join(n if n.isprintable() else repr(n) for n in sorted(unknown))
             self.told[f"{label} does not show {names}, so that this is left out."] = None
         return record
 
@@ -141,9 +146,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         """The values of stored fields, by their names in records."""
         values: Record = {}
         for name, export in declared.exports.items():
-            source, column = export.source, export.column
-            if column is None and isinstance(source, Stored):
-                column = declared.columns[source.column]
+            column = column_of(declared, export)
             place = item.get("meta", {}) if export.in_meta else item
             if column is None or name not in place or name in ("id", "parent"):
                 continue
@@ -182,6 +185,13 @@ class PulledContent(Mapping[str, Iterable[Any]]):
                 iter(self._ids(related.target.served_at.name, value["value"])), None
             )
         return made
+
+
+def column_of(declared: ObjectType, export: Export) -> Column | None:
+    """The stored field that a key shows, also if another field writes it."""
+    if export.column is None and isinstance(export.source, Stored):
+        return declared.columns[export.source.column]
+    return export.column
 
 
 def local_file(url: str) -> str:

@@ -12,6 +12,7 @@ import orjson
 from flask_contentapi.backend import Backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ContentError
+from flask_contentapi.pull.records import column_of
 from flask_contentapi.records import write_record
 from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.signals import MOST_NAMED
@@ -43,7 +44,8 @@ class Present:
             key = section, record["id"]
             self.digests[key] = _digest(record)
             declared = registry.endpoints[section].type_of(record["type"])
-            shown = {e.column.name for e in declared.exports.values() if e.column is not None}
+            columns = (column_of(declared, export) for export in declared.exports.values())
+            shown = {column.name for column in columns if column is not None}
             hidden = record.keys() & declared.columns.keys() - shown - {*_SEEN}
             if hidden:
                 self.kept[key] = {name: record[name] for name in hidden}

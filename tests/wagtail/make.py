@@ -134,10 +134,9 @@ def article(parent, number, model=ArticlePage, **given):
         )
         for n in range(number % 3)
     ]
-    parent.add_child(instance=page)
+    page.readers = people[: number % 3]
     page.tags.add(*CHANCE.sample(WORDS, number % 4))
-    page.readers.set(people[: number % 3])
-    page.save()
+    parent.add_child(instance=page)
     PLACED.append(page.id)
     return page
 
@@ -183,14 +182,19 @@ def pages():
     first = ArticlePage.objects.live().first()
     first.create_alias(parent=sections[1], update_slug="an-alias")
     for locale, below in ((german, sections[:4]), (french, sections[:3])):
-        home.copy_for_translation(locale).save_revision().publish()
-        for parent in below:
-            parent.refresh_from_db()
-            parent.copy_for_translation(locale).save_revision().publish()
-            for page in parent.get_children().type(ArticlePage).specific()[:21]:
-                copy = page.copy_for_translation(locale)
-                copy.title = f"{locale.language_code} {page.title}"
-                copy.save_revision().publish()
+        copy = HomePage(
+            title=f"{home.title} {locale}",
+            slug=f"home-{locale.language_code}",
+            locale=locale,
+            translation_key=home.translation_key,
+        )
+        root.add_child(instance=copy)
+        for n, parent in enumerate(below):
+            same = {"locale": locale, "translation_key": parent.translation_key}
+            translated = section(copy, n, **same)
+            for number, page in enumerate(parent.get_children().type(ArticlePage)[:21]):
+                same = {"locale": locale, "translation_key": page.translation_key}
+                article(translated, 200 + number, title=f"{locale} {page.title}", **same)
     Redirect.objects.create(old_path="/old", redirect_page=first, is_permanent=True)
     Redirect.objects.create(old_path="/elsewhere", redirect_link="https://example.org/x")
     Redirect.objects.create(old_path="/within", redirect_link="/section-1/?a=b")
