@@ -206,6 +206,7 @@ def test_pull_into_a_site(original: Original, backend: str, tmp_path: Path) -> N
 
 def test_what_is_not_shown_stays(original: Original, tmp_path: Path) -> None:
     class Picture(models.Picture):
+        app_label = "demo"
         note = fields.String()
 
     app = site_of(tmp_path)
