@@ -77,27 +77,36 @@ class Explorer:
     def texts(self, css: str) -> list[str]:
         return [element.text for element in self.all(css)]
 
-    def click(self, css: str) -> Explorer:
-        element = self.wait(css)
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
+    def act(self, css: str, action: Callable[[WebElement], Any], text: str = "") -> Explorer:
+        """Does something with the first element, which has some text, and waits for what it leads
+        to."""
+
+        def done() -> bool:
+            for element in self.all(css):
+                if text in ("", element.text):
+                    self.script("arguments[0].scrollIntoView({block: 'center'})", element)
+                    action(element)
+                    return True
+            return False
+
+        self.until(done)
         return self.settle()
+
+    def click(self, css: str) -> Explorer:
+        return self.act(css, WebElement.click)
 
     def press(self, text: str, css: str = "button") -> Explorer:
         """Clicks on what has a text."""
-        next(one for one in self.all(css) if one.text == text).click()
-        return self.settle()
+        return self.act(css, WebElement.click, text)
 
     def choose(self, css: str, text: str) -> Explorer:
-        Select(self.wait(css)).select_by_visible_text(text)
-        return self.settle()
+        return self.act(css, lambda found: Select(found).select_by_visible_text(text))
 
     def write(self, css: str, *keys: str) -> Explorer:
         """Replaces the text of an input."""
-        element = self.wait(css)
-        element.send_keys(Keys.CONTROL, "a")
-        element.send_keys(Keys.DELETE, *keys)
-        return self.settle()
+        return self.act(
+            css, lambda found: found.send_keys(Keys.CONTROL, "a", Keys.NULL, Keys.DELETE, *keys)
+        )
 
     def section(self, name: str) -> Explorer:
         """Opens a part of the builder."""
@@ -284,6 +293,8 @@ def test_walls_have_parts_and_a_search(demo: Explorer) -> None:
 def test_other_endpoints_are_tables(demo: Explorer, endpoint: str, rows: int) -> None:
     demo.open(f"#browse/{endpoint}/")
     assert len(demo.all("tbody tr")) == rows
+    demo.click("td:nth-child(2) a")
+    demo.until(lambda: demo.query.startswith(f"/{endpoint}/"))
 
 
 # The builder.
@@ -520,6 +531,12 @@ def test_a_query_can_be_copied(demo: Explorer, demo_address: str, name: str, wan
     assert wanted.format(base=f"{demo_address}/api/v2") in str(copied)
 
 
+def test_answers_are_told_to_screen_readers(demo: Explorer) -> None:
+    demo.open("#/apples/?limit=4")
+    told = demo.wait("[role=status]").get_property("textContent")
+    assert told == "Answer: 200, 9 entries"
+
+
 # The page.
 
 
@@ -611,7 +628,7 @@ def test_it_speaks_the_language_of_the_browser(demo_address: str) -> None:
         german.quit()
 
 
-def test_it_works_behind_a_proxy_below_a_path(browser: Chrome) -> None:
+def test_it_works_behind_a_proxy(browser: Chrome) -> None:
     app = create_app({"TESTING": True, "CMSAPI_BACKEND": "jsonfiles:content"})
     inner = ProxyFix(app.wsgi_app, x_prefix=1)
 

@@ -31,6 +31,8 @@ def test_nothing_is_found(backend: str, tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(_CONFIGURATION)
     program = Path(sys.executable).with_name("schemathesis")
     options = ["--checks=all", f"--max-examples={examples}", "--seed=1", "--no-color"]
+    # As for all generated requests: a busy machine is no mistake.
+    options += ["--suppress-health-check=too_slow"]
     with served(app) as port:
         address = f"http://127.0.0.1:{port}/api/v2/openapi.json"
         command = [str(program), "run", address, *options]

@@ -90,8 +90,13 @@ export function table(api, items, order) {
     const shown = order?.can(own) ? h("button", { type: "button", id: `order-${own}`, title: t("Order by {name}", { name: own }), onclick: () => order.by(own) }, own, { "": " ↑", "-": " ↓" }[sign] ?? "") : own;
     return h("th", { scope: "col", "aria-sort": { "": "ascending", "-": "descending" }[sign] }, shown);
   };
+  const inside = (row, name) => {
+    const shown = cell(api, row.get(name), name.replace(/^meta\./, ""));
+    const address = row.get("meta.detail_url");
+    return ["title", "name", "old_path"].includes(name) && row.get(name) && api.path(address) !== null ? lead(api, address, shown) : shown;
+  };
   return h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": t("Table") }, h("table", {}, h("thead", {}, h("tr", {}, names.map(heading))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, names.map((name) => h("td", { class: typeof row.get(name) === "number" ? "number" : null }, row.has(name) ? cell(api, row.get(name), name.replace(/^meta\./, "")) : "")))))));
+    h("tbody", {}, rows.map((row) => h("tr", {}, names.map((name) => h("td", { class: typeof row.get(name) === "number" ? "number" : null }, row.has(name) ? inside(row, name) : "")))))));
 }
 
 /** One object as a table, a field a row. */

@@ -10,12 +10,13 @@ import { Query } from "./query.js";
 import { current, languages, speak, t } from "./words.js";
 
 const frame = document.getElementById("explorer");
-let api, builder, answerPlace, addressBox, running;
+let api, builder, answerPlace, addressBox, said, running;
 let shape = "table";
 
 const go = (hash) => {
-  if (location.hash === hash) route();
-  else location.hash = hash;
+  // At once, so that a second click finds what the first one has changed.
+  if (location.hash !== hash) history.pushState(null, "", hash);
+  route();
 };
 const ask = (query) => go(`#${query}`);
 const address = () => {
@@ -41,12 +42,12 @@ function draw() {
 }
 
 function route() {
-  const said = address();
+  const hash = address();
   running?.abort();
   // Pages of another site are found there alone.
-  api.site = new Query(said).get("site");
-  if (said.startsWith("/")) return showQuery(new Query(said));
-  const query = new Query(said.replace(/^browse\/?(?=\?|$)/, "browse/pages/").replace(/^browse/, ""));
+  api.site = new Query(hash).get("site");
+  if (hash.startsWith("/")) return showQuery(new Query(hash));
+  const query = new Query(hash.replace(/^browse\/?(?=\?|$)/, "browse/pages/").replace(/^browse/, ""));
   builder = null;
   const isSame = frame.querySelector("main")?.dataset.shown === query.path;
   const main = h("main", { id: "main", tabindex: -1, class: "browse", "data-shown": query.path }, browse(api, query, (wanted) => go(`#browse${wanted}`)));
@@ -66,7 +67,8 @@ function showQuery(query) {
       const text = addressBox.value.replaceAll(/\s*\n\s*/g, "").trim();
       ask(api.path(text) ?? `/${text.replace(/^\/+/, "")}`);
     };
-    replace(frame, header(true), h("main", { id: "main", tabindex: -1, class: "query" }, h("h1", { class: "unseen" }, t("Query")),
+    said = h("p", { class: "unseen", role: "status" });
+    replace(frame, header(true), h("main", { id: "main", tabindex: -1, class: "query" }, h("h1", { class: "unseen" }, t("Query")), said,
       h("form", { class: "address", onsubmit: send }, h("span", { class: "prefix", "aria-hidden": "true" }, "GET ", h("span", {}, new URL(api.base).pathname)), addressBox, h("button", { id: "send" }, t("Send"))), builder.place, answerPlace));
   }
   addressBox.value = readable(String(query));
@@ -107,6 +109,8 @@ async function fetchAnswer(query) {
 function showAnswer(query, answer) {
   const { body } = answer;
   const isList = Array.isArray(body?.items);
+  const total = body?.meta?.total_count;
+  said.textContent = `${t("Answer")}: ${answer.status}${isList && total !== undefined ? `, ${t("{n} entries", { n: total })}` : ""}`;
   const shapes = h("div", { class: "shapes", role: "group", "aria-label": t("View") }, [["table", t("Table")], ["json", t("JSON")]].map(([key, text]) =>
     h("button", { type: "button", id: `shape-${key}`, "aria-pressed": String(shape === key), onclick: () => { shape = key; showAnswer(query, answer); } }, text)));
   const keys = (query.get("order") ?? "").split(",");
@@ -120,7 +124,7 @@ function showAnswer(query, answer) {
     : isList ? (body.items.length ? table(api, body.items, order) : h("p", { class: "quiet" }, t("Nothing found."))) : sheet(api, body);
   const failed = answer.status >= 400 && h("p", { class: "problem", id: "message", role: "alert" }, body?.message ?? answer.text.slice(0, 500));
   replace(answerPlace, facts(answer, api), failed, !failed && [h("div", { class: "row tools" }, shapes, copyTools(query, body)),
-    isList && facets(body.meta?.facets, (name, value) => ask(query.with({ [name]: value, offset: undefined }))), shown, isList && pager(api, answer.header, Number(query.get("offset") ?? 0), body.items.length, body.meta?.total_count)]);
+    isList && facets(body.meta?.facets, (name, value) => ask(query.with({ [name]: value, offset: undefined }))), shown, isList && pager(api, answer.header, Number(query.get("offset") ?? 0), body.items.length, total)]);
 }
 
 function copyTools(query, body) {
