@@ -20,8 +20,6 @@ from flask_contentapi.signals import content_changed
 from flask_contentapi_memory.draft import Draft
 from flask_contentapi_memory.snapshot import Snapshot
 
-__all__ = ["MemoryBackend", "SnapshotBackend"]
-
 
 class SnapshotBackend(Backend):
     """Base of backends that answer from memory, whatever the source of their content.
@@ -156,8 +154,9 @@ class MemoryBackend(SnapshotBackend):
                 if draft.library() is not before.library:
                     self._snapshot = Snapshot(draft.library(), uuid4().hex, before)
                     draft.settle()
-            finally:
+            except BaseException:
                 draft.undo()
+                raise
 
 
 def _version_of(library: Library) -> str:

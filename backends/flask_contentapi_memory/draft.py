@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from flask_contentapi.content import STRUCTURAL, Library, Table, assemble_library
@@ -14,10 +15,6 @@ from flask_contentapi.records import RecordReader, differ
 from flask_contentapi.registry import Registry
 from flask_contentapi.sites import quote_slug
 from flask_contentapi.writer import StoredObject, Transaction
-
-__all__ = ["Draft"]
-
-_MISSING: Any = object()
 
 
 class Draft(Transaction):
@@ -31,13 +28,20 @@ class Draft(Transaction):
 
     def __init__(self, library: Library, registry: Registry) -> None:
         super().__init__(registry)
-        #: The content before the changes.
-        self._before = library
-        self._now: Library | None = library
-        #: For each change the value that was at a key before, to undo it.
-        self._log: list[tuple[dict[Any, Any], Any, Any]] = []
-        #: The objects that only have other values, and whether there are other changes.
-        self._replaced: set[ObjectKey] = set()
+        base = registry.endpoints["pages"].base.places
+        self._parent, self._slug = base["parent"], base["slug"]
+        self._key, self._locale = base["translation_key"], base["locale"]
+        #: The highest id that each endpoint has had.
+        self._highest = {
+            name: max((row[0] for row in table.rows), default=0)
+            for name, table in library.tables.items()
+        }
+        self._take(library)
+        self.settle()
+
+    def _take(self, library: Library) -> None:
+        #: The endpoints with objects that only have other values, and whether anything else is new.
+        self._replaced: set[str] = set()
         self._is_restructured = False
         self._records: dict[str, Sequence[Any]] = {
             "locales": library.locales,
@@ -45,29 +49,18 @@ class Draft(Transaction):
             "collections": [*library.collections.values()],
         }
         self._objects: dict[str, dict[int, StoredObject]] = {}
-        #: The highest id that each endpoint has had.
-        self._highest: dict[str, int] = {}
-        #: The pages under each parent in order, and their slugs.
-        self._children: dict[int | None, tuple[int, ...]] = {}
-        self._slugs: defaultdict[int | None, dict[str, int]] = defaultdict(dict)
-        #: The objects that child objects are in, by type.
-        self._owners: defaultdict[str, dict[int, ObjectKey]] = defaultdict(dict)
+        #: The pages under each parent in order, and those with a parent and a slug.
+        self._children: defaultdict[int | None, list[int]] = defaultdict(list)
+        self._page_at: dict[tuple[int | None, str], int] = {}
+        #: The objects that child objects are in, by type and id.
+        self._owners: dict[tuple[str, int], ObjectKey] = {}
         for name, table in library.tables.items():
-            rows, extras = table.rows, table.extras
-            self._objects[name] = {r[0]: StoredObject(r, extras.get(r[0], {})) for r in rows}
-            self._highest[name] = max(self._objects[name], default=0)
-            for row in rows:
-                for child, ids in _child_ids(table.endpoint, row):
-                    self._owners[child].update(dict.fromkeys(ids, (name, row[0])))
-        self._parent, self._slug = (self._page_column(name) for name in ("parent", "slug"))
-        children: defaultdict[int | None, list[int]] = defaultdict(list)
+            self._objects[name] = {}
+            for row in table.rows:
+                self._put(name, StoredObject(row, table.extras.get(row[0], {})))
         for page, (row, _) in self._objects["pages"].items():
-            children[row[self._parent]].append(page)
-            self._slugs[row[self._parent]][row[self._slug]] = page
-        self._children.update((parent, tuple(pages)) for parent, pages in children.items())
-
-    def _page_column(self, name: str) -> int:
-        return self.registry.endpoints["pages"].base.places[name]
+            self._children[row[self._parent]].append(page)
+        self._now: Library | None = library
 
     # Snapshots.
 
@@ -80,26 +73,16 @@ class Draft(Transaction):
     def _patched(self) -> Library:
         """The content if only values of objects have changed."""
         tables = dict(self._before.tables)
-        for name in {name for name, _ in self._replaced}:
-            known = self._objects[name]
-            changed = {identity: known[identity] for end, identity in self._replaced if end == name}
-            tables[name] = replace(
-                tables[name],
-                rows=[changed[r[0]].row if r[0] in changed else r for r in tables[name].rows],
-                extras=tables[name].extras | {i: dict(one.extras) for i, one in changed.items()},
-            )
+        for name in self._replaced:
+            tables[name] = self._table(tables[name], [row[0] for row in tables[name].rows])
         return replace(self._before, tables=tables)
 
     def _assembled(self) -> Library:
         tables = {}
         for name, endpoint in self.registry.endpoints.items():
-            known = self._objects[name]
-            if endpoint.tree:
-                ordered = [known[page] for pages in self._children.values() for page in pages]
-            else:
-                ordered = [*known.values()]
-            extras = {row[0]: dict(extras) for row, extras in ordered if extras}
-            tables[name] = Table(endpoint, [row for row, _ in ordered], extras=extras)
+            pages = chain.from_iterable(self._children.values())
+            ids = pages if endpoint.tree else self._objects[name]
+            tables[name] = self._table(Table(endpoint), ids)
         return assemble_library(
             tables,
             tuple(self._records["locales"]),
@@ -108,28 +91,21 @@ class Draft(Transaction):
             RecordReader(self.registry),
         )
 
+    def _table(self, table: Table, ids: Iterable[int]) -> Table:
+        """A table with some objects as they are now."""
+        objects = [self._objects[table.endpoint.name][identity] for identity in ids]
+        extras = {row[0]: dict(extras) for row, extras in objects if extras}
+        return replace(table, rows=[row for row, _ in objects], extras=extras)
+
     def settle(self) -> None:
         """Keeps the changes; they can no longer be undone."""
-        self._before = self.library()
-        self._begin()
+        self._before, self._highest_before = self.library(), dict(self._highest)
+        self._replaced, self._is_restructured = set(), False
 
     def undo(self) -> None:
         """Takes the changes back."""
-        for known, key, value in reversed(self._log):
-            _assign(known, key, value)
-        self._now = self._before
-        self._begin()
-
-    def _begin(self) -> None:
-        self._log.clear()
-        self._replaced.clear()
-        self._is_restructured = False
-
-    def _put(self, known: dict[Any, Any], key: Any, value: Any = _MISSING) -> None:
-        """Puts a value at a key, or removes the one that is there."""
-        self._log.append((known, key, known.get(key, _MISSING)))
-        self._now = None
-        _assign(known, key, value)
+        self._highest = self._highest_before
+        self._take(self._before)
 
     # What there is.
 
@@ -143,14 +119,15 @@ class Draft(Transaction):
         return self._highest[endpoint] + 1
 
     def next_child_id(self, child: ObjectType) -> int:
-        return max(self._owners[child.label], default=0) + 1
+        ids = (identity for label, identity in self._owners if label == child.label)
+        return max(ids, default=0) + 1
 
     def owners(self, child: ObjectType, ids: Sequence[int]) -> Iterator[tuple[int, ObjectKey]]:
-        known = self._owners[child.label]
-        return ((identity, known[identity]) for identity in ids if identity in known)
+        found = ((identity, self._owners.get((child.label, identity))) for identity in ids)
+        return ((identity, owner) for identity, owner in found if owner is not None)
 
     def page_at(self, parent: int | None, slug: str) -> int | None:
-        return self._slugs[parent].get(slug)
+        return self._page_at.get((parent, slug))
 
     def redirect_at(self, site_path: str) -> int | None:
         place = self.registry.endpoints["redirects"].base.places["site_path"]
@@ -158,65 +135,53 @@ class Draft(Transaction):
         return next((row[0] for row, _ in redirects if row[place] == site_path), None)
 
     def slugs(self, parent: int | None, start: str) -> Set[str]:
-        return self._slugs[parent].keys()
+        pages = self._objects["pages"]
+        return {pages[page].row[self._slug] for page in self._children.get(parent, ())}
 
     def url_path(self, page: int) -> str:
-        slug, slugs = self._page_column("slug"), list[str]()
+        path = "/"
         here: int | None = page
         while here is not None:
             row = self._objects["pages"][here].row
-            slugs.append(quote_slug(row[slug]))
-            here = row[self._parent]
-        return "/".join(["", *reversed(slugs), ""])
+            path, here = f"/{quote_slug(row[self._slug])}{path}", row[self._parent]
+        return path
 
     def below(self, page: int) -> dict[int, str]:
-        found: dict[int, str] = {}
-        slug, waiting = self._page_column("slug"), [(page, self.url_path(page))]
+        return dict(self._tree(page, self.url_path(page)))
+
+    def _tree(self, page: int | None, path: str) -> Iterator[tuple[int, str]]:
+        """The pages below a page in tree order, each with its slugs."""
+        waiting = [(child, path) for child in reversed(self._children.get(page, ()))]
         while waiting:
-            above, path = waiting.pop()
-            found[above] = path
-            for child in reversed(self._children.get(above, ())):
-                own = quote_slug(self._objects["pages"][child].row[slug])
-                waiting.append((child, f"{path}{own}/"))
-        del found[page]
-        return found
+            here, path = waiting.pop()
+            path = f"{path}{quote_slug(self._objects['pages'][here].row[self._slug])}/"
+            yield here, path
+            waiting += [(child, path) for child in reversed(self._children.get(here, ()))]
 
     def translation(self, key: str, locale: str) -> int | None:
-        wanted = {self._page_column("translation_key"): key, self._page_column("locale"): locale}
-        found = (
-            page
-            for page, (row, _) in self._objects["pages"].items()
-            if all(row[index] == value for index, value in wanted.items())
-        )
-        return min(found, key=self._position, default=None)
-
-    def _position(self, page: int) -> list[int]:
-        """The numbers of a page and those above it among their siblings, from the top."""
-        numbers: list[int] = []
-        here: int | None = page
-        while here is not None:
-            parent = self._objects["pages"][here].row[self._parent]
-            numbers.append(self._children[parent].index(here))
-            here = parent
-        return numbers[::-1]
+        pages = self._objects["pages"]
+        for page, _ in self._tree(None, "/"):
+            row = pages[page].row
+            if row[self._key] == key and row[self._locale] == locale:
+                return page
+        return None
 
     def page_locales(self) -> Set[str]:
-        index = self._page_column("locale")
-        return {row[index] for row, _ in self._objects["pages"].values()} - {None}
+        return {row[self._locale] for row, _ in self._objects["pages"].values()} - {None}
 
     def members(self, collection: int) -> int:
         return sum(
             row[endpoint.base.places["collection"]] == collection
-            for endpoint, row in self._rows()
+            for endpoint, row in self._all()
             if endpoint.collections
         )
 
     def referring(self, targets: Set[ObjectKey]) -> Iterator[ObjectKey]:
-        for endpoint, row in self._rows():
+        for endpoint, row in self._all():
             if any(key in targets for key, _, _ in targets_of(endpoint.type_of(row[1]), row)):
                 yield endpoint.name, row[0]
 
-    def _rows(self) -> Iterator[tuple[Endpoint, Row]]:
+    def _all(self) -> Iterator[tuple[Endpoint, Row]]:
         for name, endpoint in self.registry.endpoints.items():
             yield from ((endpoint, row) for row, _ in self._objects[name].values())
 
@@ -224,88 +189,72 @@ class Draft(Transaction):
 
     def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
         self._is_restructured = True
-        identity = new.row[0]
-        self._put_object(endpoint, identity, new)
-        self._put(self._highest, endpoint, max(self._highest[endpoint], identity))
+        self._put(endpoint, new)
+        self._highest[endpoint] = max(self._highest[endpoint], new.row[0])
         if endpoint == "pages":
             self._insert_page(new.row, before)
 
     def _insert_page(self, row: Row, before: int | None) -> None:
-        parent, page = row[self._parent], row[0]
-        siblings = [*self._children.get(parent, ())]
-        siblings.insert(len(siblings) if before is None else siblings.index(before), page)
-        self._put(self._children, parent, tuple(siblings))
-        self._put(self._slugs[parent], row[self._slug], page)
-
-    def _leave_siblings(self, page: int, parent: int | None) -> None:
-        left = tuple([sibling for sibling in self._children[parent] if sibling != page])
-        self._put(self._children, parent, left)
+        siblings = self._children[row[self._parent]]
+        siblings.insert(len(siblings) if before is None else siblings.index(before), row[0])
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
-        identity, known = new.row[0], self.registry.endpoints[endpoint].base.places
-        self._put_object(endpoint, identity, new)
-        self._replaced.add((endpoint, identity))
-        structural = [known[name] for name in STRUCTURAL & known.keys()]
+        self._take_away(endpoint, new.row[0])
+        self._put(endpoint, new)
+        self._replaced.add(endpoint)
+        places = self.registry.endpoints[endpoint].base.places
+        structural = [places[name] for name in STRUCTURAL & places.keys()]
         if any(differ(new.row[place], old.row[place]) for place in structural):
             self._is_restructured = True
-        if endpoint == "pages":
-            slugs = self._slugs[old.row[self._parent]]
-            self._put(slugs, old.row[self._slug])
-            self._put(slugs, new.row[self._slug], identity)
 
     def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
         self._is_restructured = True
         row = (*old.row[: self._parent], parent, *old.row[self._parent + 1 :])
-        self._leave_siblings(row[0], old.row[self._parent])
-        self._put(self._slugs[old.row[self._parent]], row[self._slug])
+        self._children[old.row[self._parent]].remove(row[0])
         self._insert_page(row, before)
-        self._put(self._objects["pages"], row[0], StoredObject(row, old.extras))
+        self._take_away("pages", row[0])
+        self._put("pages", StoredObject(row, old.extras))
 
     def remove(self, endpoint: str, ids: Sequence[int]) -> None:
         self._is_restructured = True
-        gone = {*ids}
         for identity in ids:
+            row = self._take_away(endpoint, identity).row
             if endpoint == "pages":
-                row = self._objects[endpoint][identity].row
-                if row[self._parent] not in gone:
-                    self._leave_siblings(identity, row[self._parent])
-                self._put(self._slugs[row[self._parent]], row[self._slug])
-                self._put(self._children, identity)
-            self._put_object(endpoint, identity, None)
-
-    def _put_object(self, endpoint: str, identity: int, new: StoredObject | None) -> None:
-        """Puts an object in the place of the one with its id, with the owners of child objects."""
-        known, objects = self.registry.endpoints[endpoint], self._objects[endpoint]
-        if identity in objects:
-            for child, ids in _child_ids(known, objects[identity].row):
-                for inner in ids:
-                    self._put(self._owners[child], inner)
-        self._put(objects, identity, _MISSING if new is None else new)
-        for child, ids in () if new is None else _child_ids(known, new.row):
-            for inner in ids:
-                self._put(self._owners[child], inner, (endpoint, identity))
+                self._children[row[self._parent]].remove(identity)
 
     def put_records(self, section: str, records: Sequence[Any]) -> None:
         self._is_restructured = True
         if section == "locales" and not self._records[section]:
-            index = self._page_column("locale")
-            for page, (row, extras) in [*self._objects["pages"].items()]:
-                if row[index] is None:
-                    named = (*row[:index], records[0], *row[index + 1 :])
-                    self._put(self._objects["pages"], page, StoredObject(named, extras))
-        self._put(self._records, section, records)
+            for row, extras in [*self._objects["pages"].values()]:
+                if row[self._locale] is None:
+                    named = (*row[: self._locale], records[0], *row[self._locale + 1 :])
+                    self._put("pages", StoredObject(named, extras))
+        self._now = None
+        self._records[section] = records
 
+    def _put(self, endpoint: str, new: StoredObject) -> None:
+        """Puts in an object, with the owners of its child objects."""
+        self._now = None
+        row = new.row
+        self._objects[endpoint][row[0]] = new
+        if endpoint == "pages":
+            self._page_at[row[self._parent], row[self._slug]] = row[0]
+        for child in self._child_keys(endpoint, row):
+            self._owners[child] = (endpoint, row[0])
 
-def _assign(known: dict[Any, Any], key: Any, value: Any) -> None:
-    if value is _MISSING:
-        known.pop(key, None)
-    else:
-        known[key] = value
+    def _take_away(self, endpoint: str, identity: int) -> StoredObject:
+        self._now = None
+        old = self._objects[endpoint].pop(identity)
+        row = old.row
+        if endpoint == "pages":
+            del self._page_at[row[self._parent], row[self._slug]]
+        for child in self._child_keys(endpoint, row):
+            del self._owners[child]
+        return old
 
-
-def _child_ids(endpoint: Endpoint, row: Row) -> Iterator[tuple[str, list[int]]]:
-    """The ids of the child objects of an object, by type."""
-    declared = endpoint.type_of(row[1])
-    for name, column in declared.columns.items():
-        if column.child is not None:
-            yield column.child.label, [child[0] for child in row[declared.places[name]]]
+    def _child_keys(self, endpoint: str, row: Row) -> Iterator[tuple[str, int]]:
+        """The child objects of an object, each by its type and id."""
+        declared = self.registry.endpoints[endpoint].type_of(row[1])
+        for name, column in declared.columns.items():
+            if column.child is not None:
+                yield from ((column.child.label, child[0]) for child in row[declared.places[name]])

@@ -6,26 +6,23 @@ range.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any
 
 from flask_contentapi.content import Table
+from flask_contentapi.declarations import Endpoint
 from flask_contentapi.query import Row
 from flask_contentapi.search import words_of
 from flask_contentapi_memory.words import WordIndex
 
-__all__ = ["Labels", "Range", "Shelf", "is_within"]
-
-#: How many functions that read columns are cached.
-GETTER_CACHE_SIZE = 256
-
 #: The types that have a column; None if all have it.
 Labels = frozenset[str] | None
-#: The first position, and the one after the last.
-Range = tuple[int, int]
+#: Ranges of positions, each with its first and the one after its last; None: everything.
+Ranges = tuple[tuple[int, int], ...] | None
 
 
 class Shelf:
@@ -39,13 +36,11 @@ class Shelf:
         self.table = table
         self.endpoint = table.endpoint
         self.ids = {row[0]: position for position, row in enumerate(table.rows)}
-        # A page's row starts with its path of slugs, so that this can be queried.
-        self._ahead = 1 if table.endpoint.tree else 0
         self.rows: list[Row] = table.rows
         if table.endpoint.tree:
-            pairs = zip(table.url_paths, table.rows, strict=True)
-            self.rows = [(path, *row) for path, row in pairs]
-        self._getters: dict[Any, Callable[[Row], Any]] = {}
+            # So that it is read like a column.
+            pairs = zip(table.rows, table.url_paths, strict=True)
+            self.rows = [(*row, path) for row, path in pairs]
         # One that has a word index, from which the own one is made.
         self._indexed: Shelf | None = before
         if before is not None and "words" not in vars(before):
@@ -74,89 +69,58 @@ class Shelf:
             {i: words_of(type_of(after[i][1]), after[i]) for i in changed if i in after},
         )
 
-    @cached_property
-    def children(self) -> Mapping[int | None, Sequence[int]]:
-        """The positions of each page's children."""
-        parent = self.getter("parent", None)
-        found: defaultdict[int | None, list[int]] = defaultdict(list)
-        for position, row in enumerate(self.rows):
-            found[parent(row)].append(position)
-        return found
-
-    @cached_property
-    def paths(self) -> Mapping[str, int]:
-        """The position of each path of slugs."""
-        return {row[0]: position for position, row in enumerate(self.rows)}
-
-    @property
-    def type_index(self) -> int:
-        """The index of the type's label in the rows."""
-        return 1 + self._ahead
-
-    def _column_index(self, column: str, label: str) -> int | None:
-        if column == "url_path":
-            return 0
-        place = self.endpoint.type_of(label).places.get(column)
-        return None if place is None else place + self._ahead
-
-    def _labels(self, labels: Labels) -> Iterable[str]:
-        return labels or {self.endpoint.base.label, *self.endpoint.types}
-
-    def getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
-        """The function that reads a column of objects of some types."""
-        return self._cached_getter((column, labels), self._getter)
-
-    def project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
-        """The function that reads several columns of objects of some types, in order."""
-        return self._cached_getter((columns, labels), self._project)
-
-    def _cached_getter(
-        self, key: Any, make: Callable[..., Callable[[Row], Any]]
-    ) -> Callable[[Row], Any]:
-        """A cached function that reads columns."""
-        found = self._getters.get(key)
-        if found is None:
-            if len(self._getters) >= GETTER_CACHE_SIZE:
-                self._getters.clear()
-            found = self._getters[key] = make(*key)
-        return found
-
-    def _getter(self, column: str, labels: Labels) -> Callable[[Row], Any]:
-        positions = {label: self._column_index(column, label) for label in self._labels(labels)}
-        first, *others = set(positions.values())
-        if not others and first is not None:
-            return itemgetter(first)
-        base, of_type = positions.get(self.endpoint.base.label, first), self.type_index
-
-        def read(row: Row) -> Any:
-            place = positions.get(row[of_type], base)
-            return None if place is None else row[place]
-
-        return read
-
-    def _project(self, columns: tuple[str, ...], labels: Labels) -> Callable[[Row], Row]:
-        getters = [self._getter(column, labels) for column in columns]
-        if len(columns) > 1 and all(isinstance(getter, itemgetter) for getter in getters):
-            label = next(iter(self._labels(labels)))
-            places = [self._column_index(column, label) for column in columns]
-            return itemgetter(*places)
-        return lambda row: tuple([getter(row) for getter in getters])
-
-    def project_own(self, row: Row, columns: Sequence[str]) -> Row:
-        """Some columns of an object's own type, in order."""
-        return self.project(tuple(columns), frozenset((row[self.type_index],)))(row)
-
-    def branches(self, scope: Iterable[int]) -> list[Range]:
+    def branches(self, scope: Iterable[int] | None) -> Ranges:
         """The ranges of the branches of some pages, without overlaps, in order."""
-        ends = self.table.ends
-        positions = sorted(self.ids[page] for page in scope if page in self.ids)
-        ranges: list[Range] = []
-        for position in positions:
+        if scope is None:
+            return None
+        ranges: list[tuple[int, int]] = []
+        for position in sorted(self.ids[page] for page in scope if page in self.ids):
             if not ranges or position >= ranges[-1][1]:
-                ranges.append((position, ends[position]))
-        return ranges
+                ranges.append((position, self.table.ends[position]))
+        return tuple(ranges)
+
+    @cached_property
+    def changes(self) -> list[tuple[datetime, int]]:
+        """The moments at which pages appear or expire, in order, each with the page's position."""
+        live, start, end = (reader(self.endpoint, c) for c in ("live", "go_live_at", "expires_at"))
+        found = []
+        for position, row in enumerate(self.rows):
+            first, last = start(row), end(row)
+            if live(row) and (first is None or last is None or first < last):
+                found += [(moment, position) for moment in (first, last) if moment is not None]
+        return sorted(found)
+
+    def passed(self, moment: datetime) -> int:
+        """How many of these changes have happened at a moment."""
+        return bisect_right(self.changes, moment, key=itemgetter(0))
 
 
-def is_within(position: int, ranges: Sequence[Range] | None) -> bool:
-    """Whether a position is in one of the ranges; None: everything is."""
+def is_within(position: int, ranges: Ranges) -> bool:
+    """Whether a position is in one of the ranges."""
     return ranges is None or any(low <= position < high for low, high in ranges)
+
+
+@lru_cache(1024)
+def reader(endpoint: Endpoint, column: str, labels: Labels = None) -> Callable[[Row], Any]:
+    """The function that reads a column of objects of some types."""
+    types = map(endpoint.type_of, labels or {endpoint.base.label, *endpoint.types})
+    places = {t.label: -1 if column == "url_path" else t.places.get(column) for t in types}
+    first, *others = {*places.values()}
+    if first is not None and not others:
+        return itemgetter(first)
+    base = places.get(endpoint.base.label)
+
+    def read(row: Row) -> Any:
+        place = places.get(row[1], base)
+        return None if place is None else row[place]
+
+    return read
+
+
+@lru_cache(1024)
+def projection(
+    endpoint: Endpoint, columns: tuple[str, ...], labels: Labels
+) -> Callable[[Row], Row]:
+    """The function that reads several columns of objects of some types, in order."""
+    readers = [reader(endpoint, column, labels) for column in columns]
+    return lambda row: tuple([read(row) for read in readers])

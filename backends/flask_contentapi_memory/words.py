@@ -12,8 +12,6 @@ from flask_contentapi.cache import BoundedCache
 from flask_contentapi.query import Search
 from flask_contentapi.search import TITLE_WEIGHT
 
-__all__ = ["WordIndex"]
-
 #: How many searches are cached.
 SCORE_CACHE_SIZE = 32
 #: How many bits an entry has for the weight of a word in an object.
