@@ -15,7 +15,7 @@ from peewee import fn
 from flask_contentapi import APIField, APIFilter, Page, Related, Tags
 from flask_contentapi.filters import OPERATORS, Operator
 from flask_contentapi.query import Filter
-from flask_contentapi_peewee.conditions import CONDITIONS
+from flask_contentapi_peewee.selects import CONDITIONS
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, image, page, private, site

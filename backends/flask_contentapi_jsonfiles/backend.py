@@ -30,8 +30,6 @@ from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
 from flask_contentapi_memory import SnapshotBackend
 
-__all__ = ["JSONFilesBackend"]
-
 #: What is said if new content could not be put into place.
 _WAITING = " The new content is complete in .pending, and takes its place once that is possible."
 

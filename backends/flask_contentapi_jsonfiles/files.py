@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from flask_contentapi.files import Fault, Unreadable, decode, parse_json
 
-__all__ = ["CachedFile", "File", "FileReader", "read_text", "signature_of"]
-
 
 class File(NamedTuple):
     """A file as it was found.

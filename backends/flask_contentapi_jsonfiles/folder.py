@@ -19,8 +19,6 @@ from operator import attrgetter
 from flask_contentapi.errors import Problem, suggest
 from flask_contentapi_jsonfiles.files import File, signature_of
 
-__all__ = ["Listing", "RecordFolder", "list_folder", "printable", "slug_of"]
-
 _BODY = re.compile(r"(.+)\.body\.(html|md)", re.DOTALL)
 _RECORD = re.compile(r"(.+)\.json", re.DOTALL)
 _NUMBERED = re.compile(r"([0-9]+)_(.+)", re.DOTALL)

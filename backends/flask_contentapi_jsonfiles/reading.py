@@ -16,8 +16,6 @@ from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text
 from flask_contentapi_jsonfiles.folder import Listing, RecordFolder, printable, slug_of
 
-__all__ = ["Reading", "read_folder"]
-
 #: The fields that the location of a record determines, with their values.
 Implied = Mapping[str, Any]
 

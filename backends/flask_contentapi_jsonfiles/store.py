@@ -23,8 +23,6 @@ import orjson
 
 from flask_contentapi_jsonfiles.files import File, signature_of
 
-__all__ = ["Store"]
-
 _LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 #: The file in the pending folder that lists files to delete.
 _OBSOLETE = ".obsolete"

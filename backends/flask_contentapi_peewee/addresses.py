@@ -19,8 +19,6 @@ from flask_contentapi_peewee.connections import (
     reason,
 )
 
-__all__ = ["mariadb", "postgresql", "sqlite"]
-
 #: How many connections a process opens at most, and how long a request waits for one, in s.
 MAX_CONNECTIONS = 20
 WAIT = 10
@@ -124,7 +122,6 @@ def postgresql(address: str) -> list[PostgreSQLPool]:
 
 
 def _conninfo_options(conninfo: str) -> Mapping[str, Any]:
-    """The options in an address as libpq understands it."""
     try:
         options: Mapping[str, Any] = import_module("psycopg.conninfo").conninfo_to_dict(conninfo)
     except import_module("psycopg").Error as error:
@@ -167,7 +164,6 @@ def _divide(address: str) -> tuple[str, str | None]:
 
 
 def _parts(scheme: str, address: str) -> tuple[SplitResult, str | None]:
-    """The parts of a server's address, and its options."""
     text, query = _divide(address)
     with suppress(ValueError):
         parts = urlsplit(f"{scheme}:{text}")
@@ -206,7 +202,6 @@ def _hosts(parts: SplitResult) -> str:
 
 
 def _host(text: str) -> dict[str, Any]:
-    """The connection options for a host with or without a port; IPv6 has square brackets."""
     parts = urlsplit(f"//{text}")
     port = {"port": parts.port} if parts.port else {}
     return {"host": unquote(parts.hostname or "localhost"), **port}
@@ -242,7 +237,6 @@ def _options(
 
 
 def _read(readers: Mapping[str, Callable[[str], Any]], name: str, value: str) -> Any:
-    """The value of an option."""
     try:
         return readers[name](value)
     except (ValueError, KeyError):
@@ -251,7 +245,6 @@ def _read(readers: Mapping[str, Callable[[str], Any]], name: str, value: str) ->
 
 
 def _pool(options: Mapping[str, str], several: bool = False) -> dict[str, Any]:
-    """The options of the connection pool among those of an address."""
     given: dict[str, Any] = {"max_connections": MAX_CONNECTIONS, "timeout": WAIT}
     if several:
         given["stale_timeout"] = RETURN
@@ -260,5 +253,4 @@ def _pool(options: Mapping[str, str], several: bool = False) -> dict[str, Any]:
 
 
 def _others(options: Mapping[str, str]) -> dict[str, str]:
-    """The options for the driver."""
     return {name: value for name, value in options.items() if name not in _POOL_OPTIONS}

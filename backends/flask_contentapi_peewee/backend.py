@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import peewee
 
@@ -35,19 +35,15 @@ from flask_contentapi_peewee.following import Following
 from flask_contentapi_peewee.loading import check, dump, load
 from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
-from flask_contentapi_peewee.reader import DatabaseReader
+from flask_contentapi_peewee.reader import DatabaseReader, in_own_thread
 from flask_contentapi_peewee.setup import Setup
 from flask_contentapi_peewee.shapes import NOBODY, Values
-from flask_contentapi_peewee.snapshots import in_own_thread
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
 from flask_contentapi_peewee.tables import Tables, is_derived
 from flask_contentapi_peewee.writing import DatabaseTransaction
 
-__all__ = ["MariaDBBackend", "PeeweeBackend", "PostgreSQLBackend", "SQLiteBackend"]
-
-Part = TypeVar("Part")
 #: After how many copied rows the statistics of the database are updated.
 MANY = 5000
 
@@ -70,8 +66,6 @@ class PeeweeBackend(Backend):
         self._followed = tuple(followed)
         self._following: Following | None = None
         self._is_read_only = False
-        self._registry: Registry | None = None
-        self._statements: Statements | None = None
         self._setup: Setup | None = None
         self._structure: Structure | None = None
         self._is_ready = False
@@ -103,9 +97,7 @@ class PeeweeBackend(Backend):
         )
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
-        self._registry = registry
-        self._statements = Statements(Tables(registry, self.engine))
-        self._setup = Setup(self._statements, registry)
+        self._setup = Setup(Statements(Tables(registry, self.engine)), registry)
         if self._followed:
             self._following = Following(self._followed, self.tables, registry, self.follow, logs)
         if logs:
@@ -120,30 +112,26 @@ class PeeweeBackend(Backend):
         self.engine.close()
 
     @property
-    def tables(self) -> Tables:
-        """The tables."""
-        return self.statements.tables
+    def setup(self) -> Setup:
+        """What makes the tables."""
+        if self._setup is None:
+            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+        return self._setup
 
     @property
     def statements(self) -> Statements:
         """The statements."""
-        return _require_open(self._statements)
+        return self.setup.statements
 
     @property
-    def registry(self) -> Registry:
-        """The declared types."""
-        return _require_open(self._registry)
-
-    @property
-    def setup(self) -> Setup:
-        """What makes the tables."""
-        return _require_open(self._setup)
+    def tables(self) -> Tables:
+        """The tables."""
+        return self.setup.statements.tables
 
     # Set-up.
 
     @property
     def _name(self) -> str:
-        """The name of the database in messages."""
         return "The database"
 
     def _require_database(self) -> None:
@@ -185,12 +173,7 @@ class PeeweeBackend(Backend):
             self.engine.database.execute_sql("SELECT 1")
 
     def create(self) -> None:
-        """Creates the tables if there are none, and the file if the database is one.
-
-        :raises ConfigurationError: if they cannot be created, if no database answers, or if the
-            existing tables have another version.
-        :raises BackendUnavailable: if the database stops answering meanwhile.
-        """
+        """Creates the tables if there are none, and the file if the database is one."""
         try:
             with (
                 self.engine.creation(),
@@ -206,11 +189,6 @@ class PeeweeBackend(Backend):
 
         :param forget: whether to delete what is stored of fields that types once had, and objects
             of endpoints that are not declared any longer.
-        :returns: what has changed, each in a sentence.
-        :raises ContentError: if stored content does not fit the types; then nothing is changed.
-        :raises ConfigurationError: if there are no tables, or those of another version.
-        :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if this thread runs :meth:`dump`, or changes content.
         """
         self.require_no_writing("migrated")
         database = self.engine.database
@@ -304,7 +282,6 @@ class PeeweeBackend(Backend):
 
     @contextmanager
     def _reporting_outages(self) -> Iterator[None]:
-        """Turns errors of an unreachable database into BackendUnavailable."""
         try:
             yield
         except ConnectionLost as error:
@@ -315,7 +292,6 @@ class PeeweeBackend(Backend):
             raise BackendUnavailable(error_sentence(error, self._name)) from error
 
     def _current_reader(self, database: peewee.Database) -> DatabaseReader:
-        """A reader of the present version, with what is known of its structure."""
         # Within a write() block the version is the same before and after each change.
         within = getattr(self._thread, "writing", False)
         structure = None if within else self._structure
@@ -356,7 +332,7 @@ class PeeweeBackend(Backend):
                 self._is_ready = False
                 self.setup.require_ready(database)
             copies = getattr(self._thread, "following", False)
-            transaction = DatabaseTransaction(self.registry, self.statements, reader, copies)
+            transaction = DatabaseTransaction(self.setup.registry, self.statements, reader, copies)
             self._thread.transaction = transaction
             try:
                 yield transaction
@@ -373,23 +349,21 @@ class PeeweeBackend(Backend):
 
         A failure is only logged, as the next answer tries again.
         """
-        if self._following is None:
-            return
         try:
-            with self._reporting_outages(), connected(self.engine.database):
-                self._follow()
+            self._catch_up()
         except BackendUnavailable as error:
             log.warning("Changed rows are not copied yet: %s", error)
 
     def reload(self) -> None:
-        """Copies all rows of followed models, even if no change is known.
-
-        :raises BackendUnavailable: if they cannot be copied.
-        """
+        """Copies all rows of followed models, even if no change is known."""
         if self._following is not None:
             self._require_ready()
+        self._catch_up(whole=True)
+
+    def _catch_up(self, *, whole: bool = False) -> None:
+        if self._following is not None:
             with self._reporting_outages(), connected(self.engine.database):
-                self._follow(whole=True)
+                self._follow(whole=whole)
 
     def _follow(self, *, whole: bool = False) -> None:
         """Copies rows of followed models that have changed.
@@ -428,27 +402,22 @@ class PeeweeBackend(Backend):
     def _copy_all(self, reader: DatabaseReader) -> None:
         """Copies all rows of followed models within a transaction whose changes are not noted."""
         if self._following is not None:
-            transaction = DatabaseTransaction(self.registry, self.statements, reader, copies=True)
+            transaction = DatabaseTransaction(
+                self.setup.registry, self.statements, reader, copies=True
+            )
             self._following.copy(transaction, Writer(transaction), whole=True)
 
     def _refresh(self) -> None:
         """Completes what depends on much new content."""
-        self._analyze()
+        with self._reporting_outages(), connected(self.engine.database):
+            self.engine.analyze(self.tables.names, self.tables.words)
         if self.engine.words_come_late:
             with self._transaction():
                 # A new version, as searches that missed late words may have been cached.
                 pass
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
-        """Replaces the whole content in one transaction; other writers wait for its end.
-
-        :param content: the records of each section, as iterables that may be exhausted by one
-            pass.
-        :raises ContentError: with every problem in the records.
-        :raises ConfigurationError: if there are no tables of this version.
-        :raises BackendUnavailable: if the database does not answer, or others write for too long.
-        :raises RuntimeError: if :meth:`dump` is running in this thread.
-        """
+        """Replaces the whole content in one transaction; other writers wait for its end."""
         self.require_no_writing("loaded")
         database = self.engine.database
         with self._reporting_outages():
@@ -456,7 +425,7 @@ class PeeweeBackend(Backend):
             with connected(database):
                 self.setup.require_tables(database)
                 with self.setup.remaking(replacing=True), self._transaction() as reader:
-                    load(content, self.registry, self.statements)
+                    load(content, self.setup.registry, self.statements)
                     self.tables.write_state(declared=self.tables.declared, former="{}")
                     self._copy_all(reader)
         self._is_ready = False
@@ -467,11 +436,6 @@ class PeeweeBackend(Backend):
             log.warning("The content is loaded, but not all is ready for it: %s", error)
         finally:
             content_changed.send(self, tags=frozenset([EVERYTHING]))
-
-    def _analyze(self) -> None:
-        """Updates the statistics of the database, so that it chooses good query plans."""
-        with self._reporting_outages(), connected(self.engine.database):
-            self.engine.analyze(self.tables.names, self.tables.words)
 
     @contextmanager
     def _transaction(self) -> Iterator[DatabaseReader]:
@@ -497,24 +461,17 @@ class PeeweeBackend(Backend):
         self._structure = None
 
     def dump(self) -> Iterator[tuple[str, Any]]:
-        """The whole content, as it is when the first record is requested.
-
-        :raises BackendUnavailable: if the tables do not fit the declared types, or if the database
-            does not answer.
-        :raises RuntimeError: if the content is being changed in this thread.
-        """
+        """The whole content, as it is when the first record is requested."""
         with self._snapshot() as reader:
             yield from dump(reader)
 
     @contextmanager
     def _snapshot(self) -> Iterator[DatabaseReader]:
-        """A reader of the content as it is now, for as long as reading takes."""
         database = self.engine.reading
         if database.in_transaction():
             raise RuntimeError("Content is not dumped while it is changed; end the change first.")
         self._require_ready()
-        with self._reporting_outages(), connected(database):
-            self._follow()
+        self._catch_up()
         try:
             with self._reporting_outages(), connected(database), self.engine.snapshot():
                 self._thread.reading = True
@@ -536,30 +493,21 @@ class PeeweeBackend(Backend):
             self._thread.reading = False
 
     def check(self, *, values: bool = True) -> Iterator[Problem]:
-        """The problems of the content, or only why the database cannot be served from.
-
-        :raises BackendUnavailable: as :meth:`dump`.
-        :raises RuntimeError: if the content is being changed in this thread.
-        """
+        """The problems of the content, or only why the database cannot be served from."""
         try:
             self._is_ready = False
             self._require_ready()
-            with self._reporting_outages(), connected(self.engine.reading):
-                self._follow()
+            self._catch_up()
         except BackendUnavailable as error:
             yield Problem("database", "", str(error))
             return
         with self._snapshot() as reader:
-            yield from check(reader, self.registry, values=values)
+            yield from check(reader, self.setup.registry, values=values)
             if self._following is not None:
                 yield from self._following.problems(reader)
 
     def notes(self) -> Iterator[str]:
-        """Fields that types once had and that are still stored, and whether all is read-only.
-
-        :raises BackendUnavailable: if the database does not answer any longer.
-        :raises RuntimeError: if the content is being changed in this thread.
-        """
+        """Fields that types once had and that are still stored, and whether all is read-only."""
         try:
             self._require_ready()
         except BackendUnavailable:
@@ -579,7 +527,6 @@ class PeeweeBackend(Backend):
         yield from self._why_read_only()
 
     def _why_read_only(self) -> Iterator[str]:
-        """That the database can only be read, if that is so."""
         database = self.engine.database
         try:
             with connected(database):
@@ -641,19 +588,11 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
 
 
 def _retried(check: Callable[[], None]) -> None:
-    """Checks a database, once more if a connection turns out to be broken."""
     for _ in range(2):
         with suppress(ConnectionLost):
             check()
             return
     raise peewee.OperationalError("connections break as soon as they are used")
-
-
-def _require_open(part: Part | None) -> Part:
-    """A part that exists once the backend is open."""
-    if part is None:
-        raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
-    return part
 
 
 _PUT = "Put it there. An empty one for the site is made by the command: flask contentapi init-db."

@@ -1,33 +1,35 @@
-"""Database columns for stored values.
+"""What stands in the columns of tables, and how it is compared.
 
 Every database compares all kinds of values as Python does: texts are compared by code point, dates
 and times are ISO 8601 texts of a fixed width, instants are in UTC, and decimals are exact.
+
+Places in the tree of pages are texts too, so that an index on them serves queries about the tree.
+A path has a step for each page from the root page down. A step is the page's number among its
+siblings, with the count of its digits in front, so that text order is number order::
+
+    210        the first root page (10)
+    210220     its second child (20)
+    2103100    its tenth (100)
+
+A page comes before its descendants, and these before its next sibling. The paths of pages below a
+page are between its path and its path followed by a colon, the character after 9.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import partial
+from operator import add, and_, or_
 from typing import Any
 
 import orjson
 import peewee
+from peewee import SQL
 
 from flask_contentapi import kinds
-
-__all__ = [
-    "ALWAYS",
-    "EPOCH",
-    "NEVER",
-    "OPEN",
-    "Clause",
-    "StoredField",
-    "md5",
-    "microseconds",
-    "stored_field",
-]
 
 #: Parts of statements. The types of peewee's nodes do not declare their operators.
 Clause = Any
@@ -37,6 +39,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ALWAYS, NEVER = -(2**62), 2**62
 #: Stands for the nearest restricted page if there is none; no page has this id.
 OPEN = -1
+#: The initial difference between the numbers of siblings, to leave room for pages in between.
+GAP = 10
+#: The largest number that a step can have.
+LARGEST = 10**9 - 1
+#: Follows every step in text order.
+AFTER = ":"
 
 
 def microseconds(moment: datetime) -> int:
@@ -50,130 +58,90 @@ def md5(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
+# Paths.
+
+
+def step(number: int) -> str:
+    """The step of the page with a number among its siblings.
+
+    >>> step(10), step(100)
+    ('210', '3100')
+    """
+    digits = str(number)
+    return f"{len(digits)}{digits}"
+
+
+def end(path: str) -> str:
+    """The text that sorts directly after a page and all pages below it."""
+    return path + AFTER
+
+
+def last_number(path: str) -> int:
+    """The number of a page among its siblings.
+
+    >>> last_number("210220")
+    20
+    """
+    start = position = 0
+    while position < len(path):
+        start, position = position, position + 1 + int(path[position])
+    return int(path[start + 1 :])
+
+
+# Conditions. Joined in sequence they would be nested deeply, and a client's query, or many sites
+# and languages, would soon exceed the nesting that libraries and databases allow.
+
+
+def all_of(conditions: Sequence[Clause]) -> Clause:
+    """The condition that all conditions are met; true if there are none."""
+    return _balanced(and_, conditions) if conditions else SQL("1 = 1")
+
+
+def any_of(conditions: Sequence[Clause]) -> Clause:
+    """The condition that one of the conditions is met; false if there are none."""
+    return _balanced(or_, conditions) if conditions else SQL("1 = 0")
+
+
+def sum_of(numbers: Sequence[Clause]) -> Clause:
+    """The sum of some numbers, at least one."""
+    return _balanced(add, numbers)
+
+
+def _balanced(join: Callable[[Clause, Clause], Clause], parts: Sequence[Clause]) -> Clause:
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return join(_balanced(join, parts[:middle]), _balanced(join, parts[middle:]))
+
+
+# Values.
+
+#: The functions from a stored value to one for the driver and back; None: it is the same.
+Codec = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
+
+
 class StoredField(peewee.Field):
-    """A column for one kind of value; this class is for values that drivers take as they are.
+    """A column for one kind of value.
 
     :param kind: the kind.
     :param sql_type: the type of the column.
+    :param codec: how drivers take its values.
     :param kwargs: the arguments of every peewee field.
     """
 
-    is_plain = True
-
-    def __init__(self, kind: kinds.Kind, sql_type: str, **kwargs: Any) -> None:
+    def __init__(
+        self, kind: kinds.Kind, sql_type: str, codec: Codec = (None, None), **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.kind = kind
         self.field_type = sql_type  # type: ignore[misc]
+        self.encode, self.decode = codec
 
     def db_value(self, value: Any) -> Any:
-        return None if value is None else self.encode(value)
+        return value if value is None or self.encode is None else self.encode(value)
 
     def python_value(self, value: Any) -> Any:
-        return None if value is None else self.decode(value)
-
-    def encode(self, value: Any) -> Any:
-        """Converts a stored value for the driver."""
-        return value
-
-    def decode(self, value: Any) -> Any:
-        """Converts a value from the driver to a stored value."""
-        return value
-
-
-class _Boolean(StoredField):
-    is_plain = False
-
-    def decode(self, value: Any) -> Any:
-        return bool(value)
-
-
-class _Float(StoredField):
-    is_plain = False
-
-    def decode(self, value: Any) -> Any:
-        return float(value)
-
-
-class _Instant(StoredField):
-    is_plain = False
-
-    def encode(self, value: Any) -> Any:
-        return value.isoformat(timespec="microseconds")[:26] + "Z"
-
-    def decode(self, value: Any) -> Any:
-        return datetime.fromisoformat(value)
-
-
-class _Date(StoredField):
-    is_plain = False
-
-    def encode(self, value: Any) -> Any:
-        return value.isoformat()
-
-    def decode(self, value: Any) -> Any:
-        return date.fromisoformat(value)
-
-
-class _Time(StoredField):
-    is_plain = False
-
-    def encode(self, value: Any) -> Any:
-        return value.isoformat(timespec="microseconds")
-
-    def decode(self, value: Any) -> Any:
-        return time.fromisoformat(value)
-
-
-class _Json(StoredField):
-    is_plain = False
-
-    def encode(self, value: Any) -> Any:
-        return orjson.dumps(value).decode()
-
-    def decode(self, value: Any) -> Any:
-        return orjson.loads(value)
-
-
-class _Decimal(StoredField):
-    """A decimal in a database with exact decimals."""
-
-    is_plain = False
-
-    def decode(self, value: Any) -> Any:
-        return self.kind.read(value if isinstance(value, str) else Decimal(value))
-
-
-class _DecimalText(StoredField):
-    """A decimal as text that sorts numerically, in a database without exact decimals.
-
-    Negative numbers have the complement of each digit, and end with a character after all digits.
-    """
-
-    is_plain = False
-    _complement = str.maketrans("0123456789", "9876543210")
-
-    def encode(self, value: Any) -> Any:
-        whole, _, places = format(value.copy_abs(), "f").partition(".")
-        digits = f"{whole:0>{kinds.DECIMAL_DIGITS}}.{places}"
-        return f"1{digits}" if value >= 0 else f"0{digits.translate(self._complement)}~"
-
-    def decode(self, value: Any) -> Any:
-        digits = value[1:].rstrip("~").rstrip(".")
-        if value[0] == "0":
-            digits = "-" + digits.translate(self._complement)
-        return self.kind.read(digits)
-
-
-_FIELDS: Mapping[str, type[StoredField]] = {
-    "boolean": _Boolean,
-    "float": _Float,
-    "datetime": _Instant,
-    "date": _Date,
-    "time": _Time,
-    "json": _Json,
-    "blocks": _Json,
-    "decimal": _Decimal,
-}
+        return value if value is None or self.decode is None else self.decode(value)
 
 
 def stored_field(kind: kinds.Kind, sql_types: Mapping[str, str], **kwargs: Any) -> StoredField:
@@ -184,7 +152,41 @@ def stored_field(kind: kinds.Kind, sql_types: Mapping[str, str], **kwargs: Any) 
         it has no exact ones.
     :param kwargs: the arguments of every peewee field.
     """
-    name = kind.name
-    if name == "decimal" and sql_types[name] == sql_types["text"]:
-        return _DecimalText(kind, sql_types[name], **kwargs)
-    return _FIELDS.get(name, StoredField)(kind, sql_types[name], **kwargs)
+    sql_type, codec = sql_types[kind.name], _CODECS.get(kind.name, (None, None))
+    if kind.name == "decimal":
+        exact = None, lambda value: kind.read(value if isinstance(value, str) else Decimal(value))
+        text = _digits, lambda value: kind.read(_number(value))
+        codec = text if sql_type == sql_types["text"] else exact
+    return StoredField(kind, sql_type, codec, **kwargs)
+
+
+_JSON: Codec = (lambda value: orjson.dumps(value).decode(), orjson.loads)
+_CODECS: Mapping[str, Codec] = {
+    "boolean": (None, bool),
+    "float": (None, float),
+    "datetime": (
+        lambda value: value.isoformat(timespec="microseconds")[:26] + "Z",
+        datetime.fromisoformat,
+    ),
+    "date": (date.isoformat, date.fromisoformat),
+    "time": (partial(time.isoformat, timespec="microseconds"), time.fromisoformat),
+    "json": _JSON,
+    "blocks": _JSON,
+}
+
+_COMPLEMENT = str.maketrans("0123456789", "9876543210")
+
+
+def _digits(value: Decimal) -> str:
+    """A decimal as text that sorts numerically.
+
+    Negative numbers have the complement of each digit, and end with a character after all digits.
+    """
+    whole, _, places = format(value.copy_abs(), "f").partition(".")
+    digits = f"{whole:0>{kinds.DECIMAL_DIGITS}}.{places}"
+    return f"1{digits}" if value >= 0 else f"0{digits.translate(_COMPLEMENT)}~"
+
+
+def _number(text: str) -> str:
+    digits = text[1:].rstrip("~").rstrip(".")
+    return digits if text[0] == "1" else f"-{digits.translate(_COMPLEMENT)}"

@@ -32,24 +32,6 @@ from playhouse.pool import (
     PooledSqliteDatabase,
 )
 
-__all__ = [
-    "DATABASE_ERRORS",
-    "BorrowedConnection",
-    "ConnectionLost",
-    "MariaDBPool",
-    "Pool",
-    "PostgreSQLPool",
-    "SQLitePool",
-    "atomic",
-    "connected",
-    "error_sentence",
-    "file_of",
-    "is_outage",
-    "pymysql",
-    "reason",
-    "refuses_writing",
-]
-
 #: All errors of databases. SQLite fetches rows lazily, where peewee does not convert its errors.
 DATABASE_ERRORS = (
     peewee.DatabaseError,

@@ -20,8 +20,6 @@ from flask_contentapi_peewee.documents import batches
 from flask_contentapi_peewee.followed import Source
 from flask_contentapi_peewee.writing import DatabaseTransaction
 
-__all__ = ["NOTED", "WAITING", "Copying"]
-
 #: How many rows that are left out are logged at a time; the command ``check`` names all.
 MOST_LOGGED = 20
 #: Why a row is in the table of followed rows: it was saved; it may fit when something else has

@@ -27,19 +27,6 @@ from flask_contentapi_peewee.engines import Engine, Words
 from flask_contentapi_peewee.tables import EndpointTables, IndexTable, StoredTable
 from flask_contentapi_peewee.words import tokens
 
-__all__ = [
-    "BATCH",
-    "Documents",
-    "Inserter",
-    "Stored",
-    "TreePosition",
-    "batches",
-    "children_term",
-    "parse",
-    "picker",
-    "target_term",
-]
-
 #: How many rows are read or written at a time.
 BATCH = 500
 #: How many combinations of a type and fields keep their functions.
@@ -240,7 +227,7 @@ class Documents:
         order = [*fields, *own]
         pick = picker([order.index(name) for name in columns])
         wanted = ((n, field) for n, (name, field) in enumerate(fields.items()) if name in columns)
-        decoders = [(n, field.decode) for n, field in wanted if not field.is_plain]
+        decoders = [(n, field.decode) for n, field in wanted if field.decode is not None]
         known = self.own_columns(self._endpoint.type_of(label))
         large = any(name in known and is_large(known[name]) for name in own)
 
@@ -266,7 +253,6 @@ class Documents:
         return {n: None if v is None else f.kind.write(v) for n, (f, v) in values.items()}
 
     def _make_reader(self, label: str, names: tuple[str, ...]) -> Reader:
-        """The function from a parsed document to the values of some fields."""
         columns = self.own_columns(self._endpoint.type_of(label))
         return _reader([(name, columns.get(name)) for name in names])
 
@@ -343,12 +329,9 @@ class _Layout:
 def _encoder(
     fields: Mapping[str, StoredField], places: Mapping[str, int]
 ) -> Callable[[Row], list[Any]]:
-    """The function from rows to the values of some fields as drivers take them."""
     pick = picker([places[name] for name in fields])
     encoders = [
-        (n, field.encode)
-        for n, field in enumerate(fields.values())
-        if type(field).encode is not StoredField.encode
+        (n, field.encode) for n, field in enumerate(fields.values()) if field.encode is not None
     ]
 
     def encode(row: Row) -> list[Any]:
@@ -362,7 +345,6 @@ def _encoder(
 
 
 def _dump(document: Mapping[str, Any]) -> str:
-    """A document as JSON."""
     # orjson itself writes some times wrongly, as 03:04:05.010027.
     return orjson.dumps(document, _text, orjson.OPT_PASSTHROUGH_DATETIME).decode()
 
@@ -409,7 +391,6 @@ def _split(
 
 
 def _are_objects(value: Any) -> bool:
-    """Whether a value is a list of objects, as child objects are."""
     return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
 

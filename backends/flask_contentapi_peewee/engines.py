@@ -13,11 +13,8 @@ import peewee
 from peewee import SQL, fn
 
 from flask_contentapi.search import TITLE_WEIGHT
-from flask_contentapi_peewee.clauses import sum_of
-from flask_contentapi_peewee.columns import Clause, StoredField
+from flask_contentapi_peewee.columns import Clause, StoredField, sum_of
 from flask_contentapi_peewee.connections import Pool, atomic
-
-__all__ = ["INDEXED", "Engine", "Words"]
 
 #: How many characters of a text are indexed if an index cannot hold all.
 INDEXED = 190

@@ -20,8 +20,6 @@ from flask_contentapi_peewee.connections import DATABASE_ERRORS
 from flask_contentapi_peewee.documents import BATCH
 from flask_contentapi_peewee.tables import Tables
 
-__all__ = ["Followed", "Source"]
-
 
 class Followed:
     """One of the site's own models, whose rows are served as objects of one declared type.
@@ -130,7 +128,6 @@ class Source:
     def _getters(
         self, given: Mapping[str, Any], others: Sequence[Followed]
     ) -> dict[str, Callable[[Any], Any]]:
-        """The functions from a row to the values of fields."""
         columns = {n: c for n, c in _written(self.declared).items() if n != "id"}
         for name in given.keys() - columns.keys():
             hint = suggest(name, columns)

@@ -30,8 +30,6 @@ from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
 from flask_contentapi_peewee.writing import DatabaseTransaction
 
-__all__ = ["Following"]
-
 
 class Following:
     """All followed models of a backend.
@@ -80,7 +78,6 @@ class Following:
     # Marks.
 
     def _make_question(self) -> tuple[str, Sequence[Any]]:
-        """The statement for all marks, those stored and those now, and whether rows are noted."""
         fields = self._tables.followed.fields
         noted = self._tables.followed.model.select(SQL("1")).limit(1)
         columns = [noted.where(fields["standing"] == NOTED, fields["type"].in_([*self.sources]))]

@@ -14,15 +14,12 @@ from flask_contentapi.logs import watched
 from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
 from flask_contentapi.registry import Registry
-from flask_contentapi_peewee.columns import OPEN, Clause
+from flask_contentapi_peewee.columns import GAP, OPEN, Clause, step
 from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, batches, target_term
-from flask_contentapi_peewee.paths import GAP, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import MARK_PREFIX, USED_ID_PREFIX, EndpointTables, Tables
-
-__all__ = ["check", "dump", "insert_records", "load", "read_records"]
 
 
 def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: Statements) -> None:

@@ -17,8 +17,6 @@ from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool, atomic
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 
-__all__ = ["MariaDB"]
-
 #: How long to wait for others that change the tables, in s; a timeout is required.
 WAIT_FOR_TABLES = 86_400
 

@@ -12,13 +12,10 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.records import Place
 from flask_contentapi.sites import quote_slug
-from flask_contentapi_peewee.columns import OPEN, md5
+from flask_contentapi_peewee.columns import GAP, LARGEST, OPEN, end, last_number, md5, step
 from flask_contentapi_peewee.documents import TreePosition
-from flask_contentapi_peewee.paths import GAP, LARGEST, end, last_number, step
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import Tables
-
-__all__ = ["PageTree"]
 
 #: Temporary prefixes of paths: of pages being moved, and of pages that make room for them.
 MOVED, SHIFTED = "~", "|"
@@ -72,7 +69,6 @@ class PageTree:
         )
 
     def _inside(self, path: str) -> Any:
-        """The condition for a page and all pages below it."""
         field = self._table.fields["path_"]
         return (field >= path) & (field < end(path))
 
@@ -131,7 +127,6 @@ class PageTree:
         return found
 
     def _positions(self, pages: Set[int | None]) -> dict[int | None, TreePosition]:
-        """The positions of pages that exist, by id."""
         fields = self._table.fields
         columns = [fields[name] for name in ("id", "path_", "url_path", "access_")]
         query = self._table.model.select(*columns).where(fields["id"].in_([*pages - {None}]))
@@ -139,7 +134,6 @@ class PageTree:
         return {None: self.position_of(None), **found}
 
     def _free_number(self, page: Mapping[str, Any], above: TreePosition, before: int | None) -> int:
-        """A free number among the children of a page."""
         last = self._highest_number(page)
         if last > LARGEST - ROOM:
             place = Place("pages", 0, f"pages {page['id']}")
@@ -156,7 +150,6 @@ class PageTree:
         return after - GAP if ahead == 0 and after > GAP else (ahead + after) // 2
 
     def _highest_number(self, page: Mapping[str, Any], before: str | None = None) -> int:
-        """The highest number among the siblings of a page, or among those before a path."""
         fields, parent = self._table.fields, page["parent"]
         under = fields["parent"].is_null() if parent is None else fields["parent"] == parent
         query = self._table.model.select(fields["path_"]).where(under, fields["id"] != page["id"])
@@ -166,7 +159,6 @@ class PageTree:
         return next((last_number(path) for (path,) in found), 0)
 
     def _make_room(self, above: TreePosition, number: int) -> None:
-        """Increases the numbers of a page's children from a number on, with all below them."""
         self.forget()
         field, engine, start = self._table.fields["path_"], self._engine, len(above.path) + 1
         digits = engine.as_integer(fn.SUBSTR(field, start, 1))
@@ -185,7 +177,6 @@ class PageTree:
     # Branches.
 
     def _update(self, path: str, changes: Mapping[Any, Any], condition: Any = None) -> None:
-        """Updates a page and all pages below it."""
         self.forget()
         inside = self._inside(path) if condition is None else self._inside(path) & condition
         self._table.model.update(changes).where(inside).execute()
@@ -195,7 +186,6 @@ class PageTree:
         self._update(old, {field: Value(new).concat(fn.SUBSTR(field, len(old) + 1))})
 
     def _replace_url_path(self, path: str, old: str, new: str) -> None:
-        """Replaces the start of the addresses in a branch."""
         if old == new:
             return
         address, digest = self._table.fields["url_path"], self._table.fields["url_hash_"]
@@ -203,7 +193,6 @@ class PageTree:
         self._update(path, {digest: fn.MD5(address)})
 
     def _replace_access(self, path: str, old: int, new: int) -> None:
-        """Replaces one restriction by another in a branch."""
         if old != new:
             access = self._table.fields["access_"]
             self._update(path, {access: new}, access == old)

@@ -15,10 +15,7 @@ from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.connections import atomic
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
-from flask_contentapi_peewee.names import index_name
-
-__all__ = ["PostgreSQL"]
-
+from flask_contentapi_peewee.tables import index_name
 
 #: How many rows are in memory at a time.
 FETCHED = 5000
@@ -84,7 +81,6 @@ class PostgreSQL(Engine):
             self.database.execute_sql(clean, (self._words_index(table),))
 
     def _words_index(self, table: str) -> str:
-        """The quoted name of the index of a table of words."""
         return self.quoted(index_name(table, "words"))
 
     def array(self, values: Iterable[int] | Iterable[str]) -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import peewee
 
@@ -19,8 +22,6 @@ from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_of
 from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
 from flask_contentapi_peewee.tables import StoredTable, Tables
-
-__all__ = ["DatabaseReader"]
 
 #: From this offset on, rows are skipped in an index without being looked up.
 DEEP = 100
@@ -253,7 +254,6 @@ class DatabaseReader(Reader):
         return Values(viewer, closed, paths, since, query, ids)
 
     def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
-        """The paths of the pages in a scope that exist."""
         known = self._structure.paths
         if not all(page in known for page in scope):
             known = self._structure.find_paths(scope)
@@ -314,7 +314,6 @@ _UNKNOWN = Values(NOBODY)
 
 
 def _unordered(shape: Shape) -> Shape:
-    """The same conditions, without what is selected and its order."""
     return shape._replace(columns=(), order=(), random=False)
 
 
@@ -331,6 +330,44 @@ def _from_nearer_end(query: Query, total: int) -> Query:
 
 
 def _unseen(query: Query, counted: Counted) -> tuple[int, ...]:
-    """The pages that the query names but the viewer may not see."""
     named = zip(query.tree, counted.named, strict=True)
     return tuple(tree.page for tree, path in named if path is None)
+
+
+class _Elsewhere:
+    """A reader of which everything is done by another thread.
+
+    :param call: calls a function in that thread.
+    :param reader: the reader.
+    """
+
+    def __init__(self, call: Callable[..., Any], reader: Reader) -> None:
+        self._call, self._reader = call, reader
+
+    def __getattr__(self, name: str) -> Any:
+        part = self._call(getattr, self._reader, name)
+        return partial(self._call, part) if callable(part) else part
+
+
+@contextmanager
+def in_own_thread(open_reader: Callable[[], AbstractContextManager[Reader]]) -> Iterator[Reader]:
+    """A reader that is opened, used and closed in a new thread.
+
+    Connections belong to threads. The thread that uses the reader can so answer other requests,
+    and change content, before it closes the reader.
+
+    :param open_reader: opens the reader.
+    """
+    with ThreadPoolExecutor(1, "contentapi") as thread:
+
+        def call(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            return thread.submit(function, *args, **named).result()
+
+        stack = ExitStack()
+        reader = call(lambda: stack.enter_context(open_reader()))
+        try:
+            yield cast(Reader, _Elsewhere(call, reader))
+        except BaseException as error:
+            call(stack.__exit__, type(error), error, error.__traceback__)
+            raise
+        call(stack.close)

@@ -10,22 +10,51 @@ from peewee import SQL, fn
 
 from flask_contentapi.declarations import Column
 from flask_contentapi.query import MOST_VALUES, Order, Search
-from flask_contentapi_peewee.clauses import all_of, any_of
-from flask_contentapi_peewee.columns import OPEN, Clause, StoredField, md5
-from flask_contentapi_peewee.conditions import CONDITIONS, operands
+from flask_contentapi_peewee.columns import (
+    AFTER,
+    OPEN,
+    Clause,
+    StoredField,
+    all_of,
+    any_of,
+    end,
+    md5,
+)
 from flask_contentapi_peewee.engines import Engine
-from flask_contentapi_peewee.paths import AFTER, end
-from flask_contentapi_peewee.shapes import MANY, Shape, literal, slot
+from flask_contentapi_peewee.shapes import MANY, Shape, literal, operands, slot
 from flask_contentapi_peewee.tables import IndexTable, StoredTable, Tables
 from flask_contentapi_peewee.words import token
-
-__all__ = ["Select"]
-
 
 #: How many tags and targets of a request get a subquery each.
 FEW_ENTRIES = 8
 #: The relations to a page of pages below it.
 _BELOW = frozenset(("child_of", "descendant_of"))
+
+
+def _compared(operator: str) -> Condition:
+    return lambda engine, field, wanted: engine.compare(field, operator, wanted[0])
+
+
+def _starts_with(engine: Engine, field: Clause, wanted: Sequence[Clause]) -> Clause:
+    start, *end = wanted
+    above = engine.compare(field, ">=", start)
+    return above & engine.compare(field, "<", end[0]) if end else above
+
+
+#: The condition that a column is there and compares in some way with the :func:`operands`.
+Condition = Callable[[Engine, Clause, Sequence[Clause]], Clause]
+
+#: The condition of each operator. That for ``not`` is negated, with a missing value meeting it.
+CONDITIONS: dict[str, Condition] = {
+    "eq": lambda engine, field, wanted: engine.equals(field, wanted[0]),
+    "in": lambda engine, field, wanted: engine.one_of(field, wanted),
+    "not": lambda engine, field, wanted: field.in_(wanted),
+    "lt": _compared("<"),
+    "le": _compared("<="),
+    "gt": _compared(">"),
+    "ge": _compared(">="),
+    "startswith": _starts_with,
+}
 
 
 class _BaseTable:
@@ -44,12 +73,10 @@ class _BaseTable:
         self._aliased = aliased
 
     def field(self, column: str) -> Any:
-        """A column of the table."""
         field = self._fields[column]
         return getattr(self.model, field.name) if self._aliased else field
 
     def visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        """The conditions that the viewer may see an object."""
         conditions = [] if shape.everything else [*self._visibility(shape, engine)]
         if conditions and shape.previewed == self._endpoint.name:
             previewed = slot(engine, lambda values: values.viewer.previewed[1])
@@ -95,7 +122,6 @@ class _BaseTable:
         return engine.among(access, opened)
 
     def in_scope(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        """The conditions that a page is in the scope."""
         if shape.scope is None:
             return
         path, paths = self.path(shape, engine), shape.scope
@@ -107,12 +133,10 @@ class _BaseTable:
 
 
 def _between(column: Clause, start: str, stop: str) -> Clause:
-    """The condition that a path is in a half-open range."""
     return (column >= literal(start)) & (column < literal(stop))
 
 
 def _same(one: StoredTable, other: StoredTable) -> Clause:
-    """The condition that rows of two tables belong to the same object."""
     return one.fields["id"] == other.fields["id"]
 
 
@@ -149,7 +173,6 @@ class Select:
         return next(table for table in self.tables if column in table.fields)
 
     def _column(self, column: str) -> Column | None:
-        """The declared field of a column; derived ones have none."""
         label = next(iter(self._shape.types or ("",)))
         return self._end.endpoint.type_of(label).columns.get(column)
 
@@ -253,14 +276,12 @@ class Select:
             yield self._engine.matches(self._words, found)
 
     def _search(self, search: Search) -> tuple[Sequence[str], bool]:
-        """A search as an argument of :meth:`Engine.query`."""
         terms = [*map(token, search.words)]
         if search.prefix:
             terms[-1] += self._engine.prefix
         return terms, search.every
 
     def _ranks(self) -> Iterator[Clause]:
-        """The sort keys that put the best matches of each search first."""
         for number, (size, every, prefix) in enumerate(self._shape.searches):
             terms = [self.slot(self._term(number, word)) for word in range(size)]
             if prefix:
@@ -316,7 +337,6 @@ class Select:
         return (path > start) & (path < stop)
 
     def _branch_range(self, number: int) -> tuple[Clause, Clause]:
-        """The path of a page that the query names, and the end of its branch."""
         if self._shape.counted:
             path = self.slot(lambda values: values.named[number])
             return path, self.slot(lambda values: end(values.named[number]))
@@ -324,7 +344,6 @@ class Select:
         return found, peewee.StringExpression(found, peewee.OP.CONCAT, AFTER)
 
     def _ancestors(self, number: int) -> Any:
-        """The ids of the pages above one that the query names."""
         name = f"above{number}"
         parent = self._of_page("parent", self._page(number))
         found = peewee.Select(columns=[parent]).cte(name, recursive=True, columns=["id"])
@@ -366,7 +385,6 @@ class Select:
         yield ~fn.COALESCE(met, SQL("FALSE")) if operator == "not" else met
 
     def _any_of(self, field: StoredField, get: Callable[[Any], Iterable[Any]]) -> Clause:
-        """The condition that a column has one of any number of values."""
         engine = self._engine
         condition = engine.among(field, self.slot(lambda values: engine.array(get(values))))
         if engine.index_start is None or not engine.is_long(field):
@@ -376,7 +394,6 @@ class Select:
         return engine.among(engine.indexed(field), starts) & condition
 
     def _wanted(self, number: int, field: StoredField, index: int) -> SQL:
-        """One of the values that a filter compares with, as stored in a column."""
         return self.slot(lambda v: field.db_value(operands(v.query.filters[number])[index]))
 
     def _on_entries(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:

@@ -17,18 +17,16 @@ from flask_contentapi.records import RecordReader
 from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.connections import connected
 from flask_contentapi_peewee.documents import BATCH, Documents, Inserter
-from flask_contentapi_peewee.names import PREFIX
 from flask_contentapi_peewee.shapes import NOBODY, Shape, Values
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.tables import (
+    PREFIX,
     EndpointTables,
     IndexTable,
     Signature,
     StoredTable,
     is_derived,
 )
-
-__all__ = ["Setup"]
 
 #: The version of the tables.
 SCHEMA = "5"
@@ -53,10 +51,9 @@ class Setup:
     """
 
     def __init__(self, statements: Statements, registry: Registry) -> None:
-        self._statements = statements
+        self.statements, self.registry = statements, registry
         self._tables = statements.tables
         self._engine = statements.tables.engine
-        self._registry = registry
         self._was_ready = False
 
     # Ready or not.
@@ -91,7 +88,6 @@ class Setup:
         self._was_ready = True
 
     def _steps(self, state: Mapping[str, str]) -> list[str]:
-        """What has changed since the tables were made, in sentences."""
         before, now = _types(state["declared"]), _types(self._tables.declared)
         steps = []
         for label in dict.fromkeys((*before, *now)):
@@ -150,7 +146,6 @@ class Setup:
             )
 
     def _has_tables(self) -> bool:
-        """Whether there are tables, of this version."""
         database = self._engine.database
         if "schema" not in self._tables.read_state(database):
             return False
@@ -223,10 +218,10 @@ class Setup:
         """
         state = self._tables.read_state(self._engine.database)
         before, now = _types(state["declared"]), _types(self._tables.declared)
-        reader = RecordReader(self._registry, logs=False)
+        reader = RecordReader(self.registry, logs=False)
         labels = self._affected({label for label in now if now[label] != before.get(label)})
         for end in self._tables.endpoints.values():
-            _Refilling(self._statements, end, before, now, labels, missing, reader).run()
+            _Refilling(self.statements, end, before, now, labels, missing, reader).run()
         if reader.problems:
             raise ContentError(reader.problems)
         former = json.loads(state["former"])
@@ -239,7 +234,7 @@ class Setup:
         """Some types, and those with child objects of the same types, whose ids must differ."""
         children: dict[str, set[str]] = {
             label: {c.child.label for c in declared.columns.values() if c.child}
-            for endpoint in self._registry.endpoints.values()
+            for endpoint in self.registry.endpoints.values()
             for label, declared in endpoint.types.items()
         }
         shared = set().union(*(children[label] for label in changed))
@@ -265,9 +260,9 @@ class Setup:
         former = self.former(self._engine.database)
         kept = json.loads(self._tables.read_state(self._engine.database)["former"])
         for name, end in self._tables.endpoints.items():
-            documents = self._statements.documents[name]
+            documents = self.statements.documents[name]
             labels = [label for label in former if label in end.endpoint.types]
-            for found in _walk(self._statements, end, labels) if labels else ():
+            for found in _walk(self.statements, end, labels) if labels else ():
                 declared = end.endpoint.types[documents.label(found)]
                 stored = documents.stored(documents.row(found, declared.column_names), {})
                 if (stored.doc, stored.large) != tuple(found[-3:-1]):
@@ -307,7 +302,6 @@ class _Refilling:
         self._words = end.words in missing
 
     def run(self) -> None:
-        """Reads and writes everything."""
         inserter = Inserter(self._engine, self._end)
         for found in self._walk():
             read = self._read(found)
@@ -324,7 +318,6 @@ class _Refilling:
         inserter.flush()
 
     def _walk(self) -> Iterator[Sequence[Any]]:
-        """The objects that are to be read."""
         labels = {*self._labels}
         for table in self._tables:
             labels |= table.labels if isinstance(table, IndexTable) else {""}
@@ -333,7 +326,6 @@ class _Refilling:
         return _walk(self._statements, self._end, sorted(labels)) if labels else iter(())
 
     def _read(self, found: Sequence[Any]) -> tuple[Any, dict[str, Any]] | None:
-        """An object: the columns of its type, and the further values of its document."""
         endpoint, label = self._end.endpoint, self._documents.label(found)
         declared = endpoint.type_of(label)
         own, extras = self._documents.split(found)
@@ -424,7 +416,6 @@ def _is_empty(value: Any) -> bool:
 def _changes(
     old: Mapping[str, Signature], new: Mapping[str, Signature]
 ) -> Iterator[tuple[str, str]]:
-    """The fields that differ, each with what has become of it."""
     for name in filter(None, dict.fromkeys((*old, *new))):
         if name not in new:
             yield name, "not declared any more; its values stay"
@@ -435,7 +426,6 @@ def _changes(
 
 
 def _names(fields: Mapping[str, Signature]) -> Iterator[str]:
-    """The names of fields, and of those of child objects."""
     for name, signature in fields.items():
         if name:
             yield name
@@ -448,7 +438,6 @@ def _kind(signature: Signature) -> str:
 
 
 def _other_version(schema: str) -> str:
-    """What to do with tables of another version, in sentences."""
     found = f"The tables have the layout {schema}, but this version of flask_contentapi knows"
     if schema.isdecimal() and int(schema) > int(SCHEMA):
         return f"{found} {SCHEMA}. Update flask_contentapi."

@@ -9,6 +9,7 @@ plans the statement again each time.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,10 +17,7 @@ from peewee import SQL
 
 from flask_contentapi.query import Filter, Order, Query, Viewer
 from flask_contentapi_peewee.columns import EPOCH
-from flask_contentapi_peewee.conditions import operands
 from flask_contentapi_peewee.engines import Engine
-
-__all__ = ["MANY", "NOBODY", "Shape", "Slot", "Values", "literal", "shape_of", "slot"]
 
 _PATH = re.compile(r"[0-9:]*")
 
@@ -33,6 +31,27 @@ MANY_VALUES = frozenset(("parent", "translation_key", "url_path"))
 WIDE = frozenset(("show_in_menus", "locale"))
 #: Operators that many objects meet.
 EXCEPT = frozenset(("not", "isnull"))
+
+
+def operands(condition: Filter) -> Sequence[Any]:
+    """The values that a filter compares with."""
+    if condition.operator in ("in", "not", "all"):
+        return condition.value  # type: ignore[no-any-return]
+    if condition.operator == "startswith":
+        return _range(condition.value)
+    # Whether a value is missing is not compared with anything.
+    return (condition.value,) if condition.value or condition.operator != "isnull" else ()
+
+
+def _range(start: str) -> Sequence[str]:
+    """The texts between which those with a beginning are: the beginning itself, and the least text
+    that is above all of them, if there is one."""
+    last = start.rstrip(chr(sys.maxunicode))
+    if not last:
+        return (start,)
+    # The code points of surrogates are no characters.
+    after = 0xE000 if last[-1] == "\ud7ff" else ord(last[-1]) + 1
+    return start, last[:-1] + chr(after)
 
 
 class Values(NamedTuple):

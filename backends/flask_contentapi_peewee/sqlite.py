@@ -16,8 +16,6 @@ from flask_contentapi_peewee.columns import Clause, md5
 from flask_contentapi_peewee.connections import SQLitePool, atomic, file_of
 from flask_contentapi_peewee.engines import Engine, Words
 
-__all__ = ["SQLite"]
-
 #: How long a writer waits for other writers, in s.
 WAIT_TO_WRITE = 60
 
@@ -84,13 +82,11 @@ class SQLite(Engine):
             self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
 
     def _prepare_to_write(self, wait: float) -> None:
-        """Makes the current connection ready to write, and to wait for others in s."""
         if isinstance(self.database, SQLitePool):
             self.database.prepare_to_write()
         self._wait_for_locks(wait)
 
     def _wait_for_locks(self, seconds: float) -> None:
-        """Sets how long the current connection waits for others."""
         self.database.execute_sql(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
 
     def among(self, column: Clause, values: SQL) -> Clause:
@@ -147,7 +143,6 @@ class SQLite(Engine):
 
     @staticmethod
     def _whole(table: peewee.Table) -> Clause:
-        """The hidden column that stands for all columns."""
         return getattr(table.c, table.__name__)
 
     def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:

@@ -20,8 +20,6 @@ from flask_contentapi_peewee.selects import Select
 from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
 from flask_contentapi_peewee.tables import StoredTable, Tables
 
-__all__ = ["Statement", "Statements"]
-
 #: How many statements of each sort are cached.
 CACHE_SIZE = 512
 #: More rows than there can be.
@@ -77,7 +75,7 @@ class Projection:
             large = documents.has_large(own)
             self.nodes += [stored.fields["doc"], stored.fields["large"] if large else SQL("NULL")]
             self.joined.append(stored)
-        self._decoders = [(n, field.decode) for n, field in enumerate(fields) if not field.is_plain]
+        self._decoders = [(n, f.decode) for n, f in enumerate(fields) if f.decode is not None]
         order = [*known, *self._own]
         self._pick = picker([order.index(name) for name in wanted])
         self._type = known.index("type") if self._own else 0
@@ -181,7 +179,6 @@ class Statements:
 
 
 def _window(query: Any, select: Select, shape: Shape) -> Any:
-    """A query for the wanted part of its rows."""
     query = query.limit(select.slot(_limit) if shape.limit is None else literal(shape.limit))
     return query.offset(select.slot(lambda v: v.query.offset)) if shape.offset else query
 

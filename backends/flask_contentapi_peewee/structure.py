@@ -18,12 +18,8 @@ from peewee import fn
 from flask_contentapi.content import Restriction, Restrictions
 from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site, Sites
-from flask_contentapi_peewee.clauses import any_of
-from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, microseconds
-from flask_contentapi_peewee.paths import end
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, any_of, end, microseconds
 from flask_contentapi_peewee.tables import StoredTable, Tables
-
-__all__ = ["COLLECTION_COLUMNS", "SITE_COLUMNS", "Counted", "Period", "Structure"]
 
 #: The keys of the records of sites and collections.
 SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
@@ -129,7 +125,6 @@ class Structure:
         return self._read_homes(first)[first.pop()] if first else ()
 
     def _read_homes(self, roots: set[int]) -> dict[int, tuple[Home, ...]]:
-        """Home pages by id, each with its translations in tree order."""
         fields = self._pages.fields
         columns, key = [fields[name] for name in _HOME_COLUMNS], fields["translation_key"]
         named = fields["id"].in_(roots)
@@ -186,7 +181,6 @@ class Structure:
         }
 
     def _nearest(self, identity: int | None) -> int | None:
-        """The nearest restricted collection: the given one or one above it."""
         while identity is not None and not self.collections[identity][1]:
             identity = self.collections[identity][0]
         return identity
@@ -269,7 +263,6 @@ _HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")
 
 
 def _translations(home: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    """The translations of a home page among some pages."""
     for row in rows:
         if row[0] != home[0] and home[3] is not None and row[3] == home[3]:
             yield row

@@ -28,22 +28,13 @@ from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Content
-from flask_contentapi_peewee.columns import Clause, StoredField, stored_field
+from flask_contentapi_peewee.columns import Clause, StoredField, md5, stored_field
 from flask_contentapi_peewee.engines import Engine
-from flask_contentapi_peewee.names import LONGEST_NAME, derived_name, index_name, table_name
 
-__all__ = [
-    "MARK_PREFIX",
-    "USED_ID_PREFIX",
-    "EndpointTables",
-    "IndexTable",
-    "Model",
-    "Signature",
-    "StoredTable",
-    "Tables",
-    "is_derived",
-]
-
+#: The prefix of all table names, so that the tables can coexist with a site's own.
+PREFIX = "contentapi_"
+#: The maximum length of the name of a table or an index, in bytes.
+LONGEST_NAME = 60
 #: The prefix of keys in the state table for ids that must not be used again.
 USED_ID_PREFIX = "gone "
 #: The prefix of keys in the state table for marks of followed models.
@@ -361,6 +352,50 @@ def is_derived(table: str) -> bool:
 _DERIVED = re.compile(r"contentapi_.*__[0-9a-f]{8}")
 
 
+# Names. Every database accepts these. SQL quotes them, because a type, an endpoint or a field may
+# have capital letters, and names that would be too long are cut.
+
+
+def table_name(name: str) -> str:
+    """The name of the table of an endpoint or a type.
+
+    >>> table_name("pages")
+    'contentapi_pages'
+    """
+    return _short(f"{PREFIX}{name}")
+
+
+def derived_name(name: str, declaration: Any) -> str:
+    """The name of a derived table, without the prefix.
+
+    :param name: what it is derived from.
+    :param declaration: the declarations that it depends on, as JSON.
+
+    >>> derived_name("pages_terms", {"blog.BlogPage": {"tags": "tags"}})
+    'pages_terms__ce7f0e9b'
+    """
+    digest = md5(orjson.dumps(declaration).decode())[:8]
+    return f"{name.encode()[: LONGEST_NAME - 26].decode(errors='ignore')}__{digest}"
+
+
+def index_name(table: str, about: str) -> str:
+    """The name of an index of a table.
+
+    :param about: a column, or another subject; underscores around it are removed.
+
+    >>> index_name("contentapi_pages", "path_")
+    'contentapi_pages_path'
+    """
+    return _short(f"{table}_{about.strip('_')}")
+
+
+def _short(name: str) -> str:
+    stored = name.encode()
+    if len(stored) <= LONGEST_NAME:
+        return name
+    return f"{stored[: LONGEST_NAME - 9].decode(errors='ignore')}_{md5(name)[:8]}"
+
+
 class _Maker:
     """Makes tables for one database.
 
@@ -380,7 +415,6 @@ class _Maker:
         return self.column(kinds.Text(), **options)
 
     def key(self, **options: Any) -> StoredField:
-        """Short ASCII text."""
         return StoredField(kinds.Text(), self._engine.sql_types["key"], **options)
 
     def model(self, name: str, fields: Mapping[str, StoredField]) -> Model:
@@ -404,11 +438,9 @@ class _Maker:
         fields: Mapping[str, StoredField],
         columns: Mapping[str, Column] | None = None,
     ) -> StoredTable:
-        """A table with some columns."""
         return StoredTable(self.model(name, fields), dict(fields), columns or {})
 
     def base(self, endpoint: Endpoint, columns: Mapping[str, Column]) -> StoredTable:
-        """The table with what all objects of an endpoint have."""
         fields = self._fields(columns) | {"type": self.key()}
         if endpoint.tree:
             fields |= {
@@ -458,7 +490,6 @@ class _Maker:
     def index(
         self, endpoint: str, label: str, columns: Mapping[str, Column], labels: frozenset[str]
     ) -> IndexTable:
-        """The table with the fields that a type adds and that lists can be filtered by."""
         declaration = {
             "endpoint": endpoint,
             "labels": sorted(labels),
@@ -490,7 +521,6 @@ class _Maker:
         return table
 
     def followed(self) -> StoredTable:
-        """The table of followed rows, which :mod:`flask_contentapi_peewee.copying` uses."""
         fields = {
             "id": self.integer(primary_key=True),
             "type": self.key(),
@@ -521,7 +551,6 @@ class _Maker:
 
 
 def _refuse_columns(table: str, names: Iterable[str]) -> None:
-    """Refuses column names that some databases do not accept or distinguish."""
     known: dict[str, str] = {}
     for name in names:
         first = known.setdefault(name.lower(), name)

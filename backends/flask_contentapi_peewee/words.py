@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 
-__all__ = ["token", "tokens"]
-
 #: How many words keep their tokens.
 CACHE_SIZE = 10_000
 #: How much of a word is in one token.

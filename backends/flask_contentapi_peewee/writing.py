@@ -28,8 +28,6 @@ from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.tables import USED_ID_PREFIX, StoredTable
 
-__all__ = ["DatabaseTransaction"]
-
 
 class DatabaseTransaction(Transaction):
     """The content within a transaction of the database.
@@ -97,7 +95,6 @@ class DatabaseTransaction(Transaction):
                 yield from ((i, (endpoint, found)) for i, found in self.reader.all(query))
 
     def _terms_of(self, child: ObjectType) -> Iterator[tuple[str, StoredTable, Any]]:
-        """The tables with the ids of child objects of a type, each with the condition for them."""
         for name, tables in self.tables.endpoints.items():
             columns = (c for t in tables.endpoint.types.values() for c in t.columns.values())
             if any(column.child and column.child.label == child.label for column in columns):
@@ -268,11 +265,9 @@ class DatabaseTransaction(Transaction):
 
 
 def _used_id_key(table: StoredTable) -> str:
-    """The key in the state table for the highest id of a deleted object."""
     return f"{USED_ID_PREFIX}{table.name}"
 
 
 def _clear(tables: Iterable[StoredTable], ids: Sequence[int]) -> None:
-    """Deletes the rows of objects from tables."""
     for table in tables:
         table.model.delete().where(table.fields["id"].in_(ids)).execute()

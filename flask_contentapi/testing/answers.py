@@ -16,8 +16,6 @@ from flask_contentapi.testing.kit import Kit
 from flask_contentapi.testing.sample import CONTENT, NOW
 from flask_contentapi.testing.sample_types import TYPES
 
-__all__ = ["AnswerTests"]
-
 _EXHIBITS = "pages/?type=museum.Exhibit"
 
 #: Address, ids in order and, if it is not their number, the total.

@@ -14,8 +14,6 @@ from flask_contentapi.sites import Home, Site
 from flask_contentapi.testing.kit import Kit, query
 from flask_contentapi.testing.sample import NOW
 
-__all__ = ["FactTests"]
-
 _LOGIN = {"type": "login"}
 _BOARD = {"type": "groups", "groups": ["board", "audit"]}
 _MICROSECOND = timedelta(microseconds=1)

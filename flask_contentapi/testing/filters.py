@@ -13,8 +13,6 @@ from flask_contentapi.backend import Reader
 from flask_contentapi.query import MOST_VALUES, Query
 from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, each_case, found, query
 
-__all__ = ["FilterTests"]
-
 _MICROSECOND = timedelta(microseconds=1)
 
 

@@ -16,19 +16,6 @@ from flask_contentapi.testing.sample import CONTENT, NOW
 from flask_contentapi.testing.sample_types import TYPES
 from flask_contentapi.types import Entry
 
-__all__ = [
-    "ANYBODY",
-    "BOARD",
-    "EXHIBITS",
-    "STAFF",
-    "Kit",
-    "case",
-    "each_case",
-    "exact",
-    "found",
-    "query",
-]
-
 #: A viewer without rights; one who may pass ``login``; one who may pass everything.
 ANYBODY = Viewer(NOW)
 STAFF = Viewer(NOW, frozenset({36}), frozenset({3}))

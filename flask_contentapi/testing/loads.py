@@ -24,8 +24,6 @@ from flask_contentapi.testing.sample_types import TYPES, Leaflet, Room
 from flask_contentapi.types import Page
 from flask_contentapi.views import ATTEMPTS
 
-__all__ = ["SMALL", "LoadTests"]
-
 Content = dict[str, Any]
 Change = Callable[[Content], Any]
 

@@ -9,8 +9,6 @@ from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
 from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, each_case, found, query
 
-__all__ = ["OrderTests"]
-
 _HUGE = 2**63 - 1
 
 

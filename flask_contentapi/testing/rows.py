@@ -14,8 +14,6 @@ from flask_contentapi.query import Query, Viewer
 from flask_contentapi.testing.kit import ANYBODY, BOARD, EXHIBITS, STAFF, Kit, exact, query
 from flask_contentapi.testing.sample import NOW
 
-__all__ = ["RowTests"]
-
 _BLOCKS = [
     {"value": {"z": 1, "a": [1.5, None, True, "onyx"], "": {}}, "type": "table", "id": "b2"},
     {"type": "photo", "value": 5, "id": "b1"},

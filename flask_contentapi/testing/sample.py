@@ -70,8 +70,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["CONTENT", "NOW"]
-
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 _LOGIN = {"type": "login"}

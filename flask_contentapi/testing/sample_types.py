@@ -20,8 +20,6 @@ from flask_contentapi import (
     Tags,
 )
 
-__all__ = ["TYPES", "Leaflet", "Room"]
-
 
 class Caption(ChildObject):
     app_label = "museum"

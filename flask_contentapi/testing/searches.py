@@ -8,8 +8,6 @@ from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
 from flask_contentapi.testing.kit import STAFF, Kit, case, each_case, found, query
 
-__all__ = ["SearchTests"]
-
 
 def _finds(rule: str, ids: list[int], *args: Any, **kwargs: Any) -> Any:
     """A line about the matches of a search, in id order."""

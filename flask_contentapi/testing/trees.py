@@ -10,8 +10,6 @@ from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
 from flask_contentapi.testing.kit import BOARD, STAFF, Kit, case, each_case, found, query
 
-__all__ = ["TreeTests"]
-
 TREES = [
     case(
         "child_of: hidden children are left out",

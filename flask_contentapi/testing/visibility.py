@@ -12,8 +12,6 @@ from flask_contentapi.query import Query, Viewer
 from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, case, each_case, found, query
 from flask_contentapi.testing.sample import NOW
 
-__all__ = ["VisibilityTests"]
-
 _MICROSECOND = timedelta(microseconds=1)
 
 #: The visible pages of the default site.

@@ -18,8 +18,6 @@ from flask_contentapi.testing.kit import Kit, found, query
 from flask_contentapi.testing.loads import SMALL
 from flask_contentapi.writer import Writer
 
-__all__ = ["WriteTests"]
-
 Change = Callable[[Writer], Any]
 
 _SHELF = {"id": 9, "type": "museum.Room", "parent": 1, "title": "Shelf", "slug": "shelf"}
