@@ -236,7 +236,7 @@ def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: Reco
                     reader.note(deep, "parent", too_deep_message(level))
 
 
-def _nearest(collections: dict[int, dict[str, Any]], identity: int | None) -> int | None:
+def nearest_restricted(collections: dict[int, dict[str, Any]], identity: int | None) -> int | None:
     """The nearest restricted collection: the given one or one above it."""
     while identity is not None and not collections[identity]["restriction"]:
         identity = collections[identity]["parent"]
@@ -387,7 +387,7 @@ def assemble_library(
             _note_missing(table, "collection", there, "collection", reader)
     found = reader.accept(find_sites(sites, tables["pages"], reader))
     # Only now it is certain that collections form no circle.
-    nearest = {identity: _nearest(collections, identity) for identity in collections}
+    nearest = {identity: nearest_restricted(collections, identity) for identity in collections}
     for table in tables.values():
         if table.endpoint.collections:
             place = table.endpoint.base.places["collection"]
@@ -395,7 +395,9 @@ def assemble_library(
         elif not table.endpoint.tree:
             table.access = [None] * len(table.rows)
     of_collections = {
-        identity: Restriction(_nearest(collections, known["parent"]), known["restriction"])
+        identity: Restriction(
+            nearest_restricted(collections, known["parent"]), known["restriction"]
+        )
         for identity, known in collections.items()
         if known["restriction"]
     }

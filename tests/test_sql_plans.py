@@ -187,7 +187,7 @@ def plans_of(api: API, backend: str) -> Callable[..., list[Plan]]:
         made: list[Any] = []
         api.get(path)
         held: Any = api.backend
-        held._structure._totals.clear()
+        held._structure.totals.renew()
         if anew:
             held._structure = None
         hook = made.append

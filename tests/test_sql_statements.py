@@ -188,7 +188,7 @@ def test_a_path_is_looked_for_in_all_languages_at_once(make_api: MakeAPI) -> Non
 def forget_totals(api: API) -> None:
     """Clears the cached totals, so that they are counted again."""
     structure: Any = getattr(api.backend, "_structure")  # noqa: B009 - private to the backend
-    structure._totals.clear()
+    structure.totals.renew()
 
 
 def test_a_client_that_has_the_answer_costs_the_pool_no_statement(sites: list[API]) -> None:

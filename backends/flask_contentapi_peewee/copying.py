@@ -301,20 +301,20 @@ class Copying:
         :param batch: the ids of all objects that are being copied.
         """
         for identity in ids:
-            below: list[tuple[int, str]] = []
+            below: dict[int, str] = {}
             if identity not in stored:
                 # It was below another one.
                 continue
             if source.endpoint.tree:
-                below = self._page_tree.labels_below(identity)
-            if any(label not in self._sources for _, label in below):
+                below = self._page_tree.below(identity, "type")
+            if not self._sources.keys() >= {*below.values()}:
                 why = "cannot go, because pages below it are no rows; move or delete these"
                 self._refuse(source, identity, source.problem(identity, "", why))
                 continue
-            doomed = [identity, *(page for page, _ in below)]
+            doomed = [identity, *below]
             self._note(source, doomed)
             self._transaction.clear(source.endpoint.name, doomed)
-            for page, label in below:
+            for page, label in below.items():
                 if page not in batch:
                     self._refuse(self._sources[label], page)
             for page in doomed:

@@ -104,10 +104,11 @@ class Documents:
     """Writes and reads the objects of an endpoint.
 
     :param tables: its tables.
+    :param engine: the database.
     """
 
-    def __init__(self, tables: EndpointTables) -> None:
-        self._tables = tables
+    def __init__(self, tables: EndpointTables, engine: Engine) -> None:
+        self._tables, self._engine = tables, engine
         self._endpoint = tables.endpoint
         self.base, self.table = tables.base, tables.documents
         self._type = [*tables.base.fields].index("type")
@@ -172,6 +173,11 @@ class Documents:
 
     def _make_layout(self, label: str) -> _Layout:
         return _Layout(self._tables, self._endpoint.type_of(label), self._tables.lineage(label))
+
+    def update(self, stored: Stored) -> None:
+        """Changes the document of an object in the database."""
+        values = [stored.doc, stored.large, stored.id]
+        self._engine.database.execute_sql(self.table.update_text, values)
 
     def words(self, row: Row) -> Words:
         """The words that an object is found by, as tokens.

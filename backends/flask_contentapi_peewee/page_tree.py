@@ -53,20 +53,12 @@ class PageTree:
         """Forgets the position that was looked up last, as it may not be true any longer."""
         self._last = None
 
-    def below(self, page: int) -> dict[int, str]:
-        """The pages below a page in tree order, each with its slugs."""
+    def below(self, page: int, column: str = "url_path") -> dict[int, Any]:
+        """The pages below a page in tree order, each with one of its columns."""
         path, fields = self.position_of(page).path, self._table.fields
-        query = self._table.model.select(fields["id"], fields["url_path"]).order_by(fields["path_"])
+        query = self._table.model.select(fields["id"], fields[column]).order_by(fields["path_"])
         inside = query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
         return dict(self._reader.all(inside))
-
-    def labels_below(self, page: int) -> list[tuple[int, str]]:
-        """The pages below a page in tree order, each with its type."""
-        path, fields = self.position_of(page).path, self._table.fields
-        query = self._table.model.select(fields["id"], fields["type"]).order_by(fields["path_"])
-        return self._reader.all(
-            query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
-        )
 
     def _inside(self, path: str) -> Any:
         field = self._table.fields["path_"]

@@ -18,7 +18,7 @@ from flask_contentapi.content import Restrictions
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi_peewee.columns import EPOCH, NEVER
-from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_of
+from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_for, shape_of
 from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
 from flask_contentapi_peewee.tables import StoredTable, Tables
@@ -171,13 +171,13 @@ class DatabaseReader(Reader):
             query.viewer.previewed,
             self._structure.period(query.viewer.moment),
         )
-        return self._structure.counted(key, lambda: self._count(shape, values))
-
-    def _count(self, shape: Shape, values: Values) -> Counted:
+        known = self._structure.totals.get(key)
+        if known is not None:
+            return known
         statement = self._statements.count(_unordered(shape))
         ((stamp, *named, total),) = self._execute(statement, values)
         self._check_stamp(stamp)
-        return Counted(tuple(named), total)
+        return self._structure.totals.put(key, Counted(tuple(named), total))
 
     def fetch(
         self,
@@ -190,7 +190,7 @@ class DatabaseReader(Reader):
         values = self._values(viewer, scope, ids=list(ids))
         if not values.ids:
             return {}
-        shape = self._shape(endpoint, values, columns=tuple(columns))
+        shape = shape_for(endpoint, values, columns=tuple(columns))
         statement, projection = self._statements.fetch(shape)
         found = self._run(statement, values)
         rows = projection.rows(found)
@@ -205,7 +205,7 @@ class DatabaseReader(Reader):
         scope: Sequence[int] | None = None,
     ) -> tuple[str, Row] | None:
         values = self._values(viewer, scope, ids=[id])
-        statement = self._statements.whole(self._shape(endpoint, values))
+        statement = self._statements.whole(shape_for(endpoint, values))
         found = self._run(statement, values)
         if not found:
             return None
@@ -258,19 +258,6 @@ class DatabaseReader(Reader):
         if not all(page in known for page in scope):
             known = self._structure.find_paths(scope)
         return tuple(known[page] for page in scope if page in known)
-
-    @staticmethod
-    def _shape(endpoint: str, values: Values, **parts: Any) -> Shape:
-        return Shape(
-            endpoint,
-            scope=values.scope,
-            since=values.since,
-            opened=bool(values.viewer.pages),
-            closed=bool(values.closed),
-            previewed=values.viewer.previewed[0] if values.viewer.previewed else "",
-            one=len(values.ids) == 1,
-            **parts,
-        )
 
     # Statements.
 

@@ -266,8 +266,7 @@ class Setup:
                 declared = end.endpoint.types[documents.label(found)]
                 stored = documents.stored(documents.row(found, declared.column_names), {})
                 if (stored.doc, stored.large) != tuple(found[-3:-1]):
-                    update = [stored.doc, stored.large, stored.id]
-                    self._engine.database.execute_sql(end.documents.update_text, update)
+                    documents.update(stored)
         for label in former:
             del kept[label]
         self._tables.write_state(former=json.dumps(kept))
@@ -310,8 +309,7 @@ class _Refilling:
             row, extras = read
             stored = self._documents.stored(row, extras)
             if row[1] in self._labels and (stored.doc, stored.large) != tuple(found[-3:-1]):
-                update = [stored.doc, stored.large, stored.id]
-                self._engine.database.execute_sql(self._end.documents.update_text, update)
+                self._documents.update(stored)
             inserter.add_derived(stored, self._tables)
             if self._words:
                 inserter.add_words(self._documents.words(row))

@@ -171,22 +171,37 @@ class Shape(NamedTuple):
         return bool(self.searches) or related or (not self.broad and any(narrow))
 
 
+def shape_for(endpoint: str, values: Values, **parts: Any) -> Shape:
+    """The shape of a statement for some values.
+
+    :param parts: what does not follow from the values.
+    """
+    return Shape(
+        endpoint,
+        scope=values.scope,
+        since=values.since,
+        opened=bool(values.viewer.pages),
+        closed=bool(values.closed),
+        previewed=values.viewer.previewed[0] if values.viewer.previewed else "",
+        one=len(values.ids) == 1,
+        **parts,
+    )
+
+
 def shape_of(query: Query, values: Values) -> Shape:
     """The shape of a query."""
-    return Shape(
+    return shape_for(
         query.endpoint,
-        query.columns,
-        query.types,
-        tuple((f.column, f.operator, _arity(f)) for f in query.filters),
-        tuple(tree.relation for tree in query.tree),
-        tuple((len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches),
-        query.order,
-        query.random,
-        values.scope,
-        values.since,
-        bool(query.viewer.pages),
-        bool(values.closed),
-        query.viewer.previewed[0] if query.viewer.previewed else "",
+        values,
+        columns=query.columns,
+        types=query.types,
+        filters=tuple((f.column, f.operator, _arity(f)) for f in query.filters),
+        relations=tuple(tree.relation for tree in query.tree),
+        searches=tuple(
+            (len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches
+        ),
+        order=query.order,
+        random=query.random,
         each=query.each,
     )
 

@@ -108,7 +108,9 @@ class Statements:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self.documents = {name: Documents(end) for name, end in tables.endpoints.items()}
+        self.documents = {
+            name: Documents(end, tables.engine) for name, end in tables.endpoints.items()
+        }
         self.count = lru_cache(CACHE_SIZE)(self._count)
         self.facet = lru_cache(CACHE_SIZE)(self._facet)
         self.page = lru_cache(CACHE_SIZE)(self._page)

@@ -6,7 +6,7 @@ the content still has that version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 import peewee
 from peewee import fn
 
-from flask_contentapi.content import Restriction, Restrictions
+from flask_contentapi.cache import BoundedCache
+from flask_contentapi.content import (
+    Restriction,
+    Restrictions,
+    nearest_restricted,
+)
 from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site, Sites
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, any_of, end, microseconds
@@ -65,8 +70,9 @@ class Structure:
         self.stamp = stamp
         #: The engine's mark from just before the version was last read.
         self.mark: object = None
-        self._totals: dict[Any, Counted] = {}
-        self._next_changes: dict[Any, Period] = {}
+        #: The cached counts.
+        self.totals: BoundedCache[Counted] = BoundedCache(TOTALS_CACHE_SIZE)
+        self._next_changes: BoundedCache[Period] = BoundedCache(TOTALS_CACHE_SIZE)
         self._sizes: dict[str, int] = {}
         self._homes: dict[int, str] = {}
 
@@ -87,16 +93,22 @@ class Structure:
         return self._homes
 
     @cached_property
-    def collections(self) -> Mapping[int, tuple[int | None, Any]]:
+    def collections(self) -> dict[int, dict[str, Any]]:
         """The parent and the restriction of each collection."""
         columns = ("id", "parent", "restriction")
         rows = self._rows(self._tables.collections, *columns, order="sort")
-        return {identity: (parent, rule) for identity, parent, rule in rows}
+        return {row[0]: dict(zip(columns, row, strict=True)) for row in rows}
 
     @cached_property
     def restrictions(self) -> Restrictions:
         """All restrictions."""
-        return Restrictions(self._page_restrictions(), self._collection_restrictions())
+        known = self.collections
+        of_collections = {
+            identity: Restriction(nearest_restricted(known, one["parent"]), one["restriction"])
+            for identity, one in known.items()
+            if one["restriction"]
+        }
+        return Restrictions(self._page_restrictions(), of_collections)
 
     def size(self, endpoint: str) -> int:
         """The approximate number of objects of an endpoint."""
@@ -173,18 +185,6 @@ class Structure:
             for page, rule, within in self._all(query)
         }
 
-    def _collection_restrictions(self) -> Mapping[int, Restriction]:
-        return {
-            identity: Restriction(self._nearest(parent), rule)
-            for identity, (parent, rule) in self.collections.items()
-            if rule
-        }
-
-    def _nearest(self, identity: int | None) -> int | None:
-        while identity is not None and not self.collections[identity][1]:
-            identity = self.collections[identity][0]
-        return identity
-
     def closed(self, opened: frozenset[int]) -> list[int]:
         """The collections that are closed to a viewer."""
         if not self.restrictions.collections:
@@ -192,7 +192,7 @@ class Structure:
         return [
             identity
             for identity in self.collections
-            if (nearest := self._nearest(identity)) is not None and nearest not in opened
+            if nearest_restricted(self.collections, identity) not in (None, *opened)
         ]
 
     # Time.
@@ -220,10 +220,8 @@ class Structure:
         now, key = microseconds(viewer.moment), (viewer.pages, paths)
         known = self._next_changes.get(key)
         if known is None or not known.since <= now < known.until:
-            if len(self._next_changes) >= TOTALS_CACHE_SIZE:
-                self._next_changes.clear()
             known = Period(now, self._read_next_change(now, viewer.pages, paths))
-            self._next_changes[key] = known
+            self._next_changes.put(key, known)
         return known.until
 
     def _read_next_change(
@@ -247,16 +245,6 @@ class Structure:
         ]
         (found,) = self._all(peewee.Select(columns=edges))
         return min((int(edge) for edge in found if edge is not None), default=NEVER)
-
-    def counted(self, key: Any, count: Callable[[], Counted]) -> Counted:
-        """The cached count, or a new one; the cache is bounded."""
-        found = self._totals.get(key)
-        if found is None:
-            found = count()
-            if len(self._totals) >= TOTALS_CACHE_SIZE:
-                self._totals.clear()
-            self._totals[key] = found
-        return found
 
 
 _HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")

@@ -193,8 +193,7 @@ class DatabaseTransaction(Transaction):
             )
             update.where(fields["id"] == after.id).execute()
         if (before.doc, before.large) != (after.doc, after.large):
-            row = [after.doc, after.large, after.id]
-            self.engine.database.execute_sql(tables.documents.update_text, row)
+            documents.update(after)
         inserter = Inserter(self.engine, tables)
         was, now = before.indexed, after.indexed
         stale: list[StoredTable] = [t for t in tables.indexes if was.get(t) != now.get(t)]
