@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -221,7 +221,7 @@ class Setup:
         reader = RecordReader(self.registry, logs=False)
         labels = self._affected({label for label in now if now[label] != before.get(label)})
         for end in self._tables.endpoints.values():
-            _Refilling(self.statements, end, before, now, labels, missing, reader).run()
+            self._refill(end, labels & end.endpoint.types.keys(), missing, before, reader)
         if reader.problems:
             raise ContentError(reader.problems)
         former = json.loads(state["former"])
@@ -229,6 +229,52 @@ class Setup:
             known = {*former.get(label, ()), *_names(before.get(label, {}))}
             former[label] = sorted(known - {*_names(now.get(label, {}))})
         self._tables.write_state(declared=self._tables.declared, former=json.dumps(former))
+
+    def _refill(
+        self,
+        end: EndpointTables,
+        labels: Set[str],
+        missing: Sequence[StoredTable | str],
+        before: Declared,
+        reader: RecordReader,
+    ) -> None:
+        """Fills the missing tables of an endpoint.
+
+        :param labels: the types whose documents are read again.
+        :param before: the types as they were declared.
+        :param reader: collects problems.
+        """
+        documents, now = self.statements.documents[end.endpoint.name], _types(self._tables.declared)
+        inserter = Inserter(self._engine, end)
+        tables = [table for table in missing if table in end.indexes or table is end.terms]
+        fills_words = end.words in missing
+        wanted = {*labels}.union(*(t.labels if isinstance(t, IndexTable) else [""] for t in tables))
+        everything = "" in wanted or fills_words
+        for found in _walk(self.statements, end, None if everything else sorted(wanted)):
+            label = documents.label(found)
+            if label not in labels:
+                # Nothing changes, so nothing is checked: validators may be newer than what is
+                # stored.
+                columns = end.endpoint.type_of(label).column_names
+                row, extras = documents.row(found, columns), documents.split(found)[1]
+            elif label in self._tables.followed_types:
+                row, extras = _without_own_fields(end, documents, found), {}
+            else:
+                own, extras = documents.split(found)
+                own = _cleared(
+                    own, before.get(label, {}), now[label], end.endpoint.types[label].columns
+                )
+                record = {**documents.fixed_values(found), "type": label, **own}
+                row, _ = reader.read_entry(end.endpoint.name, -1, record) or ((), {})
+            if reader.problems:
+                continue
+            stored = documents.stored(row, extras)
+            if label in labels and (stored.doc, stored.large) != tuple(found[-3:-1]):
+                documents.update(stored)
+            inserter.add_derived(stored, tables)
+            if fills_words:
+                inserter.add_words(documents.words(row))
+        inserter.flush()
 
     def _affected(self, changed: set[str]) -> set[str]:
         """Some types, and those with child objects of the same types, whose ids must differ."""
@@ -262,7 +308,7 @@ class Setup:
         for name, end in self._tables.endpoints.items():
             documents = self.statements.documents[name]
             labels = [label for label in former if label in end.endpoint.types]
-            for found in _walk(self.statements, end, labels) if labels else ():
+            for found in _walk(self.statements, end, labels):
                 declared = end.endpoint.types[documents.label(found)]
                 stored = documents.stored(documents.row(found, declared.column_names), {})
                 if (stored.doc, stored.large) != tuple(found[-3:-1]):
@@ -272,82 +318,14 @@ class Setup:
         self._tables.write_state(former=json.dumps(kept))
 
 
-class _Refilling:
-    """Reads the documents of an endpoint again, and fills its missing tables.
-
-    :param before: the types as they were declared.
-    :param now: the types as they are declared.
-    :param labels: the types whose objects are to be read in any case.
-    :param missing: the tables that are empty.
-    :param reader: reads records, and collects problems.
-    """
-
-    def __init__(
-        self,
-        statements: Statements,
-        end: EndpointTables,
-        before: Declared,
-        now: Declared,
-        labels: set[str],
-        missing: Sequence[StoredTable | str],
-        reader: RecordReader,
-    ) -> None:
-        self._statements, self._end, self._reader = statements, end, reader
-        self._documents: Documents = statements.documents[end.endpoint.name]
-        self._engine = statements.tables.engine
-        self._before, self._now = before, now
-        self._labels = labels & end.endpoint.types.keys()
-        self._tables = [t for t in missing if t in end.indexes or t is end.terms]
-        self._words = end.words in missing
-
-    def run(self) -> None:
-        inserter = Inserter(self._engine, self._end)
-        for found in self._walk():
-            read = self._read(found)
-            if read is None or self._reader.problems:
-                continue
-            row, extras = read
-            stored = self._documents.stored(row, extras)
-            if row[1] in self._labels and (stored.doc, stored.large) != tuple(found[-3:-1]):
-                self._documents.update(stored)
-            inserter.add_derived(stored, self._tables)
-            if self._words:
-                inserter.add_words(self._documents.words(row))
-        inserter.flush()
-
-    def _walk(self) -> Iterator[Sequence[Any]]:
-        labels = {*self._labels}
-        for table in self._tables:
-            labels |= table.labels if isinstance(table, IndexTable) else {""}
-        if self._words or "" in labels:
-            return _walk(self._statements, self._end, None)
-        return _walk(self._statements, self._end, sorted(labels)) if labels else iter(())
-
-    def _read(self, found: Sequence[Any]) -> tuple[Any, dict[str, Any]] | None:
-        endpoint, label = self._end.endpoint, self._documents.label(found)
-        declared = endpoint.type_of(label)
-        own, extras = self._documents.split(found)
-        if label not in self._labels:
-            # Nothing changes, so nothing is checked: validators may be newer than what is stored.
-            return self._documents.row(found, declared.column_names), extras
-        if label in self._statements.tables.followed_types:
-            return self._without_own_fields(found), {}
-        own = _cleared(own, self._before.get(label, {}), self._now[label], declared.columns)
-        record = {**self._documents.fixed_values(found), "type": label, **own}
-        entry = self._reader.read_entry(endpoint.name, -1, record)
-        return None if entry is None else (entry[0], extras)
-
-    def _without_own_fields(self, found: Sequence[Any]) -> Row:
-        """An object without the fields of its type, as its row is copied again anyway."""
-        declared = self._end.endpoint.type_of(self._documents.label(found))
-        known = ("type", *self._end.fixed)
-        fixed = dict(zip(known, self._documents.row(found, known), strict=True))
-        return tuple(
-            [
-                fixed[name] if name in fixed else declared.columns[name].kind.empty()
-                for name in declared.column_names
-            ]
-        )
+def _without_own_fields(end: EndpointTables, documents: Documents, found: Sequence[Any]) -> Row:
+    """An object without the fields of its type, as its row is copied again anyway."""
+    declared, known = end.endpoint.type_of(documents.label(found)), ("type", *end.fixed)
+    fixed = dict(zip(known, documents.row(found, known), strict=True))
+    return tuple(
+        fixed[name] if name in fixed else declared.columns[name].kind.empty()
+        for name in declared.column_names
+    )
 
 
 def _walk(
