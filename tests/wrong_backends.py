@@ -651,14 +651,14 @@ class LooksAtTitlesForItsVersion(ListReader):
         return str([(name, [row[:4] for row in table.rows]) for name, table in tables])
 
 
-@caught_by("test_load_that_is_refused_changes_nothing[a second slug]")
+@caught_by("test_load_refuses_and_changes_nothing[a second slug]")
 class EmptiesBeforeItLoads(ListBackend):
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         super().load({})
         super().load(content)
 
 
-@caught_by("test_load_refuses[several at once]")
+@caught_by("test_load_refuses_and_changes_nothing[several at once]")
 class StopsAtTheFirstProblem(ListBackend):
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         try:
@@ -805,13 +805,13 @@ class SaysThatItIsPersistent(ListBackend):
     persistent = True
 
 
-@caught_by("test_create_leaves_what_is_there")
+@caught_by("test_what_is_stored_stays_after[create]")
 class EmptiesWhatIsThere(ListBackend):
     def create(self) -> None:
         self.load({})
 
 
-@caught_by("test_reload_leaves_what_is_stored")
+@caught_by("test_what_is_stored_stays_after[reload]")
 class ForgetsOnReload(ListBackend):
     def reload(self) -> None:
         self.load({})
@@ -939,7 +939,7 @@ class ShowsChangesEarly(MemoryBackend):
         return nullcontext(Snapshot(known.library(), self.snapshot.version))
 
 
-@caught_by("test_change_makes_another_version")
+@caught_by("test_change_makes_what_loading_makes[a language]")
 class KeepsItsVersionInChanges(MemoryBackend):
     @contextmanager
     def transaction(self) -> Iterator[Draft]:

@@ -27,18 +27,14 @@ LISTS: list[tuple[str, list[int], int]] = [
     (_EXHIBITS, [23, 22, 21, 24, 25, 13, 11], 7),
     ("pages/?type=museum.loan", [25], 1),
     (f"{_EXHIBITS}&title=agate&order=-id", [25, 23], 2),
-    (f"{_EXHIBITS}&title=agate%20", [21], 1),
     (f"{_EXHIBITS}&number=9223372036854775807", [23], 1),
     (f"{_EXHIBITS}&number=9223372036854775808", [], 0),
     (f"{_EXHIBITS}&price=4.5", [25, 11], 2),
-    (f"{_EXHIBITS}&ratio=1.500", [24, 25], 2),
     (f"{_EXHIBITS}&weight=-0", [11], 1),
     (f"{_EXHIBITS}&on_loan=true", [23, 25], 2),
     (f"{_EXHIBITS}&cleaned_at=2026-01-15T09:00:00%2B01:00", [24, 25], 2),
     (f"{_EXHIBITS}&photo=5", [], 0),
-    (f"{_EXHIBITS}&twin=24", [23], 1),
     (f"{_EXHIBITS}&neighbours=24,22", [23], 1),
-    (f"{_EXHIBITS}&neighbours=26", [], 0),
     (f"{_EXHIBITS}&neighbours=24,9223372036854775808", [], 0),
     (f"{_EXHIBITS}&tags=banded,quartz", [23, 25], 2),
     (f"{_EXHIBITS}&found_since=2024-02-29", [23, 24, 25], 3),
@@ -47,8 +43,6 @@ LISTS: list[tuple[str, list[int], int]] = [
     ("pages/?show_in_menus=1", [20, 10, 60], 3),
     ("pages/?child_of=root", [20, 12, 10, 32, 35, 60, 14, 15, 16, 17], 10),
     ("pages/?child_of=20&order=-title&limit=2", [24, 21], 5),
-    ("pages/?descendant_of=12", [13], 1),
-    ("pages/?ancestor_of=31", [1], 1),
     ("pages/?site=shop.example", [60, 61], 2),
     ("pages/?site=museum.example:8080", [40, 41], 2),
     ("pages/?site=old.example", [51], 1),
@@ -57,12 +51,7 @@ LISTS: list[tuple[str, list[int], int]] = [
     ("pages/?search=chalcedony+igneous&search_operator=or&order=id", [13, 22, 23], 3),
     ("pages/?search=", [], 0),
     ("images/", [1, 2, 3, 7, 8], 5),
-    ("images/?type=museum.Scan", [3], 1),
-    ("images/?tags=macro", [1, 3], 2),
-    ("images/?order=-width", [3, 1, 2, 7, 8], 5),
-    ("documents/", [1, 2], 2),
     ("documents/?search=minerals", [1], 1),
-    ("people/?order=born", [2, 1, 3], 3),
     ("people/?mentor=2", [1], 1),
 ]
 
@@ -81,32 +70,23 @@ STAFF: list[tuple[str, list[int], int]] = [
     (f"{_EXHIBITS}&twin=36", [25, 37], 2),
     (f"{_EXHIBITS}&neighbours=36", [23], 1),
     ("images/", [1, 2, 3, 4, 5, 7, 8], 7),
-    ("documents/", [1, 2, 3], 3),
 ]
 
 STATUSES: list[tuple[str, int]] = [
     ("pages/23/", 200),
     ("pages/26/", 404),
-    ("pages/34/", 404),
     ("pages/36/", 404),
-    ("pages/37/", 404),
-    ("pages/90/", 404),
     ("pages/404/", 404),
     ("pages/9223372036854775807/", 404),
     ("pages/51/", 404),
     ("pages/51/?site=old.example", 200),
     ("images/5/", 404),
     ("images/8/", 200),
-    ("documents/3/", 404),
-    ("people/3/", 200),
     ("pages/?child_of=30", 400),
-    ("pages/?descendant_of=36", 400),
     ("pages/?ancestor_of=404", 400),
-    ("pages/?child_of=40", 400),
     ("pages/?site=nowhere.example", 404),
     ("pages/?site=museum.example", 400),
     ("pages/find/?html_path=/depot/", 404),
-    ("pages/find/?html_path=/staff/", 404),
     ("pages/find/?html_path=/annex/", 404),
     ("images/find/?id=5", 404),
 ]
@@ -162,32 +142,6 @@ _ASKED = (
     "captions(_,id,text,photo(_,id),room(_,id),sketches(_,id)),"
     "story,panel,number,weight,price,ratio,on_loan,found_on,opens_at,cleaned_at,tags,data,year"
 )
-
-#: The fields of page 21 that its record leaves out.
-MISSING: dict[str, Any] = {
-    "story": "",
-    "panel": "",
-    "number": None,
-    "weight": None,
-    "price": None,
-    "ratio": None,
-    "on_loan": False,
-    "found_on": None,
-    "opens_at": None,
-    "cleaned_at": None,
-    "photo": None,
-    "leaflet": None,
-    "twin": None,
-    "keeper": None,
-    "beside": None,
-    "neighbours": [],
-    "views": [],
-    "tags": [],
-    "captions": [],
-    "body": [],
-    "data": None,
-    "year": None,
-}
 
 
 def _rows(table: list[Any]) -> list[Any]:
@@ -287,10 +241,6 @@ class AnswerTests(Kit):
         answer = _get(visitor, f"pages/23/?fields=_,{_ASKED}").get_json()
         assert json.dumps(answer) == json.dumps(LARGEST)
 
-    def test_fields_left_out_have_empty_values(self, visitor: FlaskClient) -> None:
-        answer = _get(visitor, "pages/21/").get_json()
-        assert {name: answer[name] for name in MISSING} == MISSING
-
     def test_hidden_targets_are_null(self, visitor: FlaskClient) -> None:
         answer = _get(visitor, "pages/22/").get_json()
         relations = ("photo", "leaflet", "twin", "keeper")
@@ -357,10 +307,6 @@ class AnswerTests(Kit):
     )
     def test_html_url(self, visitor: FlaskClient, page: int, address: str) -> None:
         assert _get(visitor, f"pages/{page}/").get_json()["meta"]["html_url"] == address
-
-    def test_random_lists_have_each_page_once(self, visitor: FlaskClient) -> None:
-        ids, total = _listed(visitor, "pages/?order=random&child_of=20")
-        assert (sorted(ids), total) == ([21, 22, 23, 24, 25], 5)
 
 
 def _get(client: FlaskClient, address: str, host: str = "http://museum.example") -> Any:

@@ -149,6 +149,16 @@ def case(rule: str, ids: list[int], *args: Any, total: int | None = None, **kwar
     return pytest.param(query(*args, **kwargs), ids, total, id=rule)
 
 
+def finds(table: list[Any]) -> Any:
+    """A test that each query of a table made by :func:`case` finds the expected objects."""
+
+    @each_case(table)
+    def test(self: Kit, reader: Reader, query: Query, ids: list[int], total: int) -> None:
+        assert found(reader, query) == (ids, total)
+
+    return test
+
+
 def each_case(table: list[Any]) -> pytest.MarkDecorator:
     """Runs a test with each line of a table made by :func:`case`."""
     return pytest.mark.parametrize(("query", "ids", "total"), table)

@@ -6,8 +6,7 @@ from itertools import chain
 from typing import Any
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, each_case, found, query
+from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, finds, found, query
 
 _HUGE = 2**63 - 1
 
@@ -137,13 +136,8 @@ WINDOWS = [
 class OrderTests(Kit):
     """:attr:`Query.order`, ``random``, ``limit``, ``offset`` and ``count``."""
 
-    @each_case(ORDERS)
-    def test_order(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
-
-    @each_case(WINDOWS)
-    def test_window(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
+    test_order = finds(ORDERS)
+    test_window = finds(WINDOWS)
 
     def test_windows_over_ties_bring_each_object_once(self, reader: Reader) -> None:
         windows = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import STAFF, Kit, case, each_case, found, query
+from flask_contentapi.testing.kit import STAFF, Kit, case, finds, found, query
 
 
 def _finds(rule: str, ids: list[int], *args: Any, **kwargs: Any) -> Any:
@@ -76,9 +75,7 @@ SEARCHES = [
 class SearchTests(Kit):
     """:attr:`Query.search`. Relevance is up to the engine, except for the title and ties."""
 
-    @each_case(SEARCHES)
-    def test_finds(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
+    test_finds = finds(SEARCHES)
 
     def test_order_of_relevance_has_all_that_is_found(self, reader: Reader) -> None:
         ids, total = found(reader, query(any_word="agate quartz"))

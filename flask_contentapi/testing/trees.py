@@ -8,7 +8,7 @@ import pytest
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query
-from flask_contentapi.testing.kit import BOARD, STAFF, Kit, case, each_case, found, query
+from flask_contentapi.testing.kit import BOARD, STAFF, Kit, case, each_case, finds, query
 
 TREES = [
     case(
@@ -117,9 +117,7 @@ UNSEEN = [
 class TreeTests(Kit):
     """:attr:`Query.tree`."""
 
-    @each_case(TREES)
-    def test_relation(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
+    test_relation = finds(TREES)
 
     @pytest.mark.parametrize(("query", "unseen"), UNSEEN)
     def test_names_unseen(self, reader: Reader, query: Query, unseen: list[int]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.query import Query, Viewer
-from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, case, each_case, found, query
+from flask_contentapi.query import Viewer
+from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, case, finds, query
 from flask_contentapi.testing.sample import NOW
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -159,20 +159,11 @@ PREVIEWS = [
         types=EXHIBITS,
         where=[("twin", "eq", 36)],
     ),
-    case(
-        "redirects to what is previewed are there",
-        [1, 3, 4, 6],
-        "redirects",
-        viewer=_STAFF_PAGE,
-    ),
+    case("redirects to what is previewed are there", [1, 3, 4, 6], "redirects", viewer=_STAFF_PAGE),
 ]
 
 SCOPES = [
-    case(
-        "a site is its home page and all below",
-        _HOME,
-        scope=(1,),
-    ),
+    case("a site is its home page and all below", _HOME, scope=(1,)),
     case("a site inside another one is its part alone", [60, 61], scope=(60,)),
     case("several home pages add up", [40, 41, 51], scope=(40, 50)),
     case("home pages below each other bring each page once", [60, 61], scope=(60, 61)),
@@ -203,13 +194,8 @@ TYPES = [
 class VisibilityTests(Kit):
     """The contents of lists without filters."""
 
-    @each_case(VISIBLE)
-    def test_viewer(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
-
-    @each_case(PREVIEWS)
-    def test_preview(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
+    test_viewer = finds(VISIBLE)
+    test_preview = finds(PREVIEWS)
 
     def test_previewed_objects_are_fetched(self, reader: Reader) -> None:
         assert [*reader.fetch("pages", [26, 30], ["id"], _previews("pages", 26))] == [26]
@@ -225,10 +211,5 @@ class VisibilityTests(Kit):
         below = query(tree={"child_of": 36}, viewer=_STAFF_PAGE)
         assert reader.select(below).unseen == ()
 
-    @each_case(SCOPES)
-    def test_scope(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
-
-    @each_case(TYPES)
-    def test_types(self, reader: Reader, query: Query, ids: list[int], total: int) -> None:
-        assert found(reader, query) == (ids, total)
+    test_scope = finds(SCOPES)
+    test_types = finds(TYPES)
