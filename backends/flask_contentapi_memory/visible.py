@@ -75,9 +75,9 @@ class VisibleObjects:
         :param read: reads the column.
         """
         if key not in self._indexes:
-            rows, found = self.shelf.rows, defaultdict[Any, list[int]](list)
-            for position in self.of_types(key.labels):
-                value = read(rows[position])
+            positions, found = self.of_types(key.labels), defaultdict[Any, list[int]](list)
+            values = map(read, map(self.shelf.rows.__getitem__, positions))
+            for position, value in zip(positions, values, strict=True):
                 if isinstance(value, tuple):
                     for entry in {*value}:
                         found[entry].append(position)
@@ -98,7 +98,7 @@ class VisibleObjects:
         rows = self.shelf.rows
         ordered = sorted(positions, key=lambda position: rows[position][0])
         for read, descending in reversed(order):
-            values = {position: read(rows[position]) for position in ordered}
+            values = dict(zip(ordered, map(read, map(rows.__getitem__, ordered)), strict=True))
             absent = [position for position in ordered if values[position] is None]
             ordered = [position for position in ordered if values[position] is not None]
             ordered.sort(key=values.__getitem__, reverse=descending)
