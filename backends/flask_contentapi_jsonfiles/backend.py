@@ -168,7 +168,6 @@ class JSONFilesBackend(SnapshotBackend):
         return self._store.stamp() != self._stamp or not self._store.is_settled
 
     def _reload_if_changed(self) -> None:
-        """Reads the folder if it has changed."""
         if not self._is_due():  # another thread has just done it
             return
         self._checked_at = self._clock()
@@ -201,10 +200,7 @@ class JSONFilesBackend(SnapshotBackend):
         return list_folder(str(self.folder), self._sections)
 
     def _load(self) -> None:
-        """Serves the content of the files.
-
-        :raises ContentError: if they are broken; then nothing is changed.
-        """
+        """Serves the content of the files, unless they are broken, which raises ContentError."""
         files = FileReader(self._cached_files)
         is_served, self._is_served = self._is_served, False
         self._stamp = self._store.stamp()

@@ -91,7 +91,6 @@ class Reading:
 
     @cached_property
     def _by_name(self) -> dict[str, RecordOrigin]:
-        """The origins of records by the names that problems have for them."""
         return {
             _name(section, record): origin
             for section, records in self.content.items()
@@ -125,7 +124,6 @@ def _lines(file: File, known: dict[str, Lines]) -> Lines:
 
 
 def _check_each(content: Mapping[str, Iterable[Any]], registry: Registry) -> list[Problem]:
-    """The problems of each record on its own."""
     reader = RecordReader(registry)
     for section, records in content.items():
         for index, record in enumerate(records):
@@ -165,7 +163,6 @@ class _Gatherer:
         self.reading = Reading()
 
     def read_list(self, section: str, file: File) -> None:
-        """Reads a file with a list of records."""
         try:
             records = self._files.json(file)
         except Unreadable as error:
@@ -257,7 +254,6 @@ class _Gatherer:
     def _body(
         self, place: Place, folder: RecordFolder, name: str, record: Mapping[str, Any]
     ) -> dict[str, str]:
-        """The body in a file beside the record, if there is one."""
         if name not in folder.bodies:
             return {}
         first, *others = folder.bodies[name]
@@ -301,7 +297,6 @@ def _id_text(implied: Implied) -> str:
 
 
 def _by_parent_and_slug(pages: Iterable[Any]) -> dict[tuple[int | None, str], Any]:
-    """Pages by parent and slug."""
     found = {}
     for page in pages:
         if isinstance(page, dict):

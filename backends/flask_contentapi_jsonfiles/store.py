@@ -119,7 +119,6 @@ class Store:
             shutil.rmtree(done, ignore_errors=True)
 
     def _obsolete(self) -> list[tuple[str, list[int]]]:
-        """The names and signatures of the files to delete with the old content."""
         try:
             obsolete: list[tuple[str, list[int]]] = json.loads(
                 (self._pending / _OBSOLETE).read_bytes()
@@ -141,7 +140,6 @@ class Store:
 
 
 def _are_equal(new: Path, old: Path) -> bool:
-    """Whether a file stays as it is."""
     try:
         return filecmp.cmp(new, old, shallow=False)
     except FileNotFoundError:

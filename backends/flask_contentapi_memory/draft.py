@@ -71,7 +71,6 @@ class Draft(Transaction):
         return self._now
 
     def _patched(self) -> Library:
-        """The content if only values of objects have changed."""
         tables = dict(self._before.tables)
         for name in self._replaced:
             tables[name] = self._table(tables[name], [row[0] for row in tables[name].rows])
@@ -104,7 +103,7 @@ class Draft(Transaction):
 
     def undo(self) -> None:
         """Takes the changes back."""
-        self._highest = self._highest_before
+        self._highest = dict(self._highest_before)
         self._take(self._before)
 
     # What there is.
@@ -253,7 +252,6 @@ class Draft(Transaction):
         return old
 
     def _child_keys(self, endpoint: str, row: Row) -> Iterator[tuple[str, int]]:
-        """The child objects of an object, each by its type and id."""
         declared = self.registry.endpoints[endpoint].type_of(row[1])
         for name, column in declared.columns.items():
             if column.child is not None:

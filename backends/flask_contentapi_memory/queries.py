@@ -61,7 +61,6 @@ class QueryRunner:
         return Selected(selected, len(matches), facets=facets)
 
     def _of_each(self, positions: Iterable[int], most: int) -> list[int]:
-        """So many first positions for each value of the first filter's column."""
         read = reader(self._shelf.endpoint, self._query.filters[0].column)
         found, kept = Counter[Any](), []
         for position in positions:
@@ -72,7 +71,6 @@ class QueryRunner:
         return kept
 
     def _facet(self, column: str, matches: Iterable[int]) -> list[tuple[Any, int]]:
-        """The most frequent values of a column among the matches."""
         rows, read = self._shelf.rows, self._read(column)
         values = (read(rows[position]) for position in matches)
         entries = ({*v} if isinstance(v, tuple) else (v,) for v in values)
@@ -93,7 +91,6 @@ class QueryRunner:
         return cache.put(key, self._in_order(self._found())) if found is None else found
 
     def _found(self) -> Sequence[int]:
-        """The positions of all objects that match, in default order."""
         rows, types = self._shelf.rows, self._query.types
         every = Condition(self._visible.of_types(types), bool)
         conditions = [*self._conditions()]
@@ -217,7 +214,6 @@ class QueryRunner:
         return [*filter({*matches}.__contains__, ranking)]
 
     def _relevance(self, position: int) -> list[int]:
-        """The negative scores of an object for each search."""
         return [-scores[self._shelf.rows[position][0]] for scores in self._scores]
 
     @cached_property

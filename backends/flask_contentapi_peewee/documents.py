@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +24,7 @@ from flask_contentapi.query import Row
 from flask_contentapi.search import rest_words, title_words
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, StoredField, md5, microseconds
 from flask_contentapi_peewee.engines import Engine, Words
-from flask_contentapi_peewee.tables import EndpointTables, IndexTable, StoredTable
+from flask_contentapi_peewee.tables import EndpointTables, StoredTable
 from flask_contentapi_peewee.words import tokens
 
 #: How many rows are read or written at a time.
@@ -114,7 +114,7 @@ class Documents:
         self._type = [*tables.base.fields].index("type")
         self._reader_of = lru_cache(CACHE_SIZE)(self._make_reader)
         self._row_reader_of = lru_cache(CACHE_SIZE)(self._make_row_reader)
-        self._layout_of = lru_cache(CACHE_SIZE)(self._make_layout)
+        self._layout_of = lru_cache(CACHE_SIZE)(partial(_Layout, tables))
 
     def own_columns(self, declared: ObjectType) -> dict[str, Column]:
         """The fields of a type that are in its documents."""
@@ -170,9 +170,6 @@ class Documents:
             {table: tuple(encode(row)) for table, encode in layout.indexed},
             terms,
         )
-
-    def _make_layout(self, label: str) -> _Layout:
-        return _Layout(self._tables, self._endpoint.type_of(label), self._tables.lineage(label))
 
     def update(self, stored: Stored) -> None:
         """Changes the document of an object in the database."""
@@ -309,13 +306,11 @@ class _Layout:
     """How the objects of a type are stored.
 
     :param tables: the tables of its endpoint.
-    :param declared: the type.
-    :param lineage: the index tables in which its objects have a row.
+    :param label: the type.
     """
 
-    def __init__(
-        self, tables: EndpointTables, declared: ObjectType, lineage: Iterable[IndexTable]
-    ) -> None:
+    def __init__(self, tables: EndpointTables, label: str) -> None:
+        declared = tables.endpoint.type_of(label)
         places = declared.places
         own = {n: c for n, c in declared.columns.items() if n not in tables.fixed}
         self.declared = declared
@@ -329,7 +324,7 @@ class _Layout:
         self.children = [(places[n], n, c.child) for n, c in own.items() if c.child is not None]
         own_fields = {n: f for n, f in tables.base.fields.items() if n in (*tables.fixed, "type")}
         self.base = _encoder(own_fields, places)
-        self.indexed = [(table, _encoder(table.fields, places)) for table in lineage]
+        self.indexed = [(table, _encoder(table.fields, places)) for table in tables.lineage(label)]
 
 
 def _encoder(

@@ -105,7 +105,8 @@ class DatabaseReader(Reader):
         counted, near = Counted((), 0), query
         if query.count or query.tree:
             counted = self._counted(query, shape, values)
-            unseen = _unseen(query, counted)
+            named = zip(query.tree, counted.named, strict=True)
+            unseen = tuple(tree.page for tree, path in named if path is None)
             if unseen:
                 return Selected((), 0, unseen)
             shape = shape._replace(counted=True)
@@ -117,7 +118,7 @@ class DatabaseReader(Reader):
             near = _from_nearer_end(query, counted.total)
             soon = self._is_walk(near, counted)
             shape = shape._replace(
-                deep=self._is_deep(near),
+                deep=near.offset >= DEEP and not near.searches and not near.random,
                 walk=soon and bool(query.order),
                 broad=soon and not query.order,
                 backward=near is not query,
@@ -150,10 +151,6 @@ class DatabaseReader(Reader):
         if query.searches and self._confirm_search is not None:
             self._confirm_search()
         return ids
-
-    @staticmethod
-    def _is_deep(query: Query) -> bool:
-        return query.offset >= DEEP and not query.searches and not query.random
 
     def _is_walk(self, query: Query, counted: Counted) -> bool:
         """Whether walking the index of the order finds the wanted rows soon."""
@@ -314,11 +311,6 @@ def _from_nearer_end(query: Query, total: int) -> Query:
     if query.random or query.searches or left - size >= query.offset:
         return query
     return replace(query, offset=left - size, limit=size)
-
-
-def _unseen(query: Query, counted: Counted) -> tuple[int, ...]:
-    named = zip(query.tree, counted.named, strict=True)
-    return tuple(tree.page for tree, path in named if path is None)
 
 
 class _Elsewhere:

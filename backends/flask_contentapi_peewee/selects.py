@@ -22,7 +22,7 @@ from flask_contentapi_peewee.columns import (
 )
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.shapes import MANY, Shape, literal, operands, slot
-from flask_contentapi_peewee.tables import IndexTable, StoredTable, Tables
+from flask_contentapi_peewee.tables import StoredTable, Tables
 from flask_contentapi_peewee.words import token
 
 #: How many tags and targets of a request get a subquery each.
@@ -154,16 +154,13 @@ class Select:
         self._end = tables.endpoints[shape.endpoint]
         self._base = _BaseTable(tables, shape.endpoint)
         self._words = peewee.Table(self._end.words)
+        first, *others = [self._end.lineage(label) for label in shape.types or ("",)]
         #: The index tables in which all objects of the types have a row.
-        self.indexes = self._find_indexes()
+        self.indexes = [table for table in first if all(table in other for other in others)]
         self.tables: list[StoredTable] = [self._end.base, *self.indexes]
         self.identity: StoredField = self._end.base.fields["id"]
         #: The common table expressions that a statement needs, by name.
         self.named_queries: dict[str, peewee.CTE] = {}
-
-    def _find_indexes(self) -> list[IndexTable]:
-        first, *others = [self._end.lineage(label) for label in self._shape.types or ("",)]
-        return [table for table in first if all(table in other for other in others)]
 
     def slot(self, get: Callable[[Any], Any]) -> SQL:
         """A parameter that is filled for each query."""

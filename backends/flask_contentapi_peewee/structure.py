@@ -6,7 +6,7 @@ the content still has that version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
@@ -147,9 +147,16 @@ class Structure:
         rows = sorted(self._all(query), key=itemgetter(_HOME_COLUMNS.index("path_")))
         self._homes = {row[0]: row[4] for row in rows}
         return {
-            row[0]: tuple(Home(*home[:3]) for home in (row, *_translations(row, rows)))
-            for row in rows
-            if row[0] in roots
+            home[0]: (
+                Home(*home[:3]),
+                *(
+                    Home(*row[:3])
+                    for row in rows
+                    if row[0] != home[0] and home[3] is not None and row[3] == home[3]
+                ),
+            )
+            for home in rows
+            if home[0] in roots
         }
 
     def _rows(self, table: StoredTable, *columns: str, order: str) -> list[Any]:
@@ -187,13 +194,10 @@ class Structure:
 
     def closed(self, opened: frozenset[int]) -> list[int]:
         """The collections that are closed to a viewer."""
+        known, open_ones = self.collections, {None, *opened}
         if not self.restrictions.collections:
             return []
-        return [
-            identity
-            for identity in self.collections
-            if nearest_restricted(self.collections, identity) not in (None, *opened)
-        ]
+        return [one for one in known if nearest_restricted(known, one) not in open_ones]
 
     # Time.
 
@@ -248,9 +252,3 @@ class Structure:
 
 
 _HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")
-
-
-def _translations(home: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    for row in rows:
-        if row[0] != home[0] and home[3] is not None and row[3] == home[3]:
-            yield row
