@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 import orjson
 import psycopg
-import pymysql
 from flask import Flask, Response, redirect, request
 from flask.typing import ResponseReturnValue
 
@@ -115,7 +114,6 @@ class Dialect(NamedTuple):
     search: str
     words: str
     found: str
-    terms: Callable[[str], list[str]] = lambda words: [words]
 
 
 DIALECTS = {
@@ -132,14 +130,6 @@ DIALECTS = {
         "words VALUES (?, setweight(to_tsvector('simple', ?), 'A') || to_tsvector('simple', ?))",
         "SELECT id, -ts_rank(texts, wanted) AS score"
         " FROM words, plainto_tsquery('simple', ?) wanted WHERE texts @@ wanted",
-    ),
-    "mariadb": Dialect(
-        "VARCHAR(700) CHARACTER SET ascii COLLATE ascii_bin",
-        "CREATE TABLE words (id INT PRIMARY KEY, title TEXT, rest TEXT, FULLTEXT (title, rest))",
-        "words VALUES (?, ?, ?)",
-        "SELECT id, -MATCH (title, rest) AGAINST (? IN BOOLEAN MODE) AS score"
-        " FROM words WHERE MATCH (title, rest) AGAINST (? IN BOOLEAN MODE)",
-        lambda words: ["+" + words.replace(" ", " +")] * 2,
     ),
 }
 TABLES = """
@@ -194,11 +184,8 @@ class Tables:
             self._mark = "?"
             self._connection = sqlite3.connect(parts.path[1:], check_same_thread=False)
             self._connection.isolation_level = None
-        elif parts.scheme == "postgresql":
-            self._connection = psycopg.connect(address, autocommit=True)
         else:
-            server = {"host": parts.hostname, "port": parts.port, "user": parts.username}
-            self._connection = pymysql.connect(**server, database=parts.path[1:], autocommit=True)
+            self._connection = psycopg.connect(address, autocommit=True)
         self._sql = cache(lambda sql: sql.replace("?", self._mark))
 
     def rows(self, sql: str, *values: Any) -> Sequence[Row]:
@@ -239,7 +226,7 @@ class Tables:
             tables, order = "photo p", "p.id"
         elif "search" in query:
             tables = f"({self._dialect.found}) w JOIN page p ON p.id = w.id"
-            order, values = "w.score, w.id", self._dialect.terms(query["search"])
+            order, values = "w.score, w.id", [query["search"]]
         sql = f"SELECT {shape.columns} FROM {tables}{shape.joins} {where} ORDER BY {order}"
         rows = self.rows(f"{sql} LIMIT {limit} OFFSET {first}", *values)
         # Fewer rows than the limit are the last ones, so that nothing has to be counted.

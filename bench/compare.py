@@ -1,4 +1,4 @@
-"""Measures the extension beside the same by hand, or beside another checkout of it."""
+"""Measures the extension beside the same by hand: the CPU time of servers for each answer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import argparse
 import json
 import os
 import platform
-import socket
-import subprocess
 import sys
 import time
-from collections import deque
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -24,131 +22,94 @@ from typing import Any
 
 import psycopg
 
-from bench import by_hand, content
-from bench.magazine import HOST, PREFIX
+from bench import by_hand, content, magazine
 from tests.servers import free_port, start
 from tests.stores import fresh_address
 from tests.temporary import new_folder
 
 __all__ = ["main"]
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-PAGE, BEGIN = ROOT / "docs" / "performance.rst", ".. The table, made by: python3 bench --rst\n\n"
-STORES = ["memory", "jsonfiles", "sqlite", "postgresql", "mariadb"]
-MODES = ["anew", "fresh", "kept"]
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.rst"
+BEGIN = ".. The table, made by: python3 bench --rst\n\n"
+STORES, MODES = ["memory", "sqlite", "postgresql"], ["some", "fresh"]
 #: What servers that keep answers are asked besides, and a constant view as well.
-KEPT = ["304 all but W10", "200 all but W10"]
-#: The number of simultaneous requests, and the length of a warm-up in that of a measurement.
-CONNECTIONS, WARM_UP = 4, 0.25
+KNOWN, KEPT = "304 all but W10", "200 all but W10"
 
 
 class Server:
     """A running application, with one gunicorn worker.
 
-    :param root: the checkout whose extension it uses.
     :param call: what makes the application.
     """
 
-    def __init__(self, root: Path, call: str) -> None:
-        self._port, self._messages = free_port(), dict[str, Iterator[bytes]]()
+    def __init__(self, call: str) -> None:
+        self._port = free_port()
         command = [sys.executable, "-m", "gunicorn", "--timeout=0", "--log-level=error"]
-        command += [f"--bind=127.0.0.1:{self._port}", call]
-        start(command, self._port, **_beside_the_site(root))
+        start([*command, f"--bind=127.0.0.1:{self._port}", call], self._port)
 
     def get(self, path: str, tag: str = "") -> tuple[int, str, bytes, str]:
         """The status, ``Location``, body and ``ETag`` of an answer."""
         connection = HTTPConnection("127.0.0.1", self._port)
-        connection.request("GET", path, headers={"Host": HOST, "If-None-Match": tag})
+        connection.request("GET", path, headers={"Host": magazine.HOST, "If-None-Match": tag})
         response = connection.getresponse()
         location, tag = (response.headers.get(name, "") for name in ("Location", "ETag"))
         return response.status, location, response.read(), tag
 
-    def rate(self, cell: Cell, seconds: float) -> float:
-        """The answers a second. Fresh requests go on where they stopped before."""
-        name = cell.mode + cell.workload
-        if name not in self._messages:
-            self._messages[name] = cycle([self._message(cell, path) for path in cell.paths])
-        self._drive(self._messages[name], seconds * WARM_UP)
-        return self._drive(self._messages[name], seconds)
 
-    def _message(self, cell: Cell, path: str) -> bytes:
-        tag = f"If-None-Match: {self.get(path)[3]}\r\n" if cell.workload == KEPT[0] else ""
-        return f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n{tag}\r\n".encode()
-
-    def _drive(self, messages: Iterator[bytes], seconds: float) -> float:
-        waiting = deque(self._send(next(messages)) for _ in range(CONNECTIONS))
-        begin, answered = time.perf_counter(), 0
-        while (took := time.perf_counter() - begin) < seconds or not answered:
-            _receive(waiting.popleft())
-            waiting.append(self._send(next(messages)))
-            answered += 1
-        for connection in waiting:
-            _receive(connection)
-        return answered / took
-
-    def _send(self, message: bytes) -> socket.socket:
-        connection = socket.socket()
-        connection.connect(("127.0.0.1", self._port))
-        connection.sendall(message)
-        return connection
-
-
-def _receive(connection: socket.socket) -> None:
-    """Reads an answer, after which the server closes the connection."""
-    with connection:
-        first = connection.recv(1 << 18)
-        while connection.recv(1 << 18):
-            pass
-    if first[9:12] not in (b"200", b"302", b"304"):
-        raise SystemExit(f"A server answers {first[:500]!r}.")
-
-
-def _beside_the_site(root: Path) -> dict[str, Any]:
-    """Options for programs that import the site, and the extension of a checkout."""
-    path = os.pathsep.join(map(str, (root, root / "backends", ROOT)))
-    return {"cwd": HERE, "env": {**os.environ, "PYTHONPATH": path}}
-
-
-def _site(root: Path, *arguments: str) -> Any:
-    """What the site says to a command."""
-    command = [sys.executable, "magazine.py", *arguments]
-    return subprocess.check_output(command, text=True, **_beside_the_site(root))
+def _spent() -> float:
+    """The CPU time that all programs below this one have taken, those of databases too, in s."""
+    inside = defaultdict[int, list[int]](list)
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            above = int((folder / "stat").read_text().rpartition(") ")[2].split()[1])
+        except OSError:
+            continue
+        inside[above].append(int(folder.name))
+    found = [os.getpid()]
+    for process in found:
+        found += inside[process]
+    # The number of the clock of a process is made of its own (clock_getcpuclockid).
+    return sum(time.clock_gettime(~process << 3 | 2) for process in found[1:])
 
 
 @dataclass(eq=False)
 class Cell:
     """One workload on one store, of the extension and of what it is compared with."""
 
-    pages: int
     mode: str
     store: str
     workload: str
-    statements: int | str
     ours: Server
     other: Server
     paths: Sequence[str]
-    #: The rates of both, in each round.
-    rates: list[tuple[float, float]] = field(default_factory=list)
+    #: The CPU time for an answer of both in each round, in µs.
+    costs: list[tuple[float, float]] = field(default_factory=list)
 
-    def check(self) -> None:
-        """Compares answers; the constant view has others."""
-        for path in self.paths[: content.SOME]:
-            if self.workload == KEPT[0] and self.ours.get(path, self.ours.get(path)[3])[0] != 304:
+    def __post_init__(self) -> None:
+        self._asked = {server: cycle(self.paths) for server in (self.ours, self.other)}
+        checked = self.paths[: content.SOME if self.mode == "fresh" else None]
+        self._tags = {path: self.ours.get(path)[3] for path in checked}
+        for path, tag in self._tags.items():
+            if self.workload == KNOWN and self.ours.get(path, tag)[0] != 304:
                 raise SystemExit(f"{self.store}, {path}: not unchanged")
             ours, other = (_essence(server, path) for server in (self.ours, self.other))
-            if ours != other and self.workload not in KEPT:
+            if ours != other and self.workload not in (KNOWN, KEPT):
                 raise SystemExit(f"{self.store}, {path}:\n{ours!r:.3000}\n{other!r:.3000}")
 
-    def measure(self, seconds: float, number: int) -> None:
+    def measure(self, number: int, answers: int) -> None:
         """Measures both, in rounds with odd numbers ours first."""
-        servers = (self.ours, self.other)[:: 1 if number % 2 else -1]
-        rates = {server: server.rate(self, seconds) for server in servers}
-        self.rates.append((rates[self.ours], rates[self.other]))
+        costs = {}
+        for server in (self.ours, self.other)[:: 1 if number % 2 else -1]:
+            before = _spent()
+            for _ in range(answers):
+                path = next(self._asked[server])
+                server.get(path, self._tags[path] if self.workload == KNOWN else "")
+            costs[server] = (_spent() - before) / answers * 1e6
+        self.costs.append((costs[self.ours], costs[self.other]))
 
     @property
-    def ratios(self) -> list[float]:
-        return [ours / other for ours, other in self.rates]
+    def ratio(self) -> float:
+        return median(other / ours for ours, other in self.costs)
 
 
 def _essence(server: Server, path: str) -> Any:
@@ -161,79 +122,65 @@ def _essence(server: Server, path: str) -> Any:
     return status, location, ranked or body, sorted(items, key=lambda item: item["id"])
 
 
-def _cells(pages: int, options: argparse.Namespace) -> Iterator[Cell]:
+def _cells(options: argparse.Namespace) -> Iterator[Cell]:
     """Makes content and stores, and starts the servers that are compared."""
     folder = str(new_folder())
-    content.write(pages, Path(folder))
+    content.write(options.pages, Path(folder))
 
     @cache
-    def address(store: str, root: Path | None) -> str:
-        """The address of a store that is filled by a checkout, or by hand."""
-        print(f"Making {pages:,} pages: {store}, {root or 'by hand'}", flush=True)
+    def filled(store: str) -> str:
         made = fresh_address(store)
-        if root is None:
-            by_hand.Tables(made).load(folder)
-        elif store != "memory":
-            _site(root, "load", made, folder)
-        if store == "postgresql":
-            with psycopg.connect(made, autocommit=True) as connection:
-                name = made.rpartition("/")[2]
-                connection.execute(f"ALTER DATABASE {name} SET random_page_cost = 1.1".encode())
-                connection.execute("VACUUM ANALYZE")
-        return made
+        by_hand.Tables(made).load(folder)
+        return _ready(store, made)
 
-    @cache
-    def server(store: str, root: Path | None, kept: bool) -> Server:
-        if root is not None:
-            made = address(store, root)
-            return Server(root, f"magazine:create_app({made!r}, {folder!r}, {kept})")
-        in_memory = store not in by_hand.DIALECTS
-        made = address("sqlite" if in_memory else store, None)
-        return Server(ROOT, f"bench.by_hand:create_app({made!r}, {in_memory})")
-
-    @cache
-    def constant() -> Server:
-        file = Path(folder, "answer")
-        file.write_bytes(server("sqlite", None, False).get(f"{PREFIX}/pages/")[2])
-        return Server(ROOT, f"bench.by_hand:constant({str(file)!r})")
-
-    addresses = content.addresses(pages, by_hand.Tables(address("sqlite", None)).rows)
-    Path(folder, "addresses.json").write_text(json.dumps(addresses["some"]))
+    addresses = content.addresses(options.pages, by_hand.Tables(filled("sqlite")).rows)
     lists = [of for name, of in addresses["some"].items() if "find/" not in name]
     everything = [path for of in lists for path in of]
-    for mode in options.modes:
-        asked = addresses["fresh" if mode == "fresh" else "some"]
-        asked = {**asked, **(dict.fromkeys(KEPT, everything) if mode == "kept" else {})}
-        for store in options.stores:
-            ours = server(store, ROOT, mode == "kept")
-            other = server(store, options.against, bool(options.against) and mode == "kept")
-            counts: dict[str, int] = {}
-            if store in by_hand.DIALECTS:
-                counts = json.loads(_site(ROOT, "count", address(store, ROOT), folder))
-            for name in asked:
-                if name.split()[0] in (options.workloads or name):
-                    peer = constant() if name in KEPT and not options.against else other
-                    count = counts.get(name, "")
-                    yield Cell(pages, mode, store, name, count, ours, peer, asked[name])
+    answer = Path(folder, "answer")
+    for store in options.stores:
+        print(f"Making {options.pages:,} pages: {store}", flush=True)
+        in_memory, made = store == "memory", fresh_address(store)
+        if not in_memory:
+            magazine.load(made, folder)
+        made, hand = _ready(store, made), filled("sqlite" if in_memory else store)
+        anew, kept = (
+            Server(f"bench.magazine:create_app({made!r}, {folder!r}, {kept})")
+            for kept in (False, True)
+        )
+        other = Server(f"bench.by_hand:create_app({hand!r}, {in_memory})")
+        answer.write_bytes(other.get(f"{magazine.PREFIX}/pages/")[2])
+        constant = Server(f"bench.by_hand:constant({str(answer)!r})")
+        for name, workload in [(mode, w) for mode in MODES for w in addresses[mode]]:
+            yield Cell(name, store, workload, anew, other, addresses[name][workload])
+        for workload in (KNOWN, KEPT):
+            yield Cell("some", store, workload, kept, constant, everything)
+
+
+def _ready(store: str, address: str) -> str:
+    """The address of a store that is filled, with what its planner needs to know."""
+    if store == "postgresql":
+        with psycopg.connect(address, autocommit=True) as connection:
+            name = address.rpartition("/")[2]
+            connection.execute(f"ALTER DATABASE {name} SET random_page_cost = 1.1".encode())
+            connection.execute("VACUUM ANALYZE")
+    return address
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Runs the command with some arguments."""
-    options = _parser().parse_args(given)
-    cores = os.sched_getaffinity(0)
-    try:
-        # Servers run on one core, and what asks them runs on another.
-        os.sched_setaffinity(0, {min(cores)})
-        cells = [cell for pages in options.pages for cell in _cells(pages, options)]
+    parser = argparse.ArgumentParser("python3 bench", description=__doc__)
+    add = parser.add_argument
+    add("--pages", type=int, default=10000)
+    add("--stores", nargs="+", choices=STORES, default=STORES)
+    add("--answers", type=int, default=40, help="how many are asked for in a round")
+    add("--rounds", type=int, default=7)
+    add("--rst", action="store_true", help="write the table to the documentation")
+    options = parser.parse_args(given)
+    cells = [*_cells(options)]
+    for number in range(1, options.rounds + 1):
+        print(f"Round {number} of {options.rounds}", flush=True)
         for cell in cells:
-            cell.check()
-        os.sched_setaffinity(0, {max(cores)})
-        for number in range(1, options.rounds + 1):
-            print(f"Round {number} of {options.rounds}", flush=True)
-            for cell in cells:
-                cell.measure(options.seconds, number)
-    finally:
-        os.sched_setaffinity(0, cores)
+            cell.measure(number, options.answers)
     text = f"{_conditions(options)}\n\n{_table(cells)}\n"
     print(f"\n{text}")
     if options.rst:
@@ -241,55 +188,30 @@ def main(given: Sequence[str] | None = None) -> None:
         PAGE.write_text(f"{before}{BEGIN}{text}", encoding="utf-8")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python3 bench", description=__doc__)
-    add = parser.add_argument
-    add("--pages", type=int, nargs="+", default=[10000])
-    add("--stores", nargs="+", choices=STORES, default=STORES)
-    add("--modes", nargs="+", choices=MODES, default=MODES[:1], help="how answers are made")
-    add("--workloads", nargs="+", help="such as W9 304")
-    add(
-        "--against",
-        type=lambda text: Path(text).resolve(),
-        help="another checkout, instead of the same by hand",
-    )
-    add("--seconds", type=float, default=0.5, help="how long each is asked in a round")
-    add("--rounds", type=int, default=7)
-    add("--rst", action="store_true", help="write the table to the documentation")
-    return parser
-
-
 def _conditions(options: argparse.Namespace) -> str:
     cpu = Path("/proc/cpuinfo").read_text().partition("model name\t: ")[2].partition("\n")[0]
     packages = (f"{name} {version(name)}" for name in ("Flask", "gunicorn", "orjson", "peewee"))
     return (
         f"{date.today()}: {cpu}, {os.cpu_count()} cores, Python {platform.python_version()},\n"
-        f"{', '.join(packages)}; {options.rounds} rounds of {options.seconds:g} seconds."
+        f"{', '.join(packages)}; {options.pages:,} pages, {options.rounds} rounds of "
+        f"{options.answers} answers."
     )
 
 
 def _table(cells: Sequence[Cell]) -> str:
     """The table, in plain text that is reStructuredText as well."""
     rows: dict[tuple[str, str], dict[str, str]] = {}
-    for store in dict.fromkeys(cell.store for cell in cells):
-        own = [cell for cell in cells if cell.store == store]
-        smallest = {(cell.mode, cell.workload): cell for cell in reversed(own)}
-        means: dict[str, list[float]] = {}
-        for cell in own:
-            start = {"Store": store, "Workload": cell.workload, "SQL": str(cell.statements)}
-            row = rows.setdefault((store, cell.workload), start)
-            run, rate = f"{cell.pages:,} {cell.mode}", median(ours for ours, _ in cell.rates)
-            row[run] = f"{rate:.0f}: {median(cell.ratios):.2f} ({min(cell.ratios):.2f})"
-            if cell.workload not in KEPT:
-                means.setdefault(run, []).append(median(cell.ratios))
-            smaller = smallest[cell.mode, cell.workload]
-            if smaller is not cell:
-                pairs = zip(smaller.rates, cell.rates, strict=True)
-                row[f"growth, {run}"] = f"{median(few / many for (few, _), (many, _) in pairs):.2f}"
-        rows[store, "mean"] = {"Store": store, "Workload": "mean (lowest)"}
-        for run, of in means.items():
-            rows[store, "mean"][run] = f"{geometric_mean(of):.2f} ({min(of):.2f})"
-    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    ratios = defaultdict[tuple[str, str], list[float]](list)
+    for cell in cells:
+        start = {"Store": cell.store, "Workload": cell.workload}
+        row = rows.setdefault((cell.store, cell.workload), start)
+        row[cell.mode] = f"{median(ours for ours, _ in cell.costs):.0f}: {cell.ratio:.2f}"
+        if cell.workload not in (KNOWN, KEPT):
+            ratios[cell.store, cell.mode].append(cell.ratio)
+    for (store, mode), of in ratios.items():
+        row = rows.setdefault((store, "mean"), {"Store": store, "Workload": "mean (lowest)"})
+        row[mode] = f"{geometric_mean(of):.2f} ({min(of):.2f})"
+    columns = ["Store", "Workload", *MODES]
     lines = [columns, *([row.get(column) or "\\" for column in columns] for row in rows.values())]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     head, *body = (" ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

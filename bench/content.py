@@ -6,13 +6,12 @@ years, articles. A few articles are drafts, and one topic of each language is on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, product
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import quote
 
 import orjson
 
@@ -125,58 +124,52 @@ def _pages(size: int) -> Iterator[Record]:
         yield record
 
 
+#: The workloads: what is asked, for each of some values, and how that varies if no address repeats.
+ARTICLES, WINDOW = "pages/?type=magazine.ArticlePage", "&offset={n}&limit={m}"
+WORKLOADS = [
+    ("list, defaults", "pages/?", WINDOW),
+    ("articles, fields=*", f"{ARTICLES}&fields=*", WINDOW),
+    ("three fields, one nested", f"{ARTICLES}&fields=title,date,photo(width,height)", WINDOW),
+    ("exact slug", "pages/?slug={article[1]}", ""),
+    ("child_of, in menus", "pages/?child_of={topic[0]}&show_in_menus=true", "&limit={k}"),
+    (
+        "descendant_of, newest first",
+        "pages/?descendant_of={section[0]}&order=-first_published_at",
+        WINDOW,
+    ),
+    ("offset at nine tenths", "pages/?offset={deep}", "&limit={k}"),
+    ("search, two words", "pages/?search={pair[0]}+{pair[1]}&search_operator=and", ""),
+    ("detail", "pages/{article[0]}/", ""),
+    ("find/ by path", "pages/find/?html_path={article[2]}", ""),
+    ("images", "images/?", WINDOW),
+    ("tag, by title", f"{ARTICLES}&tags={{tag}}&order=title", WINDOW),
+]
+
+
 def addresses(size: int, rows: Callable[..., Any]) -> dict[str, dict[str, list[str]]]:
     """The addresses of each workload: ``some``, which are repeated, and ``fresh`` ones.
 
     :param rows: asks the tables made by hand.
     """
-    pages, articles = f"{PREFIX}/pages/", f"{PREFIX}/pages/?type=magazine.ArticlePage"
     sql = "SELECT id, slug, url FROM page WHERE type = ? ORDER BY id"
-    sections, topics, found = (
-        rows(sql, f"magazine.{n}Page") for n in ("Section", "Topic", "Article")
-    )
-    deep = range(size * 9 // 10, size * 9 // 10 + OFFSETS)
-    # Some articles have one of two such words, and few have both.
-    pairs = product(WORDS["en"][380:458], WORDS["en"][458:536])
-    newest, window = "order=-first_published_at&", "offset={0}&limit={1}"
-    teaser, menus = "fields=title,date,photo(width,height)&", "show_in_menus=true&"
-    # For each workload its addresses, how they end, and how they end so that none is repeated.
-    asked: dict[str, tuple[Sequence[str], str, str]] = {
-        "list, defaults": ([f"{pages}?"], "", window),
-        "articles, fields=*": ([f"{articles}&fields=*&"], "limit=20", window),
-        "three fields, one nested": ([f"{articles}&{teaser}"], "limit=20", window),
-        "exact slug": ([f"{pages}?slug={slug}" for _, slug, _ in found], "", ""),
-        "child_of, in menus": (
-            [f"{pages}?child_of={t[0]}&{menus}" for t in topics],
-            "",
-            "limit={2}",
-        ),
-        "descendant_of, newest first": (
-            [f"{pages}?descendant_of={s[0]}&{newest}" for s in sections],
-            "limit=20",
-            window,
-        ),
-        "offset at nine tenths": ([f"{pages}?offset={n}&" for n in deep], "limit=20", "limit={2}"),
-        "search, two words": (
-            [f"{pages}?search={a}+{b}&search_operator=and" for a, b in pairs],
-            "",
-            "",
-        ),
-        "detail": ([f"{pages}{id}/" for id, *_ in found], "", ""),
-        "find/ by path": ([f"{pages}find/?html_path={quote(url)}" for *_, url in found], "", ""),
-        "images": ([f"{PREFIX}/images/?"], "limit=20", window),
-        "tag, by title": (
-            [f"{articles}&tags={tag}&order=title&" for tag in TAGS],
-            "limit=20",
-            window,
-        ),
+    values: dict[str, Iterable[Any]] = {
+        name: rows(sql, f"magazine.{name.title()}Page") for name in ("section", "topic", "article")
     }
-    some, fresh = {}, {}
-    for number, (title, (starts, end, vary)) in enumerate(asked.items(), 1):
-        name, variants = f"W{number} {title}", range(FRESH // len(starts) if vary else 1)
-        chosen = starts[:: max(1, len(starts) // SOME)][:SOME]
-        some[name] = [(start + end).rstrip("?&") for start in chosen]
-        ends = [vary.format(n % OFFSETS, 20 + n // OFFSETS, 20 + n) for n in variants]
-        made = [start + end for start in starts for end in ends]
-        fresh[name] = Random(name).sample(made, min(FRESH, len(made)))
-    return {"some": some, "fresh": fresh}
+    # Some articles have one of two such words, and few have both.
+    values["pair"] = [*product(WORDS["en"][380:458], WORDS["en"][458:536])]
+    values["deep"], values["tag"] = range(size * 9 // 10, size * 9 // 10 + OFFSETS), TAGS
+    asked: dict[str, dict[str, list[str]]] = {"some": {}, "fresh": {}}
+    for number, (title, start, vary) in enumerate(WORKLOADS, 1):
+        name = next((name for name in values if f"{{{name}" in start), "tag")
+        starts = [*dict.fromkeys(f"{PREFIX}/{start}".format(**{name: v}) for v in values[name])]
+        variants = range(FRESH // len(starts) if vary else 1)
+        ends = [vary.format(n=n % OFFSETS, m=20 + n // OFFSETS, k=20 + n) for n in variants]
+        made = [(start + end).replace("?&", "?") for start in starts for end in ends]
+        name = f"W{number} {title}"
+        asked["some"][name] = [*map(_trimmed, starts[:: max(1, len(starts) // SOME)][:SOME])]
+        asked["fresh"][name] = Random(name).sample(made, min(FRESH, len(made)))
+    return asked
+
+
+def _trimmed(address: str) -> str:
+    return address.rstrip("?")

@@ -1,13 +1,8 @@
-"""The site that is measured: a magazine in two languages, as a developer would write it.
-
-This module imports nothing else of the benchmark, so that it runs on another checkout as well.
-"""
+"""The site that is measured: a magazine in two languages, as a developer would write it."""
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,10 +12,11 @@ from flask import Flask
 from marshmallow import fields
 
 import flask_contentapi as cms
+from flask_contentapi.middleware import KeptAnswers
 from flask_contentapi.sites import Site
 from flask_contentapi_memory import MemoryBackend
 
-__all__ = ["HOST", "PREFIX", "Record", "create_app", "records"]
+__all__ = ["HOST", "PREFIX", "Record", "create_app", "load", "records"]
 
 Record = dict[str, Any]
 HOST = "magazine.example"
@@ -74,16 +70,20 @@ class LanguageFirst(cms.PageURLs):
 
 def records(folder: str) -> Mapping[str, Iterator[Record]]:
     """The content in a folder, which has a file of JSON lines for each section; read it once."""
-    files = sorted(Path(folder).glob("*.jsonl"))
-    return {file.stem: map(orjson.loads, file.read_bytes().splitlines()) for file in files}
+    return {file.stem: _lines_of(file) for file in sorted(Path(folder).glob("*.jsonl"))}
+
+
+def _lines_of(file: Path) -> Iterator[Record]:
+    with file.open("rb") as lines:
+        yield from map(orjson.loads, lines)
 
 
 def create_app(address: str, folder: str, kept: bool = False) -> Flask:
     """The site.
 
     :param address: the value of ``CMSAPI_BACKEND``.
-    :param folder: the folder with the content, which memory reads.
-    :param kept: whether answers are kept, as they usually are; otherwise each is made anew.
+    :param folder: the folder with the content, which memory reads and other stores are filled with.
+    :param kept: whether answers are kept; otherwise each is made anew.
     """
     app = Flask(__name__)
     # Without a maximum, all that a search has found can be asked for at once and compared.
@@ -92,35 +92,19 @@ def create_app(address: str, folder: str, kept: bool = False) -> Flask:
         app.config["CMSAPI_CACHE_SIZE"] = 0
     types = [HomePage, SectionPage, TopicPage, ArticlePage, Photo]
     backend = MemoryBackend(records(folder)) if address == "memory" else None
-    app.extensions["magazine"] = cms.ContentAPI(
-        app, types=types, backend=backend, page_urls=LanguageFirst()
-    )
+    api = cms.ContentAPI(app, types=types, backend=backend, page_urls=LanguageFirst())
+    app.extensions["magazine"] = api
+    if kept:
+        app.wsgi_app = KeptAnswers(app, api)  # type: ignore[method-assign]
     return app
 
 
-def _load(address: str, folder: str) -> None:
+def load(address: str, folder: str) -> None:
+    """Fills a new store with the content in a folder."""
+    # That it has no tables yet is no news.
+    logging.getLogger("flask_contentapi").setLevel(logging.CRITICAL)
     app = create_app(address, folder)
     with app.app_context():
-        app.extensions["magazine"].backend.create()
-        app.extensions["magazine"].backend.load(records(folder))
-
-
-def _count(address: str, folder: str) -> None:
-    """Prints the number of statements for each workload, when the same is asked again."""
-    made: list[str] = []
-    log = logging.getLogger("peewee")
-    log.setLevel(logging.DEBUG)
-    vars(log)["debug"] = lambda statement: made.append(statement[0])
-    client, counts = create_app(address, folder).test_client(), {}
-    for name, (path, *_) in json.loads(Path(folder, "addresses.json").read_text()).items():
-        client.get(path, headers={"Host": HOST})
-        made.clear()
-        client.get(path, headers={"Host": HOST})
-        counts[name] = sum(sql.lstrip("( ").startswith(("SELECT", "WITH")) for sql in made)
-    print(json.dumps(counts))
-
-
-if __name__ == "__main__":
-    # That a new store has no tables yet is no news.
-    logging.getLogger("flask_contentapi").setLevel(logging.CRITICAL)
-    {"load": _load, "count": _count}[sys.argv[1]](*sys.argv[2:])
+        backend = app.extensions["magazine"].backend
+        backend.create()
+        backend.load(records(folder))
