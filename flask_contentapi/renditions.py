@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -53,6 +54,8 @@ PLACEHOLDERS = (
 )
 #: The names of files that are renditions, or became none because a process was ended.
 _FILE = re.compile(r"\.?[\w.~-]+\.[0-9a-f]{16}\.[a-z]{3,4}(\.[0-9-]+)?", re.ASCII)
+#: After how many seconds such a file is certainly not being written any more.
+PART_AGE = 3600
 #: How many files are made at once by all processes, at most.
 LOCKS = 8
 
@@ -214,9 +217,10 @@ class Renditions:
 
     def remove(self, valid: Iterable[Path]) -> Iterator[Path]:
         """Removes all renditions but some; returns those removed."""
-        kept = {*valid}
+        kept, long_ago = {*valid}, time.time() - PART_AGE
         for path in self._folder.glob("*/*/*"):
-            if _FILE.fullmatch(path.name) and path not in kept:
+            is_written = path.name.startswith(".") and path.stat().st_mtime > long_ago
+            if _FILE.fullmatch(path.name) and path not in kept and not is_written:
                 path.unlink(missing_ok=True)
                 yield path
                 with suppress(OSError):  # others are in it

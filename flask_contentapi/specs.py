@@ -174,33 +174,25 @@ def _original(spec: Spec, name: str) -> Spec:
 def _bounded(spec: Spec, name: str, size: str) -> Spec:
     """``max``, within a size, and ``min``, covering it."""
     wanted = _match(_SIZE, size)
-    bound = int(wanted[1]), int(wanted[2])
-    is_max = name == "max"
-
-    def step(transform: Transform, _: FocalPoint | None) -> Transform:
-        width, height = transform.size
-        fits = width <= bound[0], height <= bound[1]
-        if all(fits) if is_max else any(fits):
-            return transform
-        across, down = bound[0] / width, bound[1] / height
-        if across < down if is_max else across > down:
-            return transform.resized(bound[0], int(height * across))
-        return transform.resized(int(width * down), bound[1])
-
-    return _with_step(spec, step)
+    return _with_bounds(spec, (int(wanted[1]), int(wanted[2])), name == "max")
 
 
 def _side(spec: Spec, name: str, length: str) -> Spec:
     """``width`` and ``height``: at most so long."""
     wanted = int(_match(_PIXELS, length)[1])
+    return _with_bounds(spec, (wanted, math.inf) if name == "width" else (math.inf, wanted), True)
 
+
+def _with_bounds(spec: Spec, bounds: tuple[float, float], is_max: bool) -> Spec:
     def step(transform: Transform, _: FocalPoint | None) -> Transform:
         width, height = transform.size
-        if name == "width":
-            scale = wanted / width
-            return transform if scale >= 1 else transform.resized(wanted, int(height * scale))
-        scale = wanted / height
-        return transform if scale >= 1 else transform.resized(int(width * scale), wanted)
+        fits = width <= bounds[0], height <= bounds[1]
+        if all(fits) if is_max else any(fits):
+            return transform
+        across, down = bounds[0] / width, bounds[1] / height
+        if across < down if is_max else across > down:
+            return transform.resized(bounds[0], int(height * across))
+        return transform.resized(int(width * down), bounds[1])
 
     return _with_step(spec, step)
 
@@ -254,29 +246,20 @@ def _crop_box(
                 down += (least / shape - down) * near
     left = x - (x / size[0] - 0.5) * across
     top = y - (y / size[1] - 0.5) * down
-    sides = [(left - across / 2, left + across / 2), (top - down / 2, top + down / 2)]
-    if focal is not None:
-        sides = [_covering(*side, *focal.box[n::2]) for n, side in enumerate(sides)]
-    sides = [_within(*side, size[n]) for n, side in enumerate(sides)]
+    sides = []
+    for low, high, n in (
+        (left - across / 2, left + across / 2, 0),
+        (top - down / 2, top + down / 2, 1),
+    ):
+        if focal is not None:
+            # All of what matters is in it,
+            first, last = focal.box[n::2]
+            low, high = (first, high - (low - first)) if low > first else (low, high)
+            low, high = (low + (last - high), last) if high < last else (low, high)
+        # but nothing outside the image.
+        low, high = (0, high - low) if low < 0 else (low, high)
+        sides.append((low - (high - size[n]), size[n]) if high > size[n] else (low, high))
     return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
-
-
-def _covering(low: float, high: float, first: float, last: float) -> tuple[float, float]:
-    """A stretch, moved so that it covers another one."""
-    if low > first:
-        low, high = first, high - (low - first)
-    if high < last:
-        low, high = low + (last - high), last
-    return low, high
-
-
-def _within(low: float, high: float, end: float) -> tuple[float, float]:
-    """A stretch, moved so that it lies between 0 and an end."""
-    if low < 0:
-        low, high = 0, high - low
-    if high > end:
-        low, high = low - (high - end), end
-    return low, high
 
 
 def _format(spec: Spec, name: str, format: str, option: str = "") -> Spec:

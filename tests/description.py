@@ -64,6 +64,8 @@ class Description:
         names = {parameter["name"] for parameter in self.operations[operation]["parameters"]}
         if response.status_code == 200 and operation.endswith("_list"):
             assert response.request.args.keys() <= names
+        if response.status_code == 200:
+            assert response.mimetype in described["content"]
         if response.request.method == "GET" and response.is_json:
             self._validate(described["content"]["application/json"]["schema"], response)
 
@@ -106,5 +108,7 @@ def check(app: Flask, response: TestResponse) -> None:
             operation += {
                 name: f"_{name or 'list'}" for name in ("", "find", "detail_by_path")
             }.get(last, "_detail")
-        if not place and operation in known.operations and rest.count("/") < 3:
+        is_file = "/renditions/" in last
+        operation += "_rendition" * is_file
+        if not place and operation in known.operations and (is_file or rest.count("/") < 3):
             known.check(operation, response)

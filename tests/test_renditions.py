@@ -20,6 +20,7 @@ from werkzeug.test import TestResponse
 
 from flask_contentapi import (
     APIField,
+    Blocks,
     ChildObject,
     Children,
     ConfigurationError,
@@ -653,6 +654,17 @@ def test_purge_removes_what_is_valid_no_longer(gallery: Gallery) -> None:
     assert len(gallery.files()) == 4
 
 
+def test_purge_leaves_what_is_being_written(gallery: Gallery) -> None:
+    gallery.get()
+    (name,) = gallery.files()
+    for age, number in ((0, "1-1"), (7200, "2-2")):
+        part = gallery.made / "images" / "1" / f".{name}.{number}"
+        part.touch()
+        os.utime(part, (part.stat().st_atime, part.stat().st_mtime - age))
+    assert gallery.command("--purge").output == "1 removed.\n"
+    assert gallery.files() == {name, f".{name}.1-1"}
+
+
 def test_command_says_if_there_is_nothing_to_make(make_api: MakeAPI) -> None:
     runner = make_api({}, types=[Photo]).app.test_cli_runner()
     result = runner.invoke(args=["contentapi", "renditions"])
@@ -752,12 +764,14 @@ def test_missing_packages_are_named(
         (Rendition("phot", "original"), "Did you mean 'photo'?"),
         (Rendition("title", "original"), "has a Rendition of 'title', which is no relation"),
         (Rendition("other", "original"), "has a Rendition of 'other', which is no relation"),
+        (Rendition("photos", "original"), "Did you mean 'photo'?"),
         (Rendition("photo", "huge"), "has a Rendition; 'huge' has the operation 'huge'"),
     ],
 )
 def test_wrong_fields(make_gallery: MakeGallery, field: Rendition, said: str) -> None:
     class Wrong(Page):
         photo = Related("images")
+        photos = fields.List(Related("images"))
         other = Related("documents")
         small = field
         api_fields = ["small"]
@@ -765,3 +779,20 @@ def test_wrong_fields(make_gallery: MakeGallery, field: Rendition, said: str) ->
     with pytest.raises(DeclarationError) as caught:
         make_gallery(types=[Wrong])
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        Blocks({"image": Rendition("photo", "original")}),
+        fields.List(Rendition("photo", "original")),
+    ],
+    ids=["blocks", "list"],
+)
+def test_rendition_inside_another_field(make_gallery: MakeGallery, field: Any) -> None:
+    class Wrong(Page):
+        photo = Related("images")
+        inner = field
+
+    with pytest.raises(DeclarationError, match="has Rendition where it would not be followed"):
+        make_gallery(types=[Wrong])
