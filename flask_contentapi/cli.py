@@ -19,7 +19,7 @@ from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import Backend, ContentChanged, find_backend, installed_backends
-from flask_contentapi.declarations import ObjectType
+from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.files import (
     ENDINGS,
@@ -29,10 +29,12 @@ from flask_contentapi.files import (
     write,
     write_file,
 )
+from flask_contentapi.kinds import INT64, utc
 from flask_contentapi.logs import watching
 from flask_contentapi.openapi import describe
 from flask_contentapi.pull.command import pull_site, with_options
 from flask_contentapi.query import Query, Viewer
+from flask_contentapi.reasons import Reasons, read_hidden
 from flask_contentapi.registry import SECTIONS
 from flask_contentapi.renditions import Picture, RenditionError
 from flask_contentapi.settings import doubtful_settings, no_backend
@@ -324,9 +326,20 @@ def openapi(state: State) -> None:
     click.echo(orjson.dumps({**made, "servers": servers}, option=orjson.OPT_INDENT_2))
 
 
+def _with_object(command: Callable[..., None]) -> Callable[..., None]:
+    endpoint = click.argument("endpoint")
+    return endpoint(click.argument("id", type=click.IntRange(INT64[0], INT64[-1]))(command))
+
+
+def _known_endpoint(state: State, name: str) -> Endpoint:
+    known = state.registry.endpoints
+    if name not in known:
+        raise click.BadParameter(f"{name} is no endpoint; there are {', '.join(known)}.")
+    return known[name]
+
+
 @click.command()
-@click.argument("endpoint")
-@click.argument("id", type=int)
+@_with_object
 @click.option("--max-age", default=3600, show_default=True, help="How long it works, in seconds.")
 @click.option("--at", type=click.DateTime(), help="A moment to come at which it is shown, UTC.")
 @_pass_state
@@ -335,16 +348,12 @@ def preview(state: State, endpoint: str, id: int, max_age: int, at: datetime | N
 
     ENDPOINT and ID name the object, as pages 5.
     """
-    settings, known = state.settings, state.registry.endpoints
-    if endpoint not in known:
-        raise click.BadParameter(f"{endpoint} is no endpoint; there are {', '.join(known)}.")
-    viewer = Viewer(state.clock(), previewed=(endpoint, id))
-    columns = ["url_path"] if known[endpoint].tree else ["id"]
+    settings, known = state.settings, _known_endpoint(state, endpoint)
     with state.backend.reader() as reader:
-        found = reader.fetch(endpoint, [id], columns, viewer)
-        if id not in found:
+        found = read_hidden(reader, known, id, Viewer(state.clock()))
+        if found is None:
             raise click.BadParameter(f"There is no {id} in {endpoint}.")
-        place = reader.sites.locate(found[id][0], settings.i18n) if known[endpoint].tree else None
+        place = reader.sites.locate(found["url_path"], settings.i18n) if known.tree else None
         site = reader.sites.name(place[0]) if place else ""
     try:
         token = state.previews.write((endpoint, id), max_age, at)
@@ -399,8 +408,34 @@ def _pictures(state: State) -> Iterator[tuple[str, Picture]]:
         yield from ((endpoint.name, i) for i in images if i.file and not is_absolute(i.file))
 
 
+@click.command()
+@_with_object
+@_pass_state
+def why(state: State, endpoint: str, id: int) -> None:
+    """Say why an object is in no list, or in which lists it is.
+
+    ENDPOINT and ID name the object, as pages 5.
+    """
+    known, viewer = _known_endpoint(state, endpoint), Viewer(utc(state.clock()))
+    settings = state.settings
+    with state.backend.snapshot_reader() as reader:
+        found = read_hidden(reader, known, id, viewer)
+        if found is None:
+            others = (other for other in state.registry.endpoints.values() if other is not known)
+            there = [o.name for o in others if read_hidden(reader, o, id, viewer)]
+            hint = f" There is one in {' and in '.join(there)}." if there else ""
+            click.echo(f"There is no {id} in {endpoint}.{hint}")
+            return
+        reasons = Reasons(reader, settings, known, found, viewer)
+        hidden = [*reasons.hiding()]
+        prefix = f"{settings.base_url or ''}{settings.url_prefix}"
+        click.echo(f"{endpoint} {id} is {'not ' if hidden else ''}shown to everybody.")
+        for line in hidden or reasons.listing(prefix):
+            click.echo(line)
+
+
 COMMANDS = (
-    *(types, check, init_db, migrate, dump, load, reload, openapi, preview, pull),
+    *(types, check, init_db, migrate, dump, load, reload, openapi, preview, why, pull),
     renditions,
 )
 
