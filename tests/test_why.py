@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -118,7 +119,7 @@ def test_the_place_is_where_the_list_has_it(backend: str) -> None:
     app = make(backend, CMSAPI_LIMIT_MAX=1)
     for identity in (2, 9, 10, 11):
         address = why(app, "pages", identity)[1].split()[-1]
-        items = app.test_client().get(address).json["items"]
+        items = json.loads(app.test_client().get(address).text)["items"]
         assert [item["id"] for item in items] == [identity]
 
 
