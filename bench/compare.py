@@ -50,7 +50,8 @@ class Server:
     def get(self, path: str, tag: str = "") -> tuple[int, str, bytes, str]:
         """The status, ``Location``, body and ``ETag`` of an answer."""
         connection = HTTPConnection("127.0.0.1", self._port)
-        connection.request("GET", path, headers={"Host": magazine.HOST, "If-None-Match": tag})
+        known = {"If-None-Match": tag} if tag else {}
+        connection.request("GET", path, headers={"Host": magazine.HOST, **known})
         response = connection.getresponse()
         location, tag = (response.headers.get(name, "") for name in ("Location", "ETag"))
         return response.status, location, response.read(), tag
