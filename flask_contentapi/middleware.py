@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,8 @@ _SHAPING = (
 )
 #: Headers of answers that are made for one request.
 _PERSONAL = frozenset(("set-cookie", "vary"))
+#: What ``If-None-Match`` is without Flask's help: nothing, or one ETag.
+_AT_MOST_ONE = re.compile(r'("[^"]*")?')
 #: The estimated size of an answer besides its body, in bytes.
 _OVERHEAD = 2048
 
@@ -91,13 +94,13 @@ class KeptAnswers:
         if mark is None:
             return self._app(environ, start_response)
         key = tuple([environ.get(name) for name in _SHAPING])
-        kept, known = self._kept.get(key), environ.get("HTTP_IF_NONE_MATCH")
-        if kept is not None and kept.mark == mark and known in (None, kept.etag):
+        kept, known = self._kept.get(key), environ.get("HTTP_IF_NONE_MATCH", "").removeprefix("W/")
+        if kept is not None and kept.mark == mark and _AT_MOST_ONE.fullmatch(known):
             now = self._state.clock()
             if kept.until is None or now < kept.until:
                 left = None if kept.until is None else int((kept.until - now).total_seconds())
                 fresh = ("Cache-Control", lifetime(self._state.settings, left=left))
-                if known is None:
+                if known != kept.etag:
                     start_response("200 OK", [*kept.headers, fresh, ("ETag", kept.etag)])
                     return [kept.body]
                 own = [pair for pair in kept.headers if not pair[0].startswith("Content-")]
