@@ -43,7 +43,9 @@ class Original:
     def __init__(self, folder: Path) -> None:
         copy_demo(folder)
         self.content = folder / "demo" / "content"
-        self.app = create_app({"CMSAPI_BACKEND": f"jsonfiles:{self.content}"})
+        # What a rendition is cannot be seen from outside.
+        config = {"CMSAPI_BACKEND": f"jsonfiles:{self.content}", "CMSAPI_RENDITIONS": {}}
+        self.app = create_app(config)
         self.url = ""
 
     def edit(self, page: str, **changes: Any) -> None:
