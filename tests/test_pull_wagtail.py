@@ -119,7 +119,7 @@ def test_killed_pull_leaves_nothing_and_goes_on(wagtail: Wagtail, folder: Path) 
     process.wait()
     assert not folder.exists()
     said = pull(wagtail, folder)
-    assert "302 pages" in said
+    assert "303 pages" in said  # one stands for a hidden one
     assert int(said.split(" after ")[1].split()[0]) < 300
     assert not answers.exists()
 
