@@ -360,8 +360,9 @@ def _routing_error_handler(state: State) -> Callable[[], Response | None]:
             return allowed_methods()
         host = host_of(request)
         # A host that Werkzeug does not know, or a WebSocket, a wish that servers may ignore.
-        is_about_host = isinstance(error, BadHost | WebsocketMismatch) or not request.host
-        if is_about_host and not isinstance(error, SecurityError):
+        if not isinstance(error, SecurityError) and (
+            isinstance(error, BadHost | WebsocketMismatch) or not request.host
+        ):
             error = request.routing_exception = _match_at(host)
         if error is None:
             return None
