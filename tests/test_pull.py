@@ -253,3 +253,32 @@ def test_folder_with_something_else_stays(original: Original, tmp_path: Path) ->
     said = pull(original.url, tmp_path, status=1)
     assert "is nothing that was pulled" in said
     assert os.listdir(tmp_path) == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "flask_contentapi pull http://127.0.0.1:9/ mirror",
+        "flask contentapi pull http://127.0.0.1:9/",
+    ],
+)
+def test_missing_package_is_named(command: str, tmp_path: Path) -> None:
+    (tmp_path / "content").mkdir()
+    (tmp_path / "app.py").write_text(
+        "from flask import Flask\nfrom flask_contentapi import ContentAPI\n"
+        "app = Flask(__name__)\napp.config['CMSAPI_BACKEND'] = 'jsonfiles:content'\n"
+        "ContentAPI(app, types=[])\n"
+    )
+    module, *args = command.split()
+    code = (
+        "import runpy, sys; sys.modules['httpx'] = None; "
+        f"sys.argv[:] = {[module, *args]}; runpy.run_module({module!r}, run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: What pulling needs is not installed: ")
+    assert done.stderr.endswith('pip install "flask_contentapi[pull]".\n')
+    assert not (tmp_path / "mirror").exists()
+    assert not (tmp_path / ".mirror.part").exists()

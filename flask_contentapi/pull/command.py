@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -91,15 +92,21 @@ def with_options(command: Command) -> Command:
     return command
 
 
-@contextmanager
-def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple[Source, Cache]]:
+def _require_packages() -> None:
+    """Says what has to be installed; what needs it is imported only after that."""
     try:
-        from flask_contentapi.pull.source import Cache, Source
+        import_module("flask_contentapi.pull.source")
     except ImportError as error:
         raise ConfigurationError(
             f"What pulling needs is not installed: {error}. Install it with: "
             'pip install "flask_contentapi[pull]".'
         ) from error
+
+
+@contextmanager
+def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple[Source, Cache]]:
+    from flask_contentapi.pull.source import Cache, Source
+
     chosen = {name: options[name] for name in ("headers", "connections", "pause", "timeout")}
     with closing(Cache(answers)) as cache, closing(Source(url, cache, **chosen)) as source:
         yield source, cache
@@ -135,6 +142,7 @@ def pull_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _repeat(once: Callable[[], None], seconds: int | None) -> None:
+    _require_packages()
     once()
     while seconds:
         time.sleep(seconds)
