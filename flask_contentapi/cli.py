@@ -30,12 +30,11 @@ from flask_contentapi.files import (
     write_file,
 )
 from flask_contentapi.kinds import INT64, utc
-from flask_contentapi.logs import watching
+from flask_contentapi.logs import amounts, watching
 from flask_contentapi.openapi import describe
 from flask_contentapi.pull.command import pull_site, with_options
 from flask_contentapi.query import Query, Viewer
 from flask_contentapi.reasons import Reasons, read_hidden
-from flask_contentapi.registry import SECTIONS
 from flask_contentapi.renditions import Picture, RenditionError
 from flask_contentapi.settings import doubtful_settings, no_backend
 from flask_contentapi.sites import is_absolute
@@ -155,15 +154,15 @@ def dump(state: State, target: str, yes: bool) -> None:
     """
     if _is_backend(target):
         with closing(_open_backend(state, target)) as other:
-            amounts = _replace(other, _Sections(state.backend.dump), yes=yes)
+            written = _replace(other, _Sections(state.backend.dump), yes=yes)
         # The address is not shown, because it may contain a password.
-        click.echo(f"{amounts} written to {target.partition(':')[0]}.")
+        click.echo(f"{written} written to {target.partition(':')[0]}.")
     elif target == "-":
         _dump_to_output(state.backend)
     elif target.endswith(ENDINGS):
         counts: Counter[str] = Counter()
         write_file(_with_counts(_with_progress(state.backend.dump()), counts), target)
-        click.echo(f"{_amounts(counts)} written to {target}.")
+        click.echo(f"{amounts(counts)} written to {target}.")
     else:
         raise click.FileError(target, "the name of the file must end in .json or .jsonl")
 
@@ -194,12 +193,12 @@ def load(state: State, source: str, yes: bool) -> None:
     _require_persistent(state)
     if _is_backend(source):
         with closing(_open_backend(state, source)) as other:
-            amounts = _replace(state.backend, _Sections(other.dump), yes=yes)
+            loaded = _replace(state.backend, _Sections(other.dump), yes=yes)
     elif source.endswith(".jsonl"):
-        amounts = _replace(state.backend, _Sections(lambda: read_json_lines(source)), yes=yes)
+        loaded = _replace(state.backend, _Sections(lambda: read_json_lines(source)), yes=yes)
     else:
-        amounts = _replace(state.backend, read_json_file(source), yes=yes)
-    click.echo(f"{amounts} loaded into {state.backend_name}.")
+        loaded = _replace(state.backend, read_json_file(source), yes=yes)
+    click.echo(f"{loaded} loaded into {state.backend_name}.")
     try:
         problems = len(_content_problems(state.backend, values=False))
     except KeyboardInterrupt:
@@ -234,7 +233,7 @@ def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
 
     with watching(watch):
         backend.load(content)
-    return _amounts(counts)
+    return amounts(counts)
 
 
 def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
@@ -242,18 +241,6 @@ def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
         return content.counts
     # Anything but a list is refused when it is read.
     return {name: len(some) if isinstance(some, Sized) else 1 for name, some in content.items()}
-
-
-def _amounts(counts: Mapping[str, int]) -> str:
-    found = [
-        f"{number} {name[:-1] if number == 1 and name in _PLURALS else name}"
-        for name, number in counts.items()
-        if number
-    ]
-    return ", ".join(found) or "Nothing"
-
-
-_PLURALS = (*SECTIONS, "pages", "images", "documents")
 
 
 @click.command()

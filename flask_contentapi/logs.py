@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
@@ -18,6 +18,9 @@ from flask_contentapi.errors import BackendUnavailable
 
 #: How long nothing more is logged about an outage, in seconds.
 PAUSE = 60
+
+#: The sections whose names have a singular; those of sites may be in any language.
+_PLURALS = ("locales", "sites", "collections", "pages", "images", "documents", "redirects")
 
 #: The logger of the package; backends of others may have their own.
 log = logging.getLogger("flask_contentapi")
@@ -103,3 +106,16 @@ def watched(objects: Iterable[T], label: str, total: int | None = None) -> Itera
     """
     watch = _watch.get()
     return objects if watch is None else watch(objects, label, total)
+
+
+def amounts(counts: Mapping[str, int]) -> str:
+    """Tells how many objects there are.
+
+    :param counts: the numbers by section.
+    """
+    found = [
+        f"{number} {name[:-1] if number == 1 and name in _PLURALS else name}"
+        for name, number in counts.items()
+        if number
+    ]
+    return ", ".join(found) or "Nothing"

@@ -72,7 +72,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
 def mirror(original: Original, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the demo is pulled into, with its files."""
     folder = tmp_path_factory.mktemp("pulled") / "mirror"
-    assert "36 pages" in pull(original.url, folder, "--media")
+    said = pull(original.url, folder, "--media")
+    assert "36 pages" in said
+    assert "2 locales, 1 site are in" in said
     return folder
 
 

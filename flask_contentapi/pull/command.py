@@ -24,7 +24,7 @@ from flask import Flask
 from flask_contentapi.backend import Backend, find_backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ConfigurationError, ContentAPIError
-from flask_contentapi.logs import watched
+from flask_contentapi.logs import amounts, watched
 from flask_contentapi.records import write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi.state import State
@@ -180,8 +180,9 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     except OSError as error:
         raise ConfigurationError(f"{str(folder)!r} cannot be made: {error.strerror}.") from error
     _tell(content)
-    said = ", ".join(f"{number} {section}" for section, number in counts.items() if number)
-    click.echo(f"{said} are in {folder}, after {asked} questions. cd {folder} && flask run")
+    click.echo(
+        f"{amounts(counts)} are in {folder}, after {asked} questions. cd {folder} && flask run"
+    )
     _verify_folder(url, folder, options)
 
 
