@@ -141,8 +141,9 @@ class Renditions:
         missing = [name for name in ("PIL", "willow") if find_spec(name) is None]
         if missing:
             raise ConfigurationError(
-                "Renditions need Pillow and Willow, as 'pip install flask_contentapi[renditions]' "
-                f"installs them, or {prefix}RENDITION_URL, the address of a server that makes them."
+                "Renditions need Pillow and Willow, as 'pip install "
+                '"flask_contentapi[renditions]"\' installs them, or '
+                f"{prefix}RENDITION_URL, the address of a server that makes them."
             )
         if media is None or folder is None:
             key = "MEDIA_FOLDER" if media is None else "RENDITION_FOLDER"

@@ -235,8 +235,8 @@ def _rich_text_format(value: Any) -> str:
         raise ValueError(f"one of {', '.join(FORMATS)}")
     if missing := missing_packages(value):
         raise ValueError(
-            f"db_html, unless {' and '.join(missing)} are installed, as "
-            "'pip install flask_contentapi[richtext]' does"
+            f"db_html, unless {' and '.join(missing)} {'are' if missing[1:] else 'is'} installed, "
+            "as 'pip install \"flask_contentapi[richtext]\"' does"
         )
     return str(value)
 

@@ -753,7 +753,7 @@ def test_missing_packages_are_named(
     make_gallery: MakeGallery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flask_contentapi.renditions.find_spec", lambda name: None)
-    with pytest.raises(ConfigurationError, match=r"pip install flask_contentapi\[renditions\]"):
+    with pytest.raises(ConfigurationError, match=r'pip install "flask_contentapi\[renditions\]"'):
         make_gallery()
 
 

@@ -351,7 +351,9 @@ def test_what_is_not_installed_is_named(
     assert "needs nh3, which" in empty.refusal("pages/?rich_text_format=html")
     assert "needs nh3 and markdownify" in empty.refusal("pages/?rich_text_format=markdown")
     assert empty.status("pages/?rich_text_format=db_html") == 200
-    with pytest.raises(ConfigurationError, match=r"RICH_TEXT_FORMAT.*nh3.*\[richtext\]"):
+    with pytest.raises(
+        ConfigurationError, match=r"RICH_TEXT_FORMAT.*nh3 is installed.*\[richtext\]"
+    ):
         make_api(types=[Story], config={"CMSAPI_RICH_TEXT_FORMAT": "html"})
 
 
