@@ -439,6 +439,7 @@ def test_a_whole_address_can_be_pasted(demo: Explorer, demo_address: str) -> Non
         ("#/pages/?limit=99", "limit", "must be from 0 to 20"),
         ("#/pages/?fields=titel", "fields", "names what is not here"),
         ("#/pages/?order=titel", "order", "cannot be by"),
+        ("#/pages/?order=html_url", "order", "; lists cannot be ordered by it"),
         ("#/pages/?child_of=9999", "child_of", "names a page that is not there"),
         ("#/pages/?colour=red&limit=3", "colour", "Unknown parameter: colour"),
         ("#/pages/?type=demo.Nothing", "type", "There is no type"),

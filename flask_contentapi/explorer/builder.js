@@ -315,12 +315,20 @@ export function problems(query, message) {
   const names = [...new Set(query.pairs.map(([name]) => name))];
   const unknown = /^Unknown parameter: (.*?)\.( |$)/.exec(message)?.[1].split(", ");
   for (const name of unknown ?? []) found.set(name, message);
-  for (const part of unknown ? [] : message.split("; ")) {
+  for (const part of unknown ? [] : parts(message, names)) {
     const starts = names.filter((name) => part.startsWith(`${name} `));
     const named = starts.length ? starts : names.filter((name) => part.replaceAll(/['":,.]/g, " ").split(" ").includes(name));
     for (const name of named.length ? named : names.filter((name) => words[name]?.test(part))) found.set(name, part);
   }
   return found;
+}
+
+/** The parts of a message: each begins with a name, and may have a semicolon of its own. */
+function parts(message, names) {
+  return message.split("; ").reduce((made, text) => {
+    const isOwn = !made.length || names.some((name) => text.startsWith(`${name} `));
+    return isOwn ? [...made, text] : [...made.slice(0, -1), `${made.at(-1)}; ${text}`];
+  }, []);
 }
 
 // Small controls.
