@@ -291,7 +291,7 @@ export class Builder {
     const known = [...this.filters].filter(([, [first]]) => !first.operator).map(([name]) => name);
     if (this.known.has("child_of")) known.push("type");
     const add = choice("value-facets", [["", t("Add a facet")], ...known.map((name) => [name, name])], "", (name) => set([...new Set([...names, name])]));
-    return h("div", { class: "control" }, h("label", { for: "value-facets" }, "facets"), names.map((name) => h("button", { type: "button", class: "chip", "aria-label": t("Remove {name}", { name }), onclick: () => set(names.filter((own) => own !== name)) }, name, " ×")), add, this._problem("facets"));
+    return h("div", { class: "control" }, h("label", { for: "value-facets" }, "facets"), h("div", { class: "row" }, names.map((name) => h("button", { type: "button", class: "chip", "aria-label": t("Remove {name}", { name }), onclick: () => set(names.filter((own) => own !== name)) }, name, " ×")), add), this._problem("facets"));
   }
 
   _remove(name) {
