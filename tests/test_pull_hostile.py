@@ -293,7 +293,7 @@ def test_odd_keys_are_told(serve: Callable[[Answer], str], tmp_path: Path) -> No
         main, ["pull", serve(site([page(1), page(2, **odd)])), str(tmp_path / "mirror")]
     )
     assert done.exit_code == 0, done.output
-    assert "blog.Post does not show x = 1" in done.output
+    assert r"blog.Post does not show 'x = 1\nimport os', ﬁn, so" in done.output
     record = json.loads((tmp_path / "mirror" / "content" / "pages.json").read_text())[1]
     own = {"own__class__": 2, "def_": 3, "live_": 4, "limit": 5}
     assert record.items() >= own.items()
@@ -336,3 +336,9 @@ def test_two_pulls_at_once_are_refused(serve: Callable[[Answer], str], tmp_path:
 @pytest.mark.parametrize("url", ["cms.example", "ftp://cms.example/", "https://a:b@cms.example/"])
 def test_address_is_checked(tmp_path: Path, url: str) -> None:
     assert "is no address of an API" in refused(url, tmp_path)
+
+
+def test_nothing_is_left_without_answers(tmp_path: Path) -> None:
+    refused("http://127.0.0.1:1/api/", tmp_path)
+    refused("cms.example", tmp_path)
+    assert [*tmp_path.iterdir()] == []

@@ -162,19 +162,26 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     for name in ("content", "app.py", "models.py"):
         with suppress(NotADirectoryError, FileNotFoundError):
             shutil.rmtree(part / name) if name == "content" else (part / name).unlink()
-    with _open(url, part / _OWN / "answers.db", options) as (source, cache):
-        original = _read(source, cache, options)
-        (part / "models.py").write_text(types_code(original, source.base), "utf-8")
-        (part / "app.py").write_text(
-            application_code(original, source.base, options["media"]), "utf-8"
-        )
-        registry = Registry(_types_in(part))
-        media = _Media(part / _MEDIA, is_wanted=options["media"])
-        content = PulledContent(original, registry, source.base, media.name)
-        counts = _write_content(content, registry, part / "content")
-        media.download(source)
-        cache.finish()
-        asked = source.asked
+    try:
+        with _open(url, part / _OWN / "answers.db", options) as (source, cache):
+            original = _read(source, cache, options)
+            (part / "models.py").write_text(types_code(original, source.base), "utf-8")
+            (part / "app.py").write_text(
+                application_code(original, source.base, options["media"]), "utf-8"
+            )
+            registry = Registry(_types_in(part))
+            media = _Media(part / _MEDIA, is_wanted=options["media"])
+            content = PulledContent(original, registry, source.base, media.name)
+            counts = _write_content(content, registry, part / "content")
+            media.download(source)
+            cache.finish()
+            asked = source.asked
+    except BaseException:
+        # Whatever has answers in it is for another pull.
+        with suppress(OSError):
+            (part / _OWN).rmdir()
+            part.rmdir()
+        raise
     try:
         os.rename(part, folder)
     except OSError as error:

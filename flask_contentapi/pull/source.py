@@ -79,6 +79,7 @@ class Cache:
     """
 
     def __init__(self, file: Path) -> None:
+        self._file = file
         self._database = sqlite3.connect(file, timeout=0, isolation_level=None)
         try:
             self._database.executescript(
@@ -124,8 +125,11 @@ class Cache:
         self._note(finished=False)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file, and removes it if it has nothing for another pull."""
+        is_empty = not self._database.execute("SELECT count(*) FROM answer").fetchone()[0]
         self._database.close()
+        if is_empty:
+            self._file.unlink(missing_ok=True)
 
 
 class Source:
