@@ -307,6 +307,19 @@ def test_code_is_no_code(serve: Callable[[Answer], str], tmp_path: Path) -> None
     assert "broken out" not in done.output
 
 
+@pytest.mark.parametrize("label", ['blog.Kid(print("broken out") or cms.ChildObject): #', "Kid", "."])
+def test_label_of_child_objects_is_no_code(
+    serve: Callable[[Answer], str], tmp_path: Path, label: str
+) -> None:
+    kids = [{"id": 1, "meta": {"type": label}, "name": "Ada"}]
+    url = serve(site([page(1), page(2, kids=kids), page(3, kids=5)]))
+    done = CliRunner().invoke(main, ["pull", url, str(tmp_path / "mirror")])
+    assert done.exit_code == 0, done.output
+    assert "broken out" not in done.output
+    record = json.loads((tmp_path / "mirror" / "content" / "pages.json").read_text())[1]
+    assert record["kids"] == kids
+
+
 def test_private_network_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hosts = {"cms.example": "93.184.216.34", "media.example": "169.254.169.254"}
     monkeypatch.setattr(

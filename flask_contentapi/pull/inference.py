@@ -12,8 +12,10 @@ from marshmallow import ValidationError, fields
 
 from flask_contentapi import kinds
 
-__all__ = ["ObjectShape", "Reference", "Shape", "Shapes", "reference_in", "shown_keys"]
+__all__ = ["ObjectShape", "Reference", "Shape", "Shapes", "is_label", "reference_in", "shown_keys"]
 
+#: A label, which gives a class its name.
+_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _DETAIL = re.compile(r"/([A-Za-z_][A-Za-z0-9_]*)/([0-9]{1,18})/?")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.([0-9]+)")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}")
@@ -197,7 +199,12 @@ def _child_label(value: Any) -> str:
     if not isinstance(meta, dict) or type(value.get("id")) is not int or "detail_url" in meta:
         return ""
     label = meta.get("type")
-    return label if isinstance(label, str) and {*meta} == {"type"} else ""
+    return label if is_label(label) and {*meta} == {"type"} else ""
+
+
+def is_label(value: Any) -> bool:
+    """Whether a value is the label of a type, as ``blog.ArticlePage``: it becomes code."""
+    return isinstance(value, str) and len(value) <= 200 and _LABEL.fullmatch(value) is not None
 
 
 def _keeps(kind: kinds.Kind, value: str) -> bool:

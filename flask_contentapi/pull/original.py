@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
 from flask_contentapi.logs import watched
-from flask_contentapi.pull.inference import Shapes, reference_in, shown_keys
+from flask_contentapi.pull.inference import Shapes, is_label, reference_in, shown_keys
 from flask_contentapi.pull.source import Source, SourceError
 
 __all__ = ["UNDECLARED", "Original", "OriginalSite", "PlacedPage"]
@@ -24,7 +24,6 @@ MANY = 100
 HIDDEN = 1 << 40
 #: The label of pages whose type the source does not tell.
 UNDECLARED = "undeclared.Page"
-_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 Item = dict[str, Any]
 
@@ -500,9 +499,9 @@ def _total(data: Any, url: str) -> int:
 
 def _checked(label: Any) -> str:
     """The label of a type, which becomes the name of a class."""
-    if not isinstance(label, str) or not _LABEL.fullmatch(label) or len(label) > 200:
+    if not is_label(label):
         raise SourceError(f"The source has the type {label!r}; it is to be as blog.ArticlePage.")
-    return label
+    return str(label)
 
 
 def _address(item: Item) -> str | None:
