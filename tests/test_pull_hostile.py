@@ -307,6 +307,18 @@ def test_code_is_no_code(serve: Callable[[Answer], str], tmp_path: Path) -> None
     assert "broken out" not in done.output
 
 
+def test_hidden_parent_has_a_place_of_its_own(
+    serve: Callable[[Answer], str], tmp_path: Path
+) -> None:
+    # Its address says that it is below the home page, its detail that the page above is hidden.
+    url = serve(site([page(1), page(2, meta={"type": "blog.Other"})]))
+    done = CliRunner().invoke(main, ["pull", url, str(tmp_path / "mirror")])
+    assert done.exit_code == 0, done.output
+    home, hidden, shown = json.loads((tmp_path / "mirror" / "content" / "pages.json").read_text())
+    assert (hidden["live"], hidden["slug"], hidden["parent"]) == (False, "hidden-2", home["id"])
+    assert shown["parent"] == hidden["id"]
+
+
 @pytest.mark.parametrize("label", ['blog.Kid(print("broken out") or cms.ChildObject): #', "Kid", "."])
 def test_label_of_child_objects_is_no_code(
     serve: Callable[[Answer], str], tmp_path: Path, label: str

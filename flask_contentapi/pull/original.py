@@ -266,7 +266,9 @@ class Original:
             stack.clear()
             return None
         # The page above is hidden, and has no place of its own where addresses do not tell it.
-        return self._hide(above or f"{stack[0].url}hidden-{identity}/", label, site, stack)
+        if above is None or any(branch.url == above for branch in stack):
+            above = f"{stack[0].url}hidden-{identity}/"
+        return self._hide(above, label, site, stack)
 
     def _shown_parent(self, identity: int, site: int) -> int | None:
         parameters = {**self._site(site), "fields": "_,parent"}

@@ -89,7 +89,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         for page, item in self._original.pages():
             if item is None:
                 record = self._hidden(page)
-                record["locale"] = locales.get(page.parent)
+                record["locale"] = locales.get(page.parent) or None
             else:
                 record = self._record("pages", page.label, item)
                 url = item["meta"].get("html_url")
