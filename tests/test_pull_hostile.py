@@ -319,6 +319,28 @@ def test_hidden_parent_has_a_place_of_its_own(
     assert shown["parent"] == hidden["id"]
 
 
+def test_names_of_the_code_are_keys(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    odd = {"cms": "a", "Related": "b", "Tags": ["c"], "fields": "d", "TYPES": 1}
+    folder = tmp_path / "mirror"
+    url = serve(site([page(1), page(2, **odd, later="e", tags=["f"])]))
+    done = CliRunner().invoke(main, ["pull", url, str(folder)])
+    assert done.exit_code == 0, done.output
+    record = json.loads((folder / "content" / "pages.json").read_text())[1]
+    own = {"cms_": "a", "Related_": "b", "Tags_": ["c"], "fields_": "d", "TYPES_": 1}
+    assert record.items() >= own.items()
+
+
+def test_names_of_python_are_types(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    labels = ["a.__name__", "a.__builtins__", "a.None", "a.fields", "a.Post"]
+    pages = [page(n, meta={"type": label}) for n, label in enumerate(labels, 1)]
+    # The list of each type has the pages of all, as if each derived from the others.
+    url = serve(site(pages, dict.fromkeys(range(2, 6), 1)))
+    done = CliRunner().invoke(main, ["pull", url, str(tmp_path / "mirror")])
+    assert done.exit_code == 0, done.output
+    records = json.loads((tmp_path / "mirror" / "content" / "pages.json").read_text())
+    assert [record["type"] for record in records] == labels
+
+
 @pytest.mark.parametrize("label", ['blog.Kid(print("broken out") or cms.ChildObject): #', "Kid", "."])
 def test_label_of_child_objects_is_no_code(
     serve: Callable[[Answer], str], tmp_path: Path, label: str

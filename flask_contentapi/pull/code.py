@@ -166,7 +166,7 @@ class _Writer:
             including = [
                 other
                 for other, (where, above) in served.items()
-                if where == endpoint and label in above.includes
+                if where == endpoint and label in above.includes and other in self._names
             ]
             nearest = min(including, key=lambda other: len(served[other][1].includes), default="")
             base = _BASES.get(endpoint, Entry)
@@ -187,7 +187,8 @@ class _Writer:
         endpoint: str = "",
     ) -> str:
         app_label, _, model = label.partition(".")
-        name = model
+        # Names with two underscores mean something to Python.
+        name = f"Own{model}" if model.startswith("__") else model
         while name in self._names.values() or name in _TAKEN or iskeyword(name):
             name = f"{name}_"
         self._names[label] = name
@@ -308,7 +309,8 @@ _RESERVED = ("type", "meta", "Meta", "detail_url", "html_url", "download_url", "
 def attribute_of(key: str, base: type[Content]) -> str:
     """The name of the field for a key; another one if a class cannot have it."""
     name = f"own{key}" if key.startswith("_") else key
-    while iskeyword(name) or name in _RESERVED or hasattr(base, name) or _is_option(name):
+    reserved = {*_RESERVED, *_TAKEN}
+    while iskeyword(name) or name in reserved or hasattr(base, name) or _is_option(name):
         name = f"{name}_"
     return name
 
