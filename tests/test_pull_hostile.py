@@ -319,6 +319,51 @@ def test_hidden_parent_has_a_place_of_its_own(
     assert shown["parent"] == hidden["id"]
 
 
+def with_others(endpoint: str, *items: dict[str, Any]) -> Answer:
+    """A source with a page, and some objects at another endpoint."""
+    honest = site([page(1)])
+
+    def answer(path: str, query: Mapping[str, str]) -> Response:
+        if path == f"{endpoint}/":
+            return listed([*items], query)
+        shown = [item for item in items if path == f"{endpoint}/{item['id']}/"]
+        return answered(shown[0]) if shown else honest(path, query)
+
+    return answer
+
+
+def an_image(identity: int, url: str) -> dict[str, Any]:
+    meta = {
+        "type": "wagtailimages.Image",
+        "detail_url": f"http://localhost/api/images/{identity}/",
+        "download_url": url,
+    }
+    return {"id": identity, "meta": meta, "title": "Owl", "width": 1, "height": 1}
+
+
+def a_redirect(location: str) -> dict[str, Any]:
+    meta = {"type": "wagtailredirects.Redirect", "detail_url": "http://localhost/api/redirects/1/"}
+    return {"id": 1, "meta": meta, "old_path": "/old", "location": location}
+
+
+@pytest.mark.parametrize("url", ["http://[x/p2/", "http://localhost:port/", "http://x:99999/p2/"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda url: site([page(1, meta={"html_url": url}), page(2)], {2: 1}),
+        lambda url: site([page(1), page(2, meta={"html_url": url})], {2: 1}),
+        lambda url: with_others("images", an_image(1, url)),
+        lambda url: with_others("redirects", a_redirect(url)),
+    ],
+    ids=["home page", "page", "image", "redirect"],
+)
+def test_what_is_no_address_is_left_out(
+    serve: Callable[[Answer], str], tmp_path: Path, made: Callable[[str], Answer], url: str
+) -> None:
+    done = CliRunner().invoke(main, ["pull", serve(made(url)), str(tmp_path / "mirror"), "--media"])
+    assert done.exit_code == 0, done.output
+
+
 def test_names_of_the_code_are_keys(serve: Callable[[Answer], str], tmp_path: Path) -> None:
     odd = {"cms": "a", "Related": "b", "Tags": ["c"], "fields": "d", "TYPES": 1}
     folder = tmp_path / "mirror"

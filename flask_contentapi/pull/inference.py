@@ -12,7 +12,7 @@ from marshmallow import ValidationError, fields
 
 from flask_contentapi import kinds
 
-__all__ = ["ObjectShape", "Reference", "Shape", "Shapes", "is_label", "reference_in", "shown_keys"]
+__all__ = ["ObjectShape", "Reference", "Shape", "Shapes", "is_address", "is_label", "reference_in", "shown_keys"]
 
 #: A label, which gives a class its name.
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -46,17 +46,23 @@ def reference_in(value: Any) -> Reference | None:
     if not isinstance(value, dict) or not isinstance(value.get("meta"), dict):
         return None
     identity, url = value.get("id"), value["meta"].get("detail_url")
-    if not isinstance(url, str) or type(identity) is not int:
+    if not is_address(url) or type(identity) is not int:
         return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
+    parts = urlsplit(url)
     head, _, last = parts.path.rstrip("/").rpartition("/")
     match = _DETAIL.fullmatch(f"/{head.rpartition('/')[2]}/{last}")
     if match is None or int(match[2]) != identity:
         return None
     return Reference(match[1], identity, parse_qs(parts.query).get("site", [""])[0])
+
+
+def is_address(value: Any) -> bool:
+    """Whether a value is an address or a path whose parts can be told."""
+    try:
+        urlsplit(value).port  # noqa: B018 - it is read here
+    except (ValueError, AttributeError, TypeError):
+        return False
+    return isinstance(value, str)
 
 
 def shown_keys(value: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
 from flask_contentapi.logs import watched
-from flask_contentapi.pull.inference import Shapes, is_label, reference_in, shown_keys
+from flask_contentapi.pull.inference import Shapes, is_address, is_label, reference_in, shown_keys
 from flask_contentapi.pull.source import Source, SourceError
 
 __all__ = ["UNDECLARED", "Original", "OriginalSite", "PlacedPage"]
@@ -509,7 +509,7 @@ def _checked(label: Any) -> str:
 def _address(item: Item) -> str | None:
     """The address of a page with a slash at the end."""
     url = item["meta"].get("html_url")
-    return f"{url.rstrip('/')}/" if isinstance(url, str) and url else None
+    return f"{url.rstrip('/')}/" if url and is_address(url) else None
 
 
 def _root(url: str) -> str:

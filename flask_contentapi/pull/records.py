@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from flask_contentapi.declarations import Column, Export, ObjectType
-from flask_contentapi.pull.inference import reference_in
+from flask_contentapi.pull.inference import is_address, reference_in
 from flask_contentapi.pull.original import Original, PlacedPage
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
@@ -117,13 +117,14 @@ class PulledContent(Mapping[str, Iterable[Any]]):
             record = self._record(section, label, item)
             if self._registry.endpoints[section].redirects:
                 location = item.get("location")
-                page = self._page_at.get(urljoin(self._base, str(location)).rstrip("/"))
+                place = urljoin(self._base, location) if is_address(location) else ""
+                page = self._page_at.get(place.rstrip("/"))
                 record |= {"redirect_link": location} if page is None else {"redirect_page": page}
                 if not location:
                     self.told[f"Redirect {item['id']} leads nowhere, and is left out."] = None
                     continue
             url = item["meta"].get("download_url")
-            if self._registry.endpoints[section].collections and isinstance(url, str):
+            if self._registry.endpoints[section].collections and is_address(url):
                 record["file"] = self._file_of(urljoin(self._base, url))
             yield record
 

@@ -17,7 +17,7 @@ from werkzeug.test import Client
 from flask_contentapi.backend import Backend
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.logs import watched
-from flask_contentapi.pull.inference import reference_in
+from flask_contentapi.pull.inference import is_address, reference_in
 from flask_contentapi.pull.records import local_file
 from flask_contentapi.pull.source import Source
 from flask_contentapi.registry import Registry
@@ -297,7 +297,8 @@ class Verification:
                 cause = f"the original ignores what {path} does not know"
             self._note(address, "status", status, response.status_code, cause)
         elif status == 302:
-            found = [urlsplit(url).path for url in (location, response.headers["Location"])]
+            given = location if is_address(location) else ""
+            found = [urlsplit(url).path for url in (given, response.headers["Location"])]
             if self._below(found[0]) != self._below(found[1]):
                 self._note(address, "Location", found[0], found[1], "")
         elif status == 200:
@@ -379,6 +380,8 @@ class Verification:
     def _is_alike(self, own: Any, other: Any, name: str) -> bool:
         """Whether values differ in what does not matter: hosts, and how an instant is written."""
         if not isinstance(own, str) or not isinstance(other, str):
+            return False
+        if name in (*_ADDRESSES, "download_url") and not (is_address(own) and is_address(other)):
             return False
         if name in _ADDRESSES:
             paths = [self._below(urlsplit(url).path) for url in (own, other)]
