@@ -92,10 +92,10 @@ def dripping() -> Iterator[bytes]:
         yield bytes([byte])
 
 
-def bomb() -> bytes:
+def bomb(megabytes: int = 300) -> bytes:
     packed = BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=9) as stream:
-        for _ in range(300):
+        for _ in range(megabytes):
             stream.write(bytes(1 << 20))
     return packed.getvalue()
 
@@ -198,6 +198,11 @@ JSON = {"Content-Type": "application/json"}
             always(200, {**JSON, "Content-Encoding": "gzip"}, [bomb()]),
             "sends more than 64 MiB.",
             id="gzip bomb",
+        ),
+        pytest.param(
+            always(200, {**JSON, "Content-Encoding": "gzip, gzip"}, [gzip.compress(bomb(10))]),
+            "is packed as 'gzip, gzip'; only gzip was asked for.",
+            id="gzip bomb in another",
         ),
         pytest.param(
             always(200, {**JSON, "Content-Length": "100"}, [b'{"meta"']),
@@ -399,8 +404,17 @@ def test_label_of_child_objects_is_no_code(
     assert record["kids"] == kids
 
 
-def test_private_network_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    hosts = {"cms.example": "93.184.216.34", "media.example": "169.254.169.254"}
+@pytest.mark.parametrize(
+    "private",
+    [
+        *("169.254.169.254", "127.0.0.1", "::1", "::ffff:10.0.0.1", "fd00::1", "fe80::1%eth0"),
+        *("2002:7f00:1::", "64:ff9b::a9fe:a9fe", "100.64.0.1", "0.0.0.0", "224.0.0.1"),
+    ],
+)
+def test_private_network_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, private: str
+) -> None:
+    hosts = {"cms.example": "93.184.216.34", "media.example": private}
     monkeypatch.setattr(
         socket, "getaddrinfo", lambda host, *_, **__: [(0, 0, 0, "", (hosts[host], 0))]
     )
@@ -416,6 +430,38 @@ def test_other_hosts_get_no_headers(serve: Callable[[Answer], str], tmp_path: Pa
     assert asked.same_host(f"{asked.base}pages/")
     assert not asked.same_host("http://127.0.0.1:1/x.png")
     asked.close()
+
+
+def test_hosts_share_no_connections(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[tuple[str, int]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked.append((self.headers["Host"].partition(":")[0], self.client_address[1]))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *arguments: Any) -> None:
+            """Says nothing."""
+
+    entry = (0, 0, 0, "", ("127.0.0.1", 0))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [entry])
+    pulled = Source(f"http://a.example:{server.server_port}/", Cache(tmp_path / "answers.db"))
+    for host in ("a", "b", "a"):
+        pulled.download(f"http://{host}.example:{server.server_port}/x.png", BytesIO())
+    pulled.close()
+    server.shutdown()
+    server.server_close()
+    # One is used again, but not for what only has the same network address.
+    assert [host for host, _ in asked] == ["a.example", "b.example", "a.example"]
+    assert asked[0] == asked[2]
+    assert asked[0][1] != asked[1][1]
 
 
 def test_two_pulls_at_once_are_refused(serve: Callable[[Answer], str], tmp_path: Path) -> None:

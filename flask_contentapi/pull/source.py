@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -40,6 +40,8 @@ _BUSY = (429, 500, 502, 503, 504)
 #: The answers that mean something; others are errors of the source.
 _MEANT = (200, 400, 404)
 _LOGIN = (401, 403)
+#: The addresses that networks translate into those of version 4.
+_TRANSLATED = IPv6Network("64:ff9b::/96")
 
 
 class SourceError(ContentAPIError):
@@ -163,16 +165,9 @@ class Source:
         self._key = hashlib.sha256(repr(sorted(headers)).encode()).hexdigest()[:16]
         self._connections, self._pause, self._timeout = connections, pause, timeout
         self._runner = asyncio.Runner()
-        self._client = httpx.AsyncClient(
-            limits=httpx.Limits(max_connections=connections),
-            timeout=httpx.Timeout(min(timeout, SILENCE)),
-            headers={
-                "User-Agent": f"flask_contentapi/{version('flask_contentapi')} (pull)",
-                "Accept-Encoding": "gzip",
-            },
-            # The address that is asked is the one that was checked, which no proxy would know.
-            trust_env=False,
-        )
+        #: By scheme and host: connections are to network addresses, which several hosts can have,
+        #: but what one of them has proved to be, the others have not.
+        self._clients: dict[tuple[str, bytes], httpx.AsyncClient] = {}
         self._hosts: dict[str, Sequence[str]] = {}
         #: How many questions have been sent.
         self.asked = 0
@@ -181,7 +176,8 @@ class Source:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._runner.run(self._client.aclose())
+        for client in self._clients.values():
+            self._runner.run(client.aclose())
         self._runner.close()
 
     def address(self, path: str, parameters: Mapping[str, Any]) -> str:
@@ -300,7 +296,8 @@ class Source:
         self.asked += 1
         wanted = httpx.URL(url)
         addresses = self._resolve(url)
-        request = self._client.build_request(
+        client = self._client(wanted)
+        request = client.build_request(
             "GET",
             wanted.copy_with(host=addresses[number % len(addresses)]),
             headers={**headers, "Host": wanted.netloc.decode()},
@@ -309,7 +306,7 @@ class Source:
         seconds = self._timeout * (1 if stream is None else 10)
         try:
             async with asyncio.timeout(seconds):
-                response = await self._client.send(request, stream=True)
+                response = await client.send(request, stream=True)
                 try:
                     self._check(response, url, meant)
                     return response, await _body(response, url, stream)
@@ -317,6 +314,21 @@ class Source:
                     await response.aclose()
         except TimeoutError:
             raise SourceError(f"{url} is not answered within {seconds:g} s.") from None
+
+    def _client(self, url: httpx.URL) -> httpx.AsyncClient:
+        key = url.scheme, url.netloc
+        if key not in self._clients:
+            self._clients[key] = httpx.AsyncClient(
+                limits=httpx.Limits(max_connections=self._connections),
+                timeout=httpx.Timeout(min(self._timeout, SILENCE)),
+                headers={
+                    "User-Agent": f"flask_contentapi/{version('flask_contentapi')} (pull)",
+                    "Accept-Encoding": "gzip",
+                },
+                # The address that is asked is the one that was checked, which no proxy would know.
+                trust_env=False,
+            )
+        return self._clients[key]
 
     @staticmethod
     def _check(response: httpx.Response, url: str, meant: bool) -> None:
@@ -359,6 +371,10 @@ class Source:
 async def _body(response: httpx.Response, url: str, stream: IO[bytes] | None) -> bytes:
     """The body of a response; "" if it goes into the stream."""
     most = MOST_BYTES if stream is None else MOST_FILE_BYTES
+    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in ("identity", "gzip", ""):
+        # What is packed twice is unpacked at once, whatever its size.
+        raise SourceError(f"{url} is packed as {coding!r}; only gzip was asked for.")
     parts, size = [], 0
     too_much = SourceError(f"{url} sends more than {most >> 20} MiB.")
     if _number(response.headers.get("Content-Length", "")) > most:
@@ -393,8 +409,9 @@ def _checked(url: str) -> str:
 def _is_public(address: str) -> bool:
     """Whether a network address is none of a private, a local or another special range."""
     ip = ip_address(address.partition("%")[0])
-    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
-        ip = ip.ipv4_mapped
+    if isinstance(ip, IPv6Address):
+        translated = IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _TRANSLATED else None
+        ip = ip.ipv4_mapped or ip.sixtofour or translated or ip
     return ip.is_global and not ip.is_multicast
 
 
