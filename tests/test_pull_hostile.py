@@ -464,6 +464,42 @@ def test_hosts_share_no_connections(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert asked[0][1] != asked[1][1]
 
 
+@pytest.mark.parametrize(
+    ("urls", "files"),
+    [
+        (["/media/a/b.png", "/media/a"], ["a/b.png"]),
+        (["/media/a", "/media/a/b.png"], ["a"]),
+        (["/media/a.png", "/other/media/a.png"], ["a.png", "other/media/a.png"]),
+        (["/media/" + "a" * 300, "/media/a.png"], ["a.png"]),
+    ],
+)
+def test_files_that_cannot_be_written_are_told(
+    serve: Callable[[Answer], str], tmp_path: Path, urls: list[str], files: list[str]
+) -> None:
+    found: list[Response] = [answered(b"a picture")]
+
+    def answer(path: str, query: Mapping[str, str]) -> Response:
+        return found[0] if path in urls else images(path, query)
+
+    images = with_others("images", *(an_image(n, url) for n, url in enumerate(urls, 1)))
+    done = CliRunner().invoke(main, ["pull", serve(answer), str(tmp_path / "mirror"), "--media"])
+    assert done.exit_code == 0, done.output
+    media = tmp_path / "mirror" / "media"
+    assert {path.relative_to(media).as_posix() for path in media.rglob("*") if path.is_file()} == {
+        *files
+    }
+    assert done.output.count("Note: ") == len(urls) - len(files)
+
+
+def test_host_is_no_folder_above(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    images = [an_image(1, "http://127.0.0.1:1/x.png"), an_image(2, "http://../x.png")]
+    url = serve(with_others("images", *images))
+    done = CliRunner().invoke(main, ["pull", url, str(tmp_path / "mirror"), "--media"])
+    assert done.exit_code == 0, done.output
+    records = json.loads((tmp_path / "mirror" / "content" / "images.json").read_text())
+    assert [record["file"] for record in records] == ["x.png", "1/x.png"]
+
+
 def test_two_pulls_at_once_are_refused(serve: Callable[[Answer], str], tmp_path: Path) -> None:
     (tmp_path / ".mirror.part" / ".pull").mkdir(parents=True)
     other = Cache(tmp_path / ".mirror.part" / ".pull" / "answers.db")

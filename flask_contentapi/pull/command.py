@@ -317,7 +317,7 @@ class _Media:
             return url
         while self._urls.setdefault(name, url) != url:
             # Another file of the same name, on another host.
-            name = f"{urlsplit(url).hostname}/{name}"
+            name = f"{local_file(f'/{urlsplit(url).hostname}') or 1}/{name}"
         return name
 
     def find(self, content: Mapping[str, Iterable[Any]]) -> None:
@@ -333,20 +333,27 @@ class _Media:
         wanted = [*self._urls.items()] if self._is_wanted else []
         for name, url in watched(wanted, "downloading files", len(wanted)):
             target = self._folder / name
-            if target.exists():
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            handle, part = tempfile.mkstemp(prefix=".part-", dir=target.parent)
             try:
-                with os.fdopen(handle, "wb") as stream:
-                    source.download(url, stream)
-                os.chmod(part, 0o644)
-                os.replace(part, target)
+                if not target.is_file():
+                    _download(source, url, target)
             except SourceError as error:
                 click.echo(f"Note: {error.message}", err=True)
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(part)
+            except OSError as error:
+                why = error.strerror
+                click.echo(f"Note: {url} cannot be kept as {name!r}: {why}.", err=True)
+
+
+def _download(source: Source, url: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(prefix=".part-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            source.download(url, stream)
+        os.chmod(part, 0o644)
+        os.replace(part, target)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(part)
 
 
 # Code that was written, or is there.
