@@ -205,7 +205,7 @@ class Renditions:
         path = safe_join(str(self._media), picture.file.lstrip("/"))
         original = Path(path) if path is not None else self._folder / "nothing"
         if not _is_current(made, original):
-            if not original.is_file():
+            if not _is_file(original):
                 raise RenditionError("The file of the image is missing.", is_missing=True)
             try:
                 with self._locked(made.name):
@@ -261,6 +261,13 @@ def _digest(spec: Spec, picture: Picture) -> str:
 
 def _ending(format: str) -> str:
     return "jpg" if format == "jpeg" else format
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file that can be read; none can have too long a name, say."""
+    with suppress(OSError):
+        return path.is_file()
+    return False
 
 
 def _is_current(made: Path, original: Path) -> bool:
