@@ -20,7 +20,7 @@ from marshmallow import fields
 from demo import create_app, models
 from demo.languages import LanguageInPath
 from demo.models import TYPES
-from flask_contentapi import ContentAPI
+from flask_contentapi import ContentAPI, Entry
 from flask_contentapi.__main__ import main
 from flask_contentapi_memory import MemoryBackend
 from tests.clones import copy_demo
@@ -230,6 +230,32 @@ def test_what_is_not_shown_stays(original: Original, tmp_path: Path) -> None:
         assert writer.record("images", 1)["note"] == "ours"
         assert writer.record("images", 1)["title"] != "Another title"
     assert app.test_client().get("/api/v2/pages/?site=new.example").status_code == 200
+
+
+def test_what_the_source_does_not_have_stays(original: Original, tmp_path: Path) -> None:
+    class Visit(Entry):
+        app_label = "own"
+        endpoint = "visits"
+        name = fields.String()
+        api_fields = ["name"]
+
+    app = site_of(tmp_path)
+    app.config["CMSAPI_BACKEND"] = f"sqlite:///{tmp_path}/site.db"
+    api = ContentAPI(app, types=[*TYPES, Visit])
+    runner = app.test_cli_runner()
+    runner.invoke(args=["contentapi", "init-db"])
+    runner.invoke(args=["contentapi", "pull", original.url])
+    with app.app_context(), api.backend.write() as writer:
+        vault = writer.put_collection(name="Vault", restriction={"type": "login"})
+        writer.put_locale("xx")
+        writer.update("images", 1, collection=vault)
+        writer.add("visits", {"id": 5, "type": "own.Visit", "name": "Spring"})
+    # Languages are what the source says, which has everything written anew.
+    said = runner.invoke(args=["contentapi", "pull", original.url]).output
+    assert said == "Sites or languages changed.\n"
+    client = app.test_client()
+    assert client.get("/api/v2/visits/5/").get_json()["name"] == "Spring"
+    assert client.get("/api/v2/images/1/").status_code == 404
 
 
 def test_unknown_fields_are_told(original: Original, tmp_path: Path) -> None:

@@ -274,9 +274,9 @@ def _refresh(
         raise ConfigurationError(f"{lost} If that is meant, say --yes.")
     with _open(url, answers, options) as (source, cache):
         original = _read(source, cache, options)
-        present = Present(backend, registry)
+        present = Present(backend, registry, original.ids)
         media = _Media(media_folder, is_wanted=options["media"])
-        own = present.kept, present.general["sites"]
+        own = present.kept, present.general
         content = PulledContent(original, registry, source.base, media.name, *own)
         # Before the content that names them.
         if options["media"]:

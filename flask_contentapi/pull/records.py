@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -26,7 +26,8 @@ class PulledContent(Mapping[str, Iterable[Any]]):
     :param base: the address of the source.
     :param file_of: gives the ``file`` for the address of a file.
     :param kept: by section and id, values that only the present content has.
-    :param sites: the present sites, which keep their hosts.
+    :param general: by section, present records that the source cannot show: collections and the
+        objects of other endpoints, which stay, and sites, which keep their hosts.
     :ivar told: what the types do not know, each in a sentence.
     """
 
@@ -37,12 +38,13 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         base: str,
         file_of: Callable[[str], str],
         kept: Mapping[tuple[str, int], Record] | None = None,
-        sites: Iterable[Record] = (),
+        general: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         self._original, self._registry, self._base = original, registry, base
         self._file_of = file_of
         self._kept = kept or {}
-        self._own_sites = {site["root_page"]: site for site in sites}
+        self._general = general or {}
+        self._own_sites = {site["root_page"]: site for site in self._general.get("sites", ())}
         self._page_at: dict[str, int] = {}
         self.told: dict[str, None] = {}
         for name in original.ids.keys() - registry.endpoints.keys():
@@ -59,7 +61,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
 
     def _names(self) -> list[str]:
         endpoints = [name for name in self._registry.endpoints if name in self._original.ids]
-        return ["locales", "sites", *endpoints]
+        return [*dict.fromkeys(["locales", "sites", *endpoints, *self._general])]
 
     def __getitem__(self, section: str) -> Iterable[Any]:
         if section == "locales":
@@ -68,6 +70,8 @@ class PulledContent(Mapping[str, Iterable[Any]]):
             return [*self._sites()]
         if section not in self._names():
             raise KeyError(section)
+        if section not in self._original.ids:
+            return self._general[section]
         return self._pages() if section == "pages" else self._others(section)
 
     def _sites(self) -> Iterator[Record]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -28,12 +28,14 @@ class Present:
 
     :param backend: the backend.
     :param registry: its types.
+    :param served: the endpoints that the source has.
     :ivar digests: a digest of each object's record.
     :ivar kept: the values that no answer of this API shows, by object.
-    :ivar general: the records that are no objects, by section.
+    :ivar general: the records that are no objects, by section, and those of endpoints that the
+        source does not have.
     """
 
-    def __init__(self, backend: Backend, registry: Registry) -> None:
+    def __init__(self, backend: Backend, registry: Registry, served: Container[str]) -> None:
         self.digests: dict[Key, bytes] = {}
         self.kept: dict[Key, Record] = {}
         self.general: defaultdict[str, list[Any]] = defaultdict(list)
@@ -43,6 +45,9 @@ class Present:
                 continue
             key = section, record["id"]
             self.digests[key] = _digest(record)
+            if section not in served:
+                self.general[section].append(record)
+                continue
             declared = registry.endpoints[section].type_of(record["type"])
             columns = (column_of(declared, export) for export in declared.exports.values())
             shown = {column.name for column in columns if column is not None}
