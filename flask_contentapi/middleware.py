@@ -26,8 +26,9 @@ _SHAPING = (
 )
 #: Headers of answers that are made for one request.
 _PERSONAL = frozenset(("set-cookie", "vary"))
-#: What ``If-None-Match`` is without Flask's help: nothing, or one ETag.
-_AT_MOST_ONE = re.compile(r'("[^"]*")?')
+#: What ``If-None-Match`` is without Flask's help: nothing, or one ETag to which no software that
+#: compresses answers has added the name of a coding.
+_AT_MOST_ONE = re.compile(r'("[^":;-]*")?')
 #: The estimated size of an answer besides its body, in bytes.
 _OVERHEAD = 2048
 
