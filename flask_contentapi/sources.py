@@ -385,6 +385,10 @@ class Location(Source):
         return bind
 
 
+#: A width or height, in pixels, that no image has.
+_TOO_LONG = 1 << 31
+
+
 def picture_of(layout: RowLayout) -> Callable[[Row], Picture]:
     """The function from the row of an image to what its renditions are made from."""
     names = "id file width height focal_point_x focal_point_y focal_point_width focal_point_height"
@@ -392,7 +396,8 @@ def picture_of(layout: RowLayout) -> Callable[[Row], Picture]:
 
     def picture(row: Row) -> Picture:
         identity, file, width, height, *point, description, title = get(row)
-        is_sized = (width or 0) > 0 and (height or 0) > 0
+        # Larger ones are mistakes; what is scaled up from them would be too large for JSON.
+        is_sized = 0 < (width or 0) < _TOO_LONG and 0 < (height or 0) < _TOO_LONG
         focal_point = None if None in point else FocalPoint(*point)
         size = (width, height) if is_sized else None
         return Picture(identity, file or "", size, focal_point, description or title)

@@ -231,6 +231,12 @@ def test_without_known_size_there_is_none(make_gallery: MakeGallery) -> None:
     assert gallery.pixels().size == (20, 20)
 
 
+def test_impossible_size_is_unknown(make_gallery: MakeGallery) -> None:
+    gallery = make_gallery({"large": "scale-200"}, content_of(size=(2**63 - 1, 40)))
+    assert (gallery.shown("large")["width"], gallery.shown("large")["height"]) == (None, None)
+    assert gallery.pixels("large").size == (160, 80)
+
+
 def test_own_field_hides_renditions(make_gallery: MakeGallery) -> None:
     class Photo(Image):
         app_label = "media"
