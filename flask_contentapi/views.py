@@ -740,7 +740,10 @@ class RenditionView(EndpointView):
             # It is the address of what the image, or the rendition, was before.
             base = state.origins.base(host_of(request), request.root_path)
             address = f"{base}{state.settings.url_prefix}/{endpoint}/{picture.id}/renditions/"
-            moved = cast(Response, redirect(address + current, 302, Response))
+            # What only the token shows is there with it alone.
+            token = "" if viewer.previewed is None else self._token(request) or ""
+            query = f"?{urlencode({'preview': token})}" if token else ""
+            moved = cast(Response, redirect(f"{address}{current}{query}", 302, Response))
             moved.headers["Cache-Control"] = "no-store"
             return moved
         try:

@@ -317,6 +317,21 @@ def test_rendition_of_hidden_image_is_not_found(make_gallery: MakeGallery) -> No
     assert "may not be seen" in gallery.api.refusal(path, 404)
 
 
+def test_token_shows_a_hidden_image(make_gallery: MakeGallery) -> None:
+    gallery = make_gallery(THUMB, content_of(collection=1), SECRET_KEY="owl")
+    (state,) = gallery.api.app.extensions["contentapi"].values()
+    with gallery.api.app.test_request_context():
+        tokens = [state.previews.write(("images", n), 60, None) for n in (1, 2)]
+    path = "images/1/renditions/thumb.former.jpg?preview="
+    moved = gallery.api.get(path + tokens[0])
+    assert moved.headers["Cache-Control"] == "no-store"
+    shown = gallery.api.follow(moved.headers["Location"])
+    assert (shown.status_code, shown.mimetype) == (200, "image/jpeg")
+    assert shown.headers["Cache-Control"] == "private, no-store"
+    assert gallery.api.status(path + tokens[1]) == 404
+    assert gallery.api.status(path.partition("?")[0]) == 404
+
+
 def test_what_some_may_see_is_private(make_gallery: MakeGallery) -> None:
     gallery = make_gallery(THUMB, content_of(collection=1), can_view=lambda rule: True)
     response = gallery.get()
