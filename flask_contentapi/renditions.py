@@ -246,7 +246,11 @@ class Renditions:
         made.parent.mkdir(parents=True, exist_ok=True)
         part = made.with_name(f".{made.name}.{os.getpid()}-{get_ident()}")
         try:
-            part.write_bytes(content)
+            with part.open("wb") as file:
+                file.write(content)
+                file.flush()
+                # Otherwise the name can outlive a loss of power without the content.
+                os.fsync(file.fileno())
             os.utime(part, ns=(moment, moment))
             os.replace(part, made)
         finally:

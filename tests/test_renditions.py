@@ -588,6 +588,19 @@ def test_full_disk_leaves_nothing_behind(
 # Several processes at once.
 
 
+def test_content_is_there_before_the_name(
+    gallery: Gallery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+
+    def sync(file: int) -> None:
+        assert gallery.files() and not {n for n in gallery.files() if not n.startswith(".")}
+        kept.append(os.fstat(file).st_size)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    assert len(gallery.get().data) == kept[0]
+
+
 def test_ten_threads_make_one(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
     from flask_contentapi import renditions
 
