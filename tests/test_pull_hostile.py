@@ -240,6 +240,11 @@ JSON = {"Content-Type": "application/json"}
             id="circle",
         ),
         pytest.param(
+            site([page(1), page(2, slug="x/" * 100_000 + "x", meta={"slug": "x"})]),
+            "has a page below 100,000 hidden ones; a tree has at most 400 levels.",
+            id="endless address",
+        ),
+        pytest.param(
             site([page(1, meta={"type": "blog.Post; import os"})]),
             "has the type 'blog.Post; import os'; it is to be as blog.ArticlePage.",
             id="code as a type",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
+from flask_contentapi.content import DEEPEST
 from flask_contentapi.logs import watched
 from flask_contentapi.pull.inference import Shapes, is_address, is_label, reference_in, shown_keys
 from flask_contentapi.pull.source import Source, SourceError
@@ -286,8 +287,13 @@ class Original:
         while stack and not above.startswith(stack[-1].url):
             stack.pop()
         start = stack[-1].url if stack else _root(above)
-        url = start
-        for slug in above[len(start) :].strip("/").split("/"):
+        url, slugs = start, above[len(start) :].strip("/").split("/")
+        if len(slugs) > DEEPEST:
+            raise SourceError(
+                f"{self._source.base} has a page below {len(slugs):,} hidden ones; a tree has at "
+                f"most {DEEPEST} levels."
+            )
+        for slug in slugs:
             url = f"{url}{slug}/"
             identity = HIDDEN + crc32(url.encode())
             if identity not in self.ids["pages"]:
