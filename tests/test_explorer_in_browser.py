@@ -23,7 +23,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from demo import create_app
-from flask_contentapi import ContentAPI, Document, Page, Related
+from flask_contentapi import ContentAPI, Document, Page, PageURLs, Related
+from flask_contentapi.sites import Site
 from flask_contentapi_memory import MemoryBackend
 from tests.servers import PATIENCE, served
 from tests.stores import leave_out, on_memory
@@ -192,6 +193,13 @@ class Paper(Document):
     app_label = "wide"
 
 
+class Paths(PageURLs):
+    """Addresses that are paths, on one of the sites."""
+
+    def build(self, site: Site, locale: str | None, path: str) -> str | None:
+        return path if site.hostname == "other.example" else super().build(site, locale, path)
+
+
 def wide_site() -> Flask:
     """A site with fifty types, thousands of pages below one page, and two sites."""
     names = [f"field_{number}" for number in range(12)]
@@ -210,7 +218,8 @@ def wide_site() -> Flask:
     app = Flask("wide")
     app.config.update(CMSAPI_EXPLORER=True)
     content: dict[str, Any] = {"pages": pages, "sites": sites}
-    ContentAPI(app, types=[Wide, Paper, *types], backend=MemoryBackend(content))
+    backend = MemoryBackend(content)
+    ContentAPI(app, types=[Wide, Paper, *types], backend=backend, page_urls=Paths())
     return app
 
 
@@ -265,6 +274,7 @@ def test_long_levels_come_in_parts(wide: Explorer) -> None:
 def test_each_site_has_its_tree(wide: Explorer) -> None:
     wide.open().choose("#pick-site", "Elsewhere (other.example:80)")
     wide.until(lambda: wide.texts(".page a[href^='#']") == ["Other", HOSTILE])
+    assert wide.texts(".page .where") == ["/", "/hostile/"]
     wide.press(HOSTILE, ".page a")
     wide.until(lambda: wide.query == "/pages/5001/?site=other.example:80")
     assert wide.settle().texts(".good") == ["200"]

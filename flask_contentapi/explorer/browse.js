@@ -1,7 +1,7 @@
 // The content to look through: the tree of pages, the wall of images, and tables of the rest.
 
 import { facts, pager, table } from "./answer.js";
-import { h, later, outward, replace } from "./dom.js";
+import { h, isAddress, later, outward, replace } from "./dom.js";
 import { get, nameOf, pictureIn } from "./description.js";
 import { Query } from "./query.js";
 import { t } from "./words.js";
@@ -69,7 +69,7 @@ function tree(api, endpoint, query, change) {
     } });
     const inner = h("div", { class: "below", hidden: true });
     const made = h("li", {}, h("div", { class: "page" }, isLeaf ? h("span", { class: "leaf" }) : opener, h("a", { href: `#/pages/${page.id}/${site ? `?site=${encodeURIComponent(site)}` : ""}` }, title),
-      h("span", { class: "kind" }, page.meta.type ?? ""), page.meta.html_url && h("span", { class: "where" }, outward(page.meta.html_url, new URL(page.meta.html_url).pathname))), inner);
+      h("span", { class: "kind" }, page.meta.type ?? ""), page.meta.html_url && h("span", { class: "where" }, outward(page.meta.html_url, isAddress(page.meta.html_url) ? new URL(page.meta.html_url).pathname : page.meta.html_url))), inner);
     made.open = () => !isLeaf && opener.click();
     return made;
   };
