@@ -396,7 +396,9 @@ def test_names_of_python_are_types(serve: Callable[[Answer], str], tmp_path: Pat
     assert [record["type"] for record in records] == labels
 
 
-@pytest.mark.parametrize("label", ['blog.Kid(print("broken out") or cms.ChildObject): #', "Kid", "."])
+@pytest.mark.parametrize(
+    "label", ['blog.Kid(print("broken out") or cms.ChildObject): #', "Kid", "."]
+)
 def test_label_of_child_objects_is_no_code(
     serve: Callable[[Answer], str], tmp_path: Path, label: str
 ) -> None:
@@ -413,7 +415,7 @@ def test_label_of_child_objects_is_no_code(
     "private",
     [
         *("169.254.169.254", "127.0.0.1", "::1", "::ffff:10.0.0.1", "fd00::1", "fe80::1%eth0"),
-        *("2002:7f00:1::", "64:ff9b::a9fe:a9fe", "100.64.0.1", "0.0.0.0", "224.0.0.1"),
+        *("2002:7f00:1::", "64:ff9b::a9fe:a9fe", "100.64.0.1", "0.0.0.1", "224.0.0.1"),
     ],
 )
 def test_private_network_is_not_asked(

@@ -5,14 +5,23 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import parse_qs, urlsplit
 
 from marshmallow import ValidationError, fields
 
 from flask_contentapi import kinds
 
-__all__ = ["ObjectShape", "Reference", "Shape", "Shapes", "is_address", "is_label", "reference_in", "shown_keys"]
+__all__ = [
+    "ObjectShape",
+    "Reference",
+    "Shape",
+    "Shapes",
+    "is_address",
+    "is_label",
+    "reference_in",
+    "shown_keys",
+]
 
 #: A label, which gives a class its name.
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -56,7 +65,7 @@ def reference_in(value: Any) -> Reference | None:
     return Reference(match[1], identity, parse_qs(parts.query).get("site", [""])[0])
 
 
-def is_address(value: Any) -> bool:
+def is_address(value: Any) -> TypeGuard[str]:
     """Whether a value is an address or a path whose parts can be told."""
     try:
         urlsplit(value).port  # noqa: B018 - it is read here
@@ -208,7 +217,7 @@ def _child_label(value: Any) -> str:
     return label if is_label(label) and {*meta} == {"type"} else ""
 
 
-def is_label(value: Any) -> bool:
+def is_label(value: Any) -> TypeGuard[str]:
     """Whether a value is the label of a type, as ``blog.ArticlePage``: it becomes code."""
     return isinstance(value, str) and len(value) <= 200 and _LABEL.fullmatch(value) is not None
 

@@ -509,7 +509,7 @@ def _checked(label: Any) -> str:
     """The label of a type, which becomes the name of a class."""
     if not is_label(label):
         raise SourceError(f"The source has the type {label!r}; it is to be as blog.ArticlePage.")
-    return str(label)
+    return label
 
 
 def _address(item: Item) -> str | None:
