@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -101,8 +100,6 @@ def create_app(address: str, folder: str, kept: bool = False) -> Flask:
 
 def load(address: str, folder: str) -> None:
     """Fills a new store with the content in a folder."""
-    # That it has no tables yet is no news.
-    logging.getLogger("flask_contentapi").setLevel(logging.CRITICAL)
     app = create_app(address, folder)
     with app.app_context():
         backend = app.extensions["magazine"].backend

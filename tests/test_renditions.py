@@ -328,6 +328,7 @@ def test_token_shows_a_hidden_image(make_gallery: MakeGallery) -> None:
     shown = gallery.api.follow(moved.headers["Location"])
     assert (shown.status_code, shown.mimetype) == (200, "image/jpeg")
     assert shown.headers["Cache-Control"] == "private, no-store"
+    shown.close()
     assert gallery.api.status(path + tokens[1]) == 404
     assert gallery.api.status(path.partition("?")[0]) == 404
 
