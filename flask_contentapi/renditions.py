@@ -323,7 +323,7 @@ def _sized(image: Any, spec: Spec, picture: Picture) -> Any:
 def _painted(file: BinaryIO, spec: Spec, picture: Picture) -> bytes:
     """The rendition of a picture of pixels."""
     from PIL import Image, ImageOps
-    from willow.plugins.pillow import PillowImage
+    from willow.plugins.pillow import PillowImage  # type: ignore[import-untyped]
 
     Image.init()
     try:
@@ -358,8 +358,8 @@ def _painted(file: BinaryIO, spec: Spec, picture: Picture) -> bytes:
 
 def _drawn(file: BinaryIO, spec: Spec, picture: Picture) -> bytes:
     """The rendition of a drawing, which is one again."""
-    from willow.image import SvgImageFile
-    from willow.svg import SvgImage, SvgWrapper
+    from willow.image import SvgImageFile  # type: ignore[import-untyped]
+    from willow.svg import SvgImage, SvgWrapper  # type: ignore[import-untyped]
 
     if os.fstat(file.fileno()).st_size > MAX_DRAWING:
         raise RenditionError(f"The drawing {picture.id} has more than {MAX_DRAWING:,} bytes.")
