@@ -184,7 +184,9 @@ class Verification:
             if export.nested is not None and export.column is not None and export.column.target
         ]
         choices = ["", "*", ",".join(some), ",".join(["_", *some]), f"*,-{chance.choice(names)}"]
-        choices += [f"*,{name}(*)" for name in nested] + [f"{name}(_,id)" for name in nested]
+        choices += [f"*,{name}(*)" for name in nested] + [
+            f"{name}(_,id,detail_url)" for name in nested
+        ]
         return {"fields": text} if (text := chance.choice(choices)) else {}
 
     def _detail(self, chance: random.Random, drawn: Drawn) -> Question:
