@@ -181,13 +181,11 @@ class Responder:
         :raises Forbidden: if the token of the request is one.
         """
         endpoint, identity = self.viewer.previewed or ("", 0)
-        if self.scope is not None and endpoint == self.endpoint.name:
-            here, anywhere = (
-                self.reader.fetch(endpoint, [identity], ["id"], self.viewer, scope)
-                for scope in (self.scope, None)
-            )
-            if anywhere and not here:
-                raise Forbidden("The token of preview is for a page of another site.")
+        if self.scope is None or endpoint != self.endpoint.name:
+            return
+        asked = (endpoint, [identity], ["id"], self.viewer)
+        if not self.reader.fetch(*asked, self.scope) and self.reader.fetch(*asked, None):
+            raise Forbidden("The token of preview is for a page of another site.")
 
     def check_shown(self, identity: int) -> None:
         """Refuses the token of another object than the only one that is asked for.

@@ -12,6 +12,7 @@ import pytest
 from flask_contentapi import ConfigurationError, ContentAPI
 from tests.api import API
 from tests.conftest import MakeAPI
+from tests.databases import noted, on_databases
 from tests.samples import document, image, page, private, site
 from tests.stores import on_memory
 
@@ -65,6 +66,23 @@ def api(previews: Previews) -> API:
 @pytest.fixture(scope="module")
 def token(previews: Previews) -> str:
     return previews.token()
+
+
+@on_databases
+@pytest.mark.parametrize(
+    "path", ["pages/1/?fields=*,children", "pages/?fields=children", "images/"]
+)
+def test_a_token_takes_one_statement_more(make_api: MakeAPI, path: str) -> None:
+    config = {"SECRET_KEY": "owl", "CMSAPI_CACHE_SIZE": 0}
+    previews = Previews(make_api(CONTENT, config=config, clock=lambda: NOW))
+    token = previews.token(*(("images", 2) if path == "images/" else ("pages", 1)))
+    taken = []
+    for asked in (path, f"{path}{'&' if '?' in path else '?'}preview={token}"):
+        previews.api.get(asked)
+        with noted(previews.api) as statements:
+            assert previews.api.status(asked) == 200
+        taken.append(len(statements))
+    assert taken[1] <= taken[0] + 1 <= 4
 
 
 # Every door opens for the one object.

@@ -33,6 +33,7 @@ from flask_contentapi import (
 from flask_contentapi.renditions import MAX_DRAWING
 from tests.api import API
 from tests.conftest import MakeAPI
+from tests.databases import noted, on_databases
 from tests.samples import image, page, private, site
 from tests.stores import on_all, on_memory
 from tests.temporary import new_folder
@@ -258,6 +259,43 @@ def test_all_backends_show_the_same(make_gallery: MakeGallery) -> None:
     (record,) = api.dump()["images"]
     assert {name: record[name] for name in point} == point
     assert record["description"] == "Eyes"
+
+
+@on_all
+def test_all_backends_show_those_of_relations(make_gallery: MakeGallery) -> None:
+    api = make_gallery(THUMB, content_of()).api
+    seen = api.json("pages/2/")
+    for shown, size in ((seen["small"], (20, 20)), (seen["photos"][0]["small"], (10, 5))):
+        assert (shown["width"], shown["height"], shown["alt"]) == (*size, "An owl")
+    api.load(content_of(collection=1))
+    hidden = api.json("pages/2/")
+    assert (hidden["small"], hidden["large"], hidden["photos"][0]["small"]) == (None,) * 3
+
+
+@on_databases
+def test_relations_with_renditions_take_a_statement_each(make_gallery: MakeGallery) -> None:
+    taken = []
+    for count in (2, 100):
+        numbers = range(2, 2 + count)
+        pictures = {"images": [image(n, width=9, height=9, file="a.png") for n in numbers]}
+        stories = [
+            page(n, 1, type=Story.type_label(), photo=n, photos=[{"id": n, "picture": n}])
+            for n in numbers
+        ]
+        content = content_of()
+        api = make_gallery(
+            THUMB,
+            {**content, **pictures, "pages": [content["pages"][0], *stories]},
+            CMSAPI_LIMIT_MAX=None,
+            CMSAPI_CACHE_SIZE=0,
+        ).api
+        path = f"pages/?type={Story.type_label()}&child_of=1&fields=*&limit=100"
+        api.get(path)
+        with noted(api) as statements:
+            assert api.json(path)["items"][-1]["large"]["width"] == 9
+        taken.append(len(statements))
+    # The pages and their number, what photo leads to, and what pictures lead to.
+    assert taken == [4, 4]
 
 
 @pytest.mark.parametrize(
