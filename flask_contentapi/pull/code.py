@@ -15,8 +15,6 @@ from flask_contentapi.pull.original import UNDECLARED, Original
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import ChildObject, Content, Document, Entry, Image, Page, Redirect
 
-__all__ = ["application_code", "types_code"]
-
 _BASES: Mapping[str, type[Entry]] = {
     "pages": Page,
     "images": Image,

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from flask_contentapi.pull.records import PulledContent
     from flask_contentapi.pull.source import Cache, Source
 
-__all__ = ["pull_folder", "pull_site", "with_options"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: What a folder has that was pulled.
 _PARTS = ("app.py", "models.py", "content")

@@ -12,17 +12,6 @@ from marshmallow import ValidationError, fields
 
 from flask_contentapi import kinds
 
-__all__ = [
-    "ObjectShape",
-    "Reference",
-    "Shape",
-    "Shapes",
-    "is_address",
-    "is_label",
-    "reference_in",
-    "shown_keys",
-]
-
 #: A label, which gives a class its name.
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _DETAIL = re.compile(r"/([A-Za-z_][A-Za-z0-9_]*)/([0-9]{1,18})/?")

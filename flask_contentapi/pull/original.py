@@ -14,8 +14,6 @@ from flask_contentapi.logs import watched
 from flask_contentapi.pull.inference import Shapes, is_address, is_label, reference_in, shown_keys
 from flask_contentapi.pull.source import Source, SourceError
 
-__all__ = ["UNDECLARED", "Original", "OriginalSite", "PlacedPage"]
-
 #: The most objects of an endpoint, and the most types, sites and endpoints.
 MOST_OBJECTS, MOST_NAMES = 1_000_000, 500
 #: How many objects are asked for at a time if any number can be.

@@ -13,8 +13,6 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 from flask_contentapi.sources import Stored
 
-__all__ = ["PulledContent", "column_of", "local_file"]
-
 Record = dict[str, Any]
 
 

@@ -17,8 +17,6 @@ from flask_contentapi.records import write_record
 from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.signals import MOST_NAMED
 
-__all__ = ["Difference", "Present", "refresh"]
-
 Key = tuple[str, int]
 Record = dict[str, Any]
 

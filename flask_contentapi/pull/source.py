@@ -24,8 +24,6 @@ import orjson
 from flask_contentapi.errors import ContentAPIError
 from flask_contentapi.kinds import read_json
 
-__all__ = ["Answer", "Cache", "Source", "SourceError"]
-
 #: The most bytes of an answer and of a file, unpacked.
 MOST_BYTES, MOST_FILE_BYTES = 64 << 20, 2 << 30
 #: How often a question is asked, and the seconds before the second time, which double each time.

@@ -23,8 +23,6 @@ from flask_contentapi.pull.source import Source
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 
-__all__ = ["Difference", "Verification"]
-
 #: How many objects of an endpoint questions are drawn from.
 _DRAWN = 1000
 _SHOWN = 20
