@@ -280,11 +280,11 @@ def _refresh(
         if options["media"]:
             media.find(content)
             media.download(source)
-        difference = refresh(backend, registry, content, present)
+        changes = refresh(backend, registry, content, present)
         cache.finish()
     _tell(content)
-    click.echo(f"{str(difference)[0].upper()}{str(difference)[1:]}.")
-    for number, line in enumerate(difference.names):
+    click.echo(f"{str(changes)[0].upper()}{str(changes)[1:]}.")
+    for number, line in enumerate(changes.names):
         click.echo(line if number < _NAMED else "and more.")
         if number == _NAMED:
             break

@@ -61,14 +61,16 @@ _SEEN = (
 )
 
 
-class Difference:
+class Changes:
     """What is to be written.
 
     :param present: what there is.
     :param content: what there is to be.
     :param registry: the types.
     :raises ContentError: if the content does not fit the types.
-    :ivar counts: how many objects are new, changed and gone, by section and in this order.
+    :ivar new: the objects that are not there yet, with their records where there are few.
+    :ivar changed: the same for those that are there with another record.
+    :ivar gone: the objects that the source does not have any more, the last one first.
     """
 
     def __init__(
@@ -166,12 +168,12 @@ def _digest(record: Any) -> bytes:
 
 def refresh(
     backend: Backend, registry: Registry, content: Mapping[str, Iterable[Any]], present: Present
-) -> Difference:
+) -> Changes:
     """Makes the content of a backend what it is to be.
 
     :returns: what was written.
     """
-    difference = Difference(present, content, registry)
-    if difference:
-        difference.write(backend)
-    return difference
+    changes = Changes(present, content, registry)
+    if changes:
+        changes.write(backend)
+    return changes
