@@ -778,7 +778,7 @@ class UnknownView(EndpointView):
             return allowed_methods()
         prefix = self.state.settings.url_prefix
         known = ", ".join(f"{prefix}/{name}/" for name in self.state.registry.endpoints)
-        raise NotFound(f"{NOTHING} There are {known}.")
+        raise NotFound(f"{NOTHING} There are {known}; {prefix}/ describes them.")
 
 
 def _described(site: Site) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@
 export const root = new URL("../", location.href.split(/[?#]/)[0]);
 
 /** A kind of value, and what it leads to. */
-const SCALARS = { boolean: "boolean", integer: "integer", number: "number", string: "text", object: "objects" };
+const SCALARS = { boolean: "boolean", integer: "integer", number: "number", string: "text", object: "object" };
 
 export class Description {
   static async read() {

@@ -18,7 +18,7 @@ const GERMAN = {
   "is": "ist", "has all of": "hat alle von", "is one of": "ist eins von", "is none of": "ist keins von", "below": "unter", "at most": "höchstens", "above": "über",
   "at least": "mindestens", "is missing": "fehlt", "begins with": "beginnt mit", "the home page": "die Startseite", "Search by title": "Nach Titel suchen", "yes": "ja", "no": "nein",
   "text": "Text", "any": "beliebig", "choice": "Auswahl", "date": "Datum", "date-time": "Zeitpunkt", "time": "Uhrzeit", "boolean": "ja/nein", "integer": "ganze Zahl", "number": "Zahl",
-  "decimal": "Dezimalzahl", "url": "Adresse", "email": "E-Mail", "objects": "Objekte", "list": "Liste", "several, with commas": "mehrere, mit Kommas",
+  "decimal": "Dezimalzahl", "url": "Adresse", "email": "E-Mail", "object": "Objekt", "objects": "Objekte", "list": "Liste", "several, with commas": "mehrere, mit Kommas",
   "Only in the address": "Nur in der Adresse", "Moved to {path}": "Weitergeleitet zu {path}", "{n} entries": "{n} Einträge", "{n} keys": "{n} Schlüssel",
   "The description of the API cannot be read: {why}": "Die Beschreibung der API ist nicht lesbar: {why}", "Order by {name}": "Nach {name} ordnen", "Pages of the answer": "Teile der Antwort",
   "All languages": "Alle Sprachen",
