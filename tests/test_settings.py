@@ -261,7 +261,8 @@ def test_the_prefix_is_where_the_api_is(make_api: MakeAPI, prefix: str) -> None:
     assert item["meta"]["detail_url"].isascii()
     names = ("pages", "images", "documents", "redirects")
     known = ", ".join(f"{api.prefix}/{name}/" for name in names)
-    assert api.refusal("nowhere", 404).endswith(f"at this address. There are {known}.")
+    told = f"There are {known}; {api.prefix}/ describes them."
+    assert api.refusal("nowhere", 404).endswith(f"at this address. {told}")
     assert app.test_client().get("/api/v2/pages/").mimetype == "text/html"
 
 
