@@ -152,6 +152,12 @@ class PreviewsAnywhere(ListReader):
         return found + [thing for thing in own if thing not in found]
 
 
+@caught_by("test_everything[images of all collections are there]")
+class HidesFromEditors(ListReader):
+    def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:
+        return super().visible(endpoint, replace(viewer, everything=False), scope)
+
+
 @caught_by("test_scope[a site is its home page and all below]")
 class IgnoresScope(ListReader):
     def visible(self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None) -> list[Thing]:

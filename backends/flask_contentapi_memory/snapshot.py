@@ -59,7 +59,7 @@ class Snapshot(Reader):
     def visible_to(self, viewer: Viewer) -> VisibleContent:
         """What a viewer may see."""
         passed = self.shelves["pages"].passed(viewer.moment)
-        key = (passed, viewer.pages, viewer.collections, viewer.previewed)
+        key = (passed, viewer.pages, viewer.collections, viewer.previewed, viewer.everything)
         return self._visible.get(key) or self._visible.put(
             key, VisibleContent(self.shelves, viewer)
         )

@@ -166,6 +166,7 @@ class DatabaseReader(Reader):
             query.viewer.pages,
             query.viewer.collections,
             query.viewer.previewed,
+            query.viewer.everything,
             self._structure.period(query.viewer.moment),
         )
         known = self._structure.totals.get(key)

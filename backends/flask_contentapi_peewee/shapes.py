@@ -183,6 +183,7 @@ def shape_for(endpoint: str, values: Values, **parts: Any) -> Shape:
         opened=bool(values.viewer.pages),
         closed=bool(values.closed),
         previewed=values.viewer.previewed[0] if values.viewer.previewed else "",
+        everything=values.viewer.everything,
         one=len(values.ids) == 1,
         **parts,
     )

@@ -162,6 +162,29 @@ PREVIEWS = [
     case("redirects to what is previewed are there", [1, 3, 4, 6], "redirects", viewer=_STAFF_PAGE),
 ]
 
+#: A viewer from whom nothing is hidden.
+_EDITOR = Viewer(NOW, everything=True)
+
+EVERYTHING = [
+    case(
+        "drafts, what is closed and what is restricted are there, in tree order",
+        [30, 31, 32, 33, 34, 35, 36, 37, 38, 39],
+        viewer=_EDITOR,
+        where=[("id", "in", tuple(range(30, 40)))],
+    ),
+    case("images of all collections are there", [*range(1, 9)], "images", viewer=_EDITOR),
+    case("redirects to hidden pages and to nothing", [*range(1, 7)], "redirects", viewer=_EDITOR),
+    case("what is below a draft", [31], viewer=_EDITOR, tree={"child_of": 30}),
+    case("a scope still narrows", [50, 51], viewer=_EDITOR, scope=(50,)),
+    case(
+        "relations to what is hidden are there",
+        [22],
+        viewer=_EDITOR,
+        types=EXHIBITS,
+        where=[("twin", "eq", 26)],
+    ),
+]
+
 SCOPES = [
     case("a site is its home page and all below", _HOME, scope=(1,)),
     case("a site inside another one is its part alone", [60, 61], scope=(60,)),
@@ -210,6 +233,15 @@ class VisibilityTests(Kit):
     def test_a_query_may_name_what_is_previewed(self, reader: Reader) -> None:
         below = query(tree={"child_of": 36}, viewer=_STAFF_PAGE)
         assert reader.select(below).unseen == ()
+
+    test_everything = finds(EVERYTHING)
+
+    def test_hidden_objects_are_fetched(self, reader: Reader) -> None:
+        assert [*reader.fetch("images", [6], ["id"], _EDITOR)] == [6]
+
+    def test_one_hidden_object(self, reader: Reader) -> None:
+        got = reader.get("pages", 30, lambda label: ["id"], _EDITOR)
+        assert got == ("museum.Room", (30,))
 
     test_scope = finds(SCOPES)
     test_types = finds(TYPES)
