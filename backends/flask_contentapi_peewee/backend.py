@@ -97,9 +97,10 @@ class PeeweeBackend(Backend):
         )
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
-        self._setup = Setup(Statements(Tables(registry, self.engine)), registry)
+        tables = Tables(registry, self.engine)
+        self._setup, self._statements = Setup(tables), Statements(tables)
         if self._followed:
-            self._following = Following(self._followed, self.tables, registry, self.follow, logs)
+            self._following = Following(self._followed, tables, self.follow, logs)
         if logs:
             try:
                 self._require_ready()
@@ -119,14 +120,9 @@ class PeeweeBackend(Backend):
         return self._setup
 
     @property
-    def statements(self) -> Statements:
-        """The statements."""
-        return self.setup.statements
-
-    @property
     def tables(self) -> Tables:
         """The tables."""
-        return self.setup.statements.tables
+        return self.setup.tables
 
     # Set-up.
 
@@ -202,7 +198,7 @@ class PeeweeBackend(Backend):
                     steps = self.setup.changes(database)
                     if steps:
                         with self._transaction() as reader:
-                            self.setup.refill(missing)
+                            self.setup.refill(reader, missing)
                             self._copy_all(reader)
                 self.engine.analyze(self.tables.names, self.tables.words)
             if forget:
@@ -211,8 +207,8 @@ class PeeweeBackend(Backend):
                     for label, names in self.setup.former(database).items()
                     for name in names
                 ]
-                with self._transaction():
-                    self.setup.forget()
+                with self._transaction() as reader:
+                    self.setup.forget(reader)
                 steps += [f"The table {name} is dropped." for name in self.setup.others(database)]
                 self.setup.drop_others()
         return steps
@@ -277,7 +273,7 @@ class PeeweeBackend(Backend):
         # Rows of followed models are copied by a reader alone.
         if not self._is_ready or self.is_writing or self._following is not None:
             return None
-        version = self.statements.version
+        version = self._statements.version
         return self.engine.mark(version.text, version.fill(Values(NOBODY)))
 
     @contextmanager
@@ -299,7 +295,7 @@ class PeeweeBackend(Backend):
             structure = self._read_structure(database)
         if not within:
             self._structure = structure
-        return DatabaseReader(database, self.statements, structure, not within)
+        return DatabaseReader(database, self._statements, structure, not within)
 
     def _read_structure(self, database: peewee.Database) -> Structure:
         """Reads the structure, if the tables are still those of the declared types.
@@ -332,7 +328,7 @@ class PeeweeBackend(Backend):
                 self._is_ready = False
                 self.setup.require_ready(database)
             copies = getattr(self._thread, "following", False)
-            transaction = DatabaseTransaction(self.setup.registry, self.statements, reader, copies)
+            transaction = DatabaseTransaction(reader, copies)
             self._thread.transaction = transaction
             try:
                 yield transaction
@@ -402,9 +398,7 @@ class PeeweeBackend(Backend):
     def _copy_all(self, reader: DatabaseReader) -> None:
         """Copies all rows of followed models within a transaction whose changes are not noted."""
         if self._following is not None:
-            transaction = DatabaseTransaction(
-                self.setup.registry, self.statements, reader, copies=True
-            )
+            transaction = DatabaseTransaction(reader, copies=True)
             self._following.copy(transaction, Writer(transaction), whole=True)
 
     def _refresh(self) -> None:
@@ -425,7 +419,7 @@ class PeeweeBackend(Backend):
             with connected(database):
                 self.setup.require_tables(database)
                 with self.setup.remaking(replacing=True), self._transaction() as reader:
-                    load(content, self.setup.registry, self.statements)
+                    load(content, self._statements)
                     self.tables.write_state(declared=self.tables.declared, former="{}")
                     self._copy_all(reader)
         self._is_ready = False
@@ -455,7 +449,7 @@ class PeeweeBackend(Backend):
             within, self._thread.writing = getattr(self._thread, "writing", False), True
             try:
                 structure = Structure(self.tables, database, stamp)
-                yield DatabaseReader(database, self.statements, structure, versioned=False)
+                yield DatabaseReader(database, self._statements, structure, versioned=False)
             finally:
                 self._thread.writing = within
         self._structure = None
@@ -480,7 +474,7 @@ class PeeweeBackend(Backend):
                 keeps_words = self.engine.keeps_words
                 reader = DatabaseReader(
                     database,
-                    self.statements,
+                    self._statements,
                     structure,
                     confirm_search=None if keeps_words else confirm,
                 )
@@ -502,7 +496,7 @@ class PeeweeBackend(Backend):
             yield Problem("database", "", str(error))
             return
         with self._snapshot() as reader:
-            yield from check(reader, self.setup.registry, values=values)
+            yield from check(reader, values=values)
             if self._following is not None:
                 yield from self._following.problems(reader)
 

@@ -171,12 +171,13 @@ class Copying:
         fitting = self._read(source, rows)
         ids = [key + source.ids_from for key in keys]
         stored: dict[int, StoredObject] = {}
-        for row, extras in self._reader.objects(source.endpoint.name, ids):
-            if row[1] == source.label:
-                stored[row[0]] = StoredObject(row, extras)
-            elif fitting.pop(row[0], None):
+        for known in self._transaction.find_all(source.endpoint.name, ids):
+            identity, label, *_ = known.row
+            if label == source.label:
+                stored[identity] = known
+            elif fitting.pop(identity, None):
                 why = "another object has this id already; give another ids_from"
-                self._refuse(source, row[0], source.problem(row[0], "id", why))
+                self._refuse(source, identity, source.problem(identity, "id", why))
         self._growth += len(rows) - len(
             self._before.keys() | {identity - source.ids_from for identity in stored}
         )

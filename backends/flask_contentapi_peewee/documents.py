@@ -16,13 +16,14 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
+from peewee import SQL
 
 from flask_contentapi import kinds
 from flask_contentapi.declarations import Column, ObjectType, targets_of
 from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
 from flask_contentapi.search import rest_words, title_words
-from flask_contentapi_peewee.columns import ALWAYS, NEVER, StoredField, md5, microseconds
+from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, md5, microseconds
 from flask_contentapi_peewee.engines import Engine, Words
 from flask_contentapi_peewee.tables import EndpointTables, StoredTable
 from flask_contentapi_peewee.words import tokens
@@ -109,11 +110,10 @@ class Documents:
 
     def __init__(self, tables: EndpointTables, engine: Engine) -> None:
         self._tables, self._engine = tables, engine
-        self._endpoint = tables.endpoint
-        self.base, self.table = tables.base, tables.documents
-        self._type = [*tables.base.fields].index("type")
-        self._reader_of = lru_cache(CACHE_SIZE)(self._make_reader)
-        self._row_reader_of = lru_cache(CACHE_SIZE)(self._make_row_reader)
+        self.endpoint, self.table = tables.endpoint, tables.documents
+        #: The columns that are not derived from others.
+        self.fixed = (*tables.fixed, *(["url_path"] if tables.endpoint.tree else []))
+        self.whole = Projection(self, [tables.base], None)
         self._layout_of = lru_cache(CACHE_SIZE)(partial(_Layout, tables))
 
     def own_columns(self, declared: ObjectType) -> dict[str, Column]:
@@ -122,7 +122,7 @@ class Documents:
 
     def has_large(self, names: Iterable[str]) -> bool:
         """Whether there are large fields among some fields, in any type."""
-        types = (self._endpoint.base, *self._endpoint.types.values())
+        types = (self.endpoint.base, *self.endpoint.types.values())
         columns = (declared.columns.get(name) for declared in types for name in names)
         return any(column is not None and is_large(column) for column in columns)
 
@@ -136,8 +136,8 @@ class Documents:
             are the last.
         """
         values = self._layout_of(row[1]).base(row)
-        if self._endpoint.tree:
-            values += _visibility(row, self._endpoint.base.places)
+        if self.endpoint.tree:
+            values += _visibility(row, self.endpoint.base.places)
         if position is not None:
             path, url_path, access = position
             values += (path, url_path, md5(url_path), access)
@@ -181,90 +181,114 @@ class Documents:
 
         :param row: the columns of its type.
         """
-        declared = self._endpoint.type_of(row[1])
+        declared = self.endpoint.type_of(row[1])
         return row[0], tokens(title_words(declared, row)), tokens(rest_words(declared, row))
 
     # Reading.
 
-    def read(self, label: str, names: tuple[str, ...], doc: str, large: str | None) -> list[Any]:
-        """The values of some fields in a document.
+    def label(self, found: Sequence[Any]) -> str:
+        """The type of an object.
 
-        :param label: the type of the object.
-        :param names: the fields; None for those that the type does not have.
-        :param large: the large fields, or None if there are none among the names.
+        :param found: a row of a statement for whole objects, as for the following methods.
         """
-        return self._reader_of(label, names)(parse(doc, large))
+        label: str = found[self.whole.type]
+        return label
+
+    def row(self, found: Sequence[Any], columns: tuple[str, ...] | None = None) -> Row:
+        """Some columns of an object; None: all of its type."""
+        label = self.label(found)
+        return self.whole.reader(label, columns or self.endpoint.type_of(label).column_names)(found)
 
     def split(self, found: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The document of an object: what its type declares, and what it has besides.
 
         The second part has the values of an undeclared type and of former fields. Of child objects
         that have any it has the ids with these values.
-
-        :param found: as for :meth:`label`.
         """
-        columns = self.own_columns(self._endpoint.type_of(self.label(found)))
-        return _split(columns, parse(*found[-3:-1]))
+        columns = self.own_columns(self.endpoint.type_of(self.label(found)))
+        return _split(columns, _parse(*found[-3:-1]))
 
-    def label(self, found: Sequence[Any]) -> str:
-        """The type of an object.
 
-        :param found: a row with all columns of the endpoint's own table, the document in two
-            columns, and the stamp.
-        """
-        label: str = found[self._type]
-        return label
+class Projection:
+    """What a statement selects of objects, and how its rows become those that are wanted.
 
-    def row(self, found: Sequence[Any], columns: tuple[str, ...]) -> Row:
-        """Some columns of an object.
+    It selects columns of tables, the id first; then, if a wanted field is in none of the tables,
+    the document in two columns. The stamp of the content is behind them.
 
-        :param found: as for :meth:`label`.
-        """
-        return self._row_reader_of(self.label(found), columns)(found)
+    :param documents: reads the documents of the endpoint.
+    :param tables: tables in which the objects have a row, that of the endpoint first.
+    :param wanted: the wanted columns, in order; None: all that is stored.
+    """
 
-    def _make_row_reader(
-        self, label: str, columns: tuple[str, ...]
-    ) -> Callable[[Sequence[Any]], Row]:
-        fields = self.base.fields
-        own = tuple([name for name in columns if name not in fields])
-        order = [*fields, *own]
-        pick = picker([order.index(name) for name in columns])
-        wanted = ((n, field) for n, (name, field) in enumerate(fields.items()) if name in columns)
-        decoders = [(n, field.decode) for n, field in wanted if field.decode is not None]
-        known = self.own_columns(self._endpoint.type_of(label))
-        large = any(name in known and is_large(known[name]) for name in own)
+    def __init__(
+        self, documents: Documents, tables: Sequence[StoredTable], wanted: Sequence[str] | None
+    ) -> None:
+        holders = {name: table for table in tables[::-1] for name in table.fields}
+        base, stored = tables[0], documents.table
+        names = documents.fixed if wanted is None else wanted
+        own = [name for name in names if name not in base.fields]
+        has_document = wanted is None or any(name not in holders for name in own)
+        if has_document:
+            names = ["type", *(name for name in names if name not in own)]
+        names = [*dict.fromkeys(("id", *names))]
+        self._documents, self._wanted = documents, tuple(wanted or ())
+        self._fields = [holders[name].fields[name] for name in names]
+        #: The selected columns, and the tables that have them.
+        self.nodes: list[Clause] = [*self._fields]
+        self.joined = [holders[name] for name in names]
+        #: The index of the type, if the document is read.
+        self.type = names.index("type") if has_document else -1
+        if has_document:
+            has_large = wanted is None or documents.has_large(own)
+            large = stored.fields["large"] if has_large else SQL("NULL")
+            self.nodes += [stored.fields["doc"], large]
+            self.joined.append(stored)
+        self.reader = lru_cache(CACHE_SIZE)(self._make_reader)
 
-        def read(found: Sequence[Any]) -> Row:
-            values = [*found[: len(fields)]]
+    def rows(self, found: Sequence[Sequence[Any]]) -> list[Row]:
+        """The wanted rows, from those of the statement."""
+        read, place, wanted = self.reader, self.type, self._wanted
+        if place < 0:
+            return [*map(read("", wanted), found)]
+        return [read(row[place], wanted)(row) for row in found]
+
+    def _make_reader(self, label: str, wanted: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
+        fields = {field.column_name: n for n, field in enumerate(self._fields)}
+        own = [name for name in dict.fromkeys(wanted) if name not in fields]
+        decoders = [
+            (n, field.decode)
+            for n, field in enumerate(self._fields)
+            if field.decode is not None and field.column_name in wanted
+        ]
+        document = len(fields)
+        # What is read from the document comes behind the row.
+        fields |= {name: document + 3 + n for n, name in enumerate(own)}
+        pick = picker([fields[name] for name in wanted])
+        if not own and not decoders:
+            return pick  # type: ignore[no-any-return]
+        columns = self._documents.own_columns(self._documents.endpoint.type_of(label))
+        read = _reader([(name, columns.get(name)) for name in own])
+        has_large = any(name in columns and is_large(columns[name]) for name in own)
+
+        def read_row(found: Sequence[Any]) -> Row:
+            values = [*found]
             for place, decode in decoders:
                 if values[place] is not None:
                     values[place] = decode(values[place])
             if own:
-                values += self.read(label, own, found[-3], found[-2] if large else None)
+                large = found[document + 1] if has_large else None
+                values += read(_parse(found[document], large))
             row: Row = pick(values)
             return row
 
-        return read
-
-    def fixed_values(self, found: Sequence[Any]) -> dict[str, Any]:
-        """The values of an object in the endpoint's own table, as in content records.
-
-        :param found: as for :meth:`label`.
-        """
-        stored = zip(self.base.fields.items(), found, strict=False)
-        values = {n: (f, f.python_value(v)) for (n, f), v in stored if n in self._tables.fixed}
-        return {n: None if v is None else f.kind.write(v) for n, (f, v) in values.items()}
-
-    def _make_reader(self, label: str, names: tuple[str, ...]) -> Reader:
-        columns = self.own_columns(self._endpoint.type_of(label))
-        return _reader([(name, columns.get(name)) for name in names])
+        return read_row
 
 
 #: Reads the values of some fields of a parsed document.
 Reader = Callable[[Mapping[str, Any]], list[Any]]
 
 
-def parse(doc: str, large: str | None) -> dict[str, Any]:
+def _parse(doc: str, large: str | None) -> dict[str, Any]:
     """The fields of a document, as in content records."""
     values: dict[str, Any] = orjson.loads(doc)
     if large is not None:

@@ -22,7 +22,6 @@ from peewee import SQL
 from playhouse import signals
 
 from flask_contentapi.errors import ConfigurationError, Problem
-from flask_contentapi.registry import Registry
 from flask_contentapi.writer import Writer
 from flask_contentapi_peewee.copying import NOTED, WAITING, Copying
 from flask_contentapi_peewee.followed import Followed, Source
@@ -36,7 +35,6 @@ class Following:
 
     :param followed: what the site says of them.
     :param tables: the tables of the backend.
-    :param registry: the declared types.
     :param follow: copies what has changed, without waiting for the next answer.
     :param logs: whether to log which rows are left out.
     :raises ConfigurationError: if a model cannot be followed so.
@@ -46,7 +44,6 @@ class Following:
         self,
         followed: Sequence[Followed],
         tables: Tables,
-        registry: Registry,
         follow: Callable[[], None],
         logs: bool,
     ) -> None:
@@ -54,7 +51,7 @@ class Following:
         self._tables, self._database = tables, tables.engine.database
         declared = {
             known.content_class: known
-            for endpoint in registry.endpoints.values()
+            for endpoint in tables.registry.endpoints.values()
             for known in endpoint.types.values()
         }
         self.sources: dict[str, Source] = {}

@@ -11,18 +11,16 @@ from typing import IO, Any
 from flask_contentapi.content import ReadRecord, Table, check_objects, read_library
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.logs import watched
-from flask_contentapi.query import Row
 from flask_contentapi.records import Place, RecordReader, write_record
-from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.columns import GAP, OPEN, Clause, step
-from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, batches, target_term
+from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, target_term
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
 from flask_contentapi_peewee.tables import MARK_PREFIX, USED_ID_PREFIX, EndpointTables, Tables
 
 
-def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: Statements) -> None:
+def load(content: Mapping[str, Iterable[Any]], statements: Statements) -> None:
     """Replaces the content of the tables; the caller provides the transaction.
 
     Each record is read once. Until all have been checked together, the objects are in files; in
@@ -32,7 +30,7 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: S
     """
     tables = statements.tables
     with ExitStack() as stack:
-        files = {name: stack.enter_context(TemporaryFile()) for name in registry.endpoints}
+        files = {name: stack.enter_context(TemporaryFile()) for name in tables.endpoints}
         refused: dict[str, Problem] = {}
 
         waiting: dict[str, list[ReadRecord]] = {name: [] for name in files}
@@ -50,7 +48,7 @@ def load(content: Mapping[str, Iterable[Any]], registry: Registry, statements: S
                 refused[label] = place.problem("type", message)
 
         try:
-            outline = read_library(content, registry, keep=keep)
+            outline = read_library(content, tables.registry, keep=keep)
         except ContentError as error:
             raise ContentError([*refused.values(), *error.problems]) from None
         if refused:
@@ -152,41 +150,27 @@ def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
     for section in _SECTIONS:
         yield from ((section, record) for record in read_records(reader, section))
     for name, endpoint in tables.endpoints.items():
-        for row, extras in _objects(reader, endpoint):
+        documents = reader.documents[name]
+        for found in reader.objects(name):
             # Fields that a type once had are none of its records.
-            others = {} if row[1] in endpoint.endpoint.types else extras
-            yield name, write_record(endpoint.endpoint, row, others)
+            is_declared = documents.label(found) in endpoint.endpoint.types
+            extras = {} if is_declared else documents.split(found)[1]
+            yield name, write_record(endpoint.endpoint, documents.row(found), extras)
 
 
-def _objects(
-    reader: DatabaseReader,
-    tables: EndpointTables,
-    wanted: Clause | None = None,
-    extras: bool = True,
-) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """The objects of an endpoint in default order, including hidden ones: the columns of the type,
-    and the further values if they are wanted."""
-    fields = tables.base.fields
-    query = tables.base.model.select(fields["id"]).where(wanted)
-    query = query.order_by(fields["path_" if tables.endpoint.tree else "id"])
-    for batch in batches([identity for (identity,) in reader.all(query)]):
-        found = reader.objects(tables.endpoint.name, batch, extras)
-        stored = {row[0]: (row, more) for row, more in found}
-        yield from (stored[identity] for identity in batch)
-
-
-def check(reader: DatabaseReader, registry: Registry, *, values: bool = True) -> Iterator[Problem]:
+def check(reader: DatabaseReader, *, values: bool = True) -> Iterator[Problem]:
     """The problems of the content: undeclared types, dangling relations, and values that the
     declared fields no longer take, if these are wanted."""
     ids = {
         name: {record["id"] for record in reader.records(tables.base, ["id"], "id")}
         for name, tables in reader.tables.endpoints.items()
     }
-    records = RecordReader(registry, logs=False)
+    records = RecordReader(reader.tables.registry, logs=False)
     objects = (
         (records.check_entry(tables.endpoint, row), tables.endpoint, row)
-        for tables in reader.tables.endpoints.values()
-        for row, _ in _objects(reader, tables, None if values else _suspect(reader, tables), False)
+        for name, tables in reader.tables.endpoints.items()
+        for found in reader.objects(name, None if values else _suspect(reader, tables))
+        for row in [reader.documents[name].row(found)]
     )
     yield from check_objects(objects, ids, reader.sites)
     yield from records.problems

@@ -15,7 +15,6 @@ from flask_contentapi.sites import quote_slug
 from flask_contentapi_peewee.columns import GAP, LARGEST, OPEN, end, last_number, md5, step
 from flask_contentapi_peewee.documents import TreePosition
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.tables import Tables
 
 #: Temporary prefixes of paths: of pages being moved, and of pages that make room for them.
 MOVED, SHIFTED = "~", "|"
@@ -26,13 +25,12 @@ ROOM = 1000
 class PageTree:
     """The tree of pages in their table.
 
-    :param tables: the tables.
     :param reader: reads the content, including the changes of the transaction.
     """
 
-    def __init__(self, tables: Tables, reader: DatabaseReader) -> None:
-        self._table = tables.endpoints["pages"].base
-        self._engine = tables.engine
+    def __init__(self, reader: DatabaseReader) -> None:
+        self._table = reader.tables.endpoints["pages"].base
+        self._engine = reader.tables.engine
         self._reader = reader
         # Methods ask for the same one in turn.
         self._last: tuple[int, TreePosition] | None = None

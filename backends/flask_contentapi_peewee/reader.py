@@ -18,7 +18,8 @@ from flask_contentapi.content import Restrictions
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi_peewee.columns import EPOCH, NEVER
-from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_for, shape_of
+from flask_contentapi_peewee.documents import Projection, batches
+from flask_contentapi_peewee.shapes import NOBODY, Shape, Values
 from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
 from flask_contentapi_peewee.tables import StoredTable, Tables
@@ -49,11 +50,14 @@ class DatabaseReader(Reader):
         self._database = database
         self._statements = statements
         self._structure = structure
+        #: What reads the objects of each endpoint.
+        self.documents = statements.documents
         self._versioned = versioned
         self._confirm_search = confirm_search
         # Whether the stamp was checked since the last result that does not include it: a cached
         # part of the structure, or an empty result.
         self._is_stamp_checked = False
+        self._views: dict[Any, tuple[Values, Shape]] = {}
 
     @property
     def tables(self) -> Tables:
@@ -100,37 +104,35 @@ class DatabaseReader(Reader):
         return selected
 
     def _select(self, query: Query) -> Selected:
-        values = self._values(query.viewer, query.scope, query=query)
-        shape = shape_of(query, values)
-        counted, near = Counted((), 0), query
+        values, shape = self._asked(query)
+        total, window = 0, query
         if query.count or query.tree:
-            counted = self._counted(query, shape, values)
-            named = zip(query.tree, counted.named, strict=True)
-            unseen = tuple(tree.page for tree, path in named if path is None)
+            named, total = self._counted(query, shape, values)
+            pairs = zip(query.tree, named, strict=True)
+            unseen = tuple(tree.page for tree, path in pairs if path is None)
             if unseen:
                 return Selected((), 0, unseen)
-            shape = shape._replace(counted=True)
-            values = values._replace(named=counted.named)
+            shape, values = shape._replace(counted=True), values._replace(named=named)
         facets = [self._facet(shape, values, column) for column in query.facets]
-        if query.count and (query.offset >= counted.total or query.limit == 0):
-            return Selected((), counted.total, facets=facets)
+        if query.count and (query.offset >= total or query.limit == 0):
+            return Selected((), total, facets=facets)
         if query.count:
-            near = _from_nearer_end(query, counted.total)
-            soon = self._is_walk(near, counted)
+            window = _from_nearer_end(query, total)
+            soon = self._is_walk(window, total)
             shape = shape._replace(
-                deep=near.offset >= DEEP and not near.searches and not near.random,
+                deep=window.offset >= DEEP and not query.searches and not query.random,
                 walk=soon and bool(query.order),
                 broad=soon and not query.order,
-                backward=near is not query,
+                backward=window is not query,
             )
-            values = values._replace(query=near)
-        statement, projection = self._statements.page(shape.windowed(near))
+            values = values._replace(query=window)
+        statement, projection = self._statements.page(shape.windowed(window))
         found = self._run(statement, values)
         if query.count and not found:
             raise ContentChanged
         if shape.backward:
-            found = found[::-1]
-        return Selected(projection.rows(found), counted.total if query.count else 0, (), facets)
+            found.reverse()
+        return Selected(projection.rows(found), total, (), facets)
 
     def _facet(self, shape: Shape, values: Values, column: str) -> list[tuple[Any, int]]:
         statement, field = self._statements.facet(_unordered(shape), column)
@@ -140,9 +142,8 @@ class DatabaseReader(Reader):
         return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
 
     def ids(self, query: Query) -> Sequence[int]:
-        query = replace(query, columns=())
-        values = self._values(query.viewer, query.scope, query=query)
-        statement, _ = self._statements.page(shape_of(query, values).windowed(query))
+        values, shape = self._asked(replace(query, columns=()))
+        statement, _ = self._statements.page(shape.windowed(query))
         ids, stamp = array("q"), self._structure.stamp
         text, parameters = statement.text, statement.fill(values)
         for identity, stamp in self.tables.engine.rows(self._database, text, parameters):  # noqa: B007
@@ -152,12 +153,12 @@ class DatabaseReader(Reader):
             self._confirm_search()
         return ids
 
-    def _is_walk(self, query: Query, counted: Counted) -> bool:
+    def _is_walk(self, query: Query, total: int) -> bool:
         """Whether walking the index of the order finds the wanted rows soon."""
         if query.random or query.searches or query.limit is None:
             return False
         reach = (query.offset + query.limit) * self._structure.size(query.endpoint)
-        return reach < counted.total**2
+        return reach < total**2
 
     def _counted(self, query: Query, shape: Shape, values: Values) -> Counted:
         key = (
@@ -185,14 +186,11 @@ class DatabaseReader(Reader):
         viewer: Viewer,
         scope: Sequence[int] | None = None,
     ) -> Mapping[int, Row]:
-        values = self._values(viewer, scope, ids=list(ids))
-        if not values.ids:
+        ids = [*ids]
+        if not ids:
             return {}
-        shape = shape_for(endpoint, values, columns=tuple(columns))
-        statement, projection = self._statements.fetch(shape)
-        found = self._run(statement, values)
-        rows = projection.rows(found)
-        return {row[0]: columns for row, columns in zip(found, rows, strict=True)}
+        found, projection = self._fetch(endpoint, ids, tuple(columns), viewer, scope)
+        return {row[0]: wanted for row, wanted in zip(found, projection.rows(found), strict=True)}
 
     def get(
         self,
@@ -202,14 +200,24 @@ class DatabaseReader(Reader):
         viewer: Viewer,
         scope: Sequence[int] | None = None,
     ) -> tuple[str, Row] | None:
-        values = self._values(viewer, scope, ids=[id])
-        statement = self._statements.whole(shape_for(endpoint, values))
-        found = self._run(statement, values)
+        found, projection = self._fetch(endpoint, [id], None, viewer, scope)
         if not found:
             return None
-        documents = self._statements.documents[endpoint]
-        label = documents.label(found[0])
-        return label, documents.row(found[0], tuple(columns_of(label)))
+        label: str = found[0][projection.type]
+        return label, projection.reader(label, tuple(columns_of(label)))(found[0])
+
+    def _fetch(
+        self,
+        endpoint: str,
+        ids: Sequence[int],
+        columns: tuple[str, ...] | None,
+        viewer: Viewer,
+        scope: Sequence[int] | None,
+    ) -> tuple[list[Any], Projection]:
+        values, shape = self._view(endpoint, viewer, scope)
+        shape = shape._replace(columns=columns, one=len(ids) == 1)
+        statement, projection = self._statements.fetch(shape)
+        return self._run(statement, values._replace(ids=ids)), projection
 
     def records(
         self, table: StoredTable, columns: Sequence[str], order: str
@@ -224,32 +232,50 @@ class DatabaseReader(Reader):
         return self._statements.tables.all(query, self._database)
 
     def objects(
-        self, endpoint: str, ids: Sequence[int], extras: bool = True
-    ) -> Iterator[tuple[Row, dict[str, Any]]]:
-        """Objects with all that is stored of them, including hidden ones, in any order.
+        self, endpoint: str, where: Any = None, ids: Sequence[int] | None = None
+    ) -> Iterator[Sequence[Any]]:
+        """Objects with all that is stored of them, including hidden ones, in default order.
 
-        :param extras: whether the further values are wanted.
-        :returns: for each the columns of its type, and the further values of its document.
+        :param where: the condition on them.
+        :param ids: their ids; None: all that meet the condition.
+        :returns: for each the row that :class:`Documents` reads.
         """
-        statement = self._statements.whole(Shape(endpoint, everything=True))
-        documents = self._statements.documents[endpoint]
-        for found in self._run(statement, Values(NOBODY, ids=ids)):
-            label = documents.label(found)
-            columns = self.tables.endpoints[endpoint].endpoint.type_of(label).column_names
-            yield documents.row(found, columns), documents.split(found)[1] if extras else {}
+        if ids is None:
+            tables = self.tables.endpoints[endpoint]
+            query = tables.base.model.select(tables.base.fields["id"]).where(where)
+            text, given = query.order_by(tables.default_order).sql()
+            ids = array("q", (i for (i,) in self.tables.engine.rows(self._database, text, given)))
+        statement, _ = self._statements.fetch(Shape(endpoint, None, everything=True))
+        for some in batches(ids):
+            found = self._run(statement, Values(NOBODY, ids=some))
+            of_id = {row[0]: row for row in found}
+            yield from (of_id[identity] for identity in some if identity in of_id)
 
-    def _values(
-        self,
-        viewer: Viewer,
-        scope: Sequence[int] | None,
-        query: Query | None = None,
-        ids: Sequence[int] = (),
-    ) -> Values:
-        self._connect()
-        paths = None if scope is None else self._paths(scope)
-        closed = self._structure.closed(viewer.collections)
-        since = self._structure.period(viewer.moment).since
-        return Values(viewer, closed, paths, since, query, ids)
+    def _view(
+        self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None
+    ) -> tuple[Values, Shape]:
+        """What statements for a viewer and a scope have in common."""
+        key = endpoint, viewer, None if scope is None else tuple(scope)
+        if key not in self._views:
+            self._connect()
+            paths = None if scope is None else self._paths(scope)
+            closed = self._structure.closed(viewer.collections)
+            since = self._structure.period(viewer.moment).since
+            shape = Shape(
+                endpoint,
+                scope=paths,
+                since=since,
+                opened=bool(viewer.pages),
+                closed=bool(closed),
+                previewed=viewer.previewed[0] if viewer.previewed else "",
+                everything=viewer.everything,
+            )
+            self._views[key] = Values(viewer, closed, paths), shape
+        return self._views[key]
+
+    def _asked(self, query: Query) -> tuple[Values, Shape]:
+        values, shape = self._view(query.endpoint, query.viewer, query.scope)
+        return values._replace(query=query), shape.of(query)
 
     def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
         known = self._structure.paths

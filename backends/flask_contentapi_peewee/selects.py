@@ -149,7 +149,7 @@ class Select:
 
     def __init__(self, tables: Tables, shape: Shape) -> None:
         self._all_tables = tables
-        self._shape = shape
+        self.shape = shape
         self._engine = tables.engine
         self._end = tables.endpoints[shape.endpoint]
         self._base = _BaseTable(tables, shape.endpoint)
@@ -170,7 +170,7 @@ class Select:
         return next(table for table in self.tables if column in table.fields)
 
     def _column(self, column: str) -> Column | None:
-        label = next(iter(self._shape.types or ("",)))
+        label = next(iter(self.shape.types or ("",)))
         return self._end.endpoint.type_of(label).columns.get(column)
 
     def query(self, *columns: Clause, joined: Sequence[StoredTable] = ()) -> Any:
@@ -179,9 +179,9 @@ class Select:
         :param joined: the tables of the columns, besides the base.
         """
         # The first table is the one with the index that is walked in order.
-        first = self._table(self._shape.order[0].column) if self._shape.walk else self._end.base
+        first = self._table(self.shape.order[0].column) if self.shape.walk else self._end.base
         source = self._join(joined, first)
-        if self._shape.searches:
+        if self.shape.searches:
             on = self.identity == self._engine.words_id(self._words)
             source = peewee.Join(source, self._words, on=on)
         conditions = list(self._conditions())
@@ -207,20 +207,20 @@ class Select:
         conditions += self._target_visible(column, value)
         count = fn.COUNT(SQL("*"))
         query = self.query(value, count, *columns, joined=[table]).where(all_of(conditions))
-        group = self._engine.unindexed(value) if self._shape.is_narrow else value
+        group = self._engine.unindexed(value) if self.shape.is_narrow else value
         query = query.group_by(group).order_by(count.desc(), value.asc())
         return query.limit(literal(MOST_VALUES)), value
 
     def wanted(self) -> Clause:
         """The condition that an object is one of those requested by id."""
-        if self._shape.one:
+        if self.shape.one:
             return self.identity == self.slot(lambda values: values.ids[0])
         ids = self.slot(lambda values: self._engine.array(values.ids))
         return self._engine.among(self.identity, ids)
 
     def first_of_each(self, most: int) -> Any:
         """A query for the ids of so many first objects for each value of the first filter."""
-        column = self._base.field(self._shape.filters[0][0])
+        column = self._base.field(self.shape.filters[0][0])
         number = fn.ROW_NUMBER().over(partition_by=[column], order_by=self.order())
         found = self.query(self.identity.alias("id"), number.alias("number")).alias("each")
         return peewee.Select([found], [found.c.id]).where(found.c.number <= literal(most))
@@ -238,20 +238,20 @@ class Select:
         ordered = self._engine.ordered_join
         if first is not base:
             source = peewee.Join(first.model, base.model, ordered, _same(first, base))
-        used = {name for name, *_ in (*self._shape.filters, *self._shape.order)}
+        used = {name for name, *_ in (*self.shape.filters, *self.shape.order)}
         needed: list[StoredTable]
         needed = [t for t in self.indexes if t in joined or used & (t.fields.keys() - {"id"})]
         needed += [table for table in (self._end.documents, self._end.terms) if table in joined]
         for table in needed:
             if table is not first:
                 # Terms would be grouped in the order of their index, whatever few objects match.
-                late = table is self._end.terms and self._shape.is_narrow
+                late = table is self._end.terms and self.shape.is_narrow
                 join = ordered if late else peewee.JOIN.INNER
                 source = peewee.Join(source, table.model, join, _same(table, base))
         return source
 
     def _conditions(self) -> Iterator[Clause]:
-        shape = self._shape
+        shape = self.shape
         yield from self._base.visibility(shape, self._engine)
         # Pages below a page in the scope are in the scope as well.
         if not _BELOW & set(shape.relations):
@@ -279,7 +279,7 @@ class Select:
         return terms, search.every
 
     def _ranks(self) -> Iterator[Clause]:
-        for number, (size, every, prefix) in enumerate(self._shape.searches):
+        for number, (size, every, prefix) in enumerate(self.shape.searches):
             terms = [self.slot(self._term(number, word)) for word in range(size)]
             if prefix:
                 yield self._engine.has(self._words, terms[-1], in_title=True).desc()
@@ -297,7 +297,7 @@ class Select:
 
     def named(self) -> Iterator[Clause]:
         """The path of each page that the query names; NULL if it may not be seen in the scope."""
-        shape, engine = self._shape, self._engine
+        shape, engine = self.shape, self._engine
         for number in range(len(shape.relations)):
             yield self._of_page(
                 "path_",
@@ -315,7 +315,7 @@ class Select:
 
         :param conditions: further conditions on the page.
         """
-        pages = _BaseTable(self._all_tables, self._shape.endpoint, aliased=True)
+        pages = _BaseTable(self._all_tables, self.shape.endpoint, aliased=True)
         met = all_of([pages.field("id") == identity, *conditions(pages)])
         return pages.model.select(pages.field(column)).where(met)
 
@@ -330,11 +330,11 @@ class Select:
             same = self._engine.equals(self._base.field("translation_key"), wanted)
             return same & (self.identity != page)
         start, stop = self._branch_range(number)
-        path = self._base.path(self._shape, self._engine)
+        path = self._base.path(self.shape, self._engine)
         return (path > start) & (path < stop)
 
     def _branch_range(self, number: int) -> tuple[Clause, Clause]:
-        if self._shape.counted:
+        if self.shape.counted:
             path = self.slot(lambda values: values.named[number])
             return path, self.slot(lambda values: end(values.named[number]))
         found = self._of_page("path_", self._page(number))
@@ -352,7 +352,7 @@ class Select:
     # Filters.
 
     def _on_column(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
-        shape, declared = self._shape, self._column(column)
+        shape, declared = self.shape, self._column(column)
         if declared is not None and declared.kind.many:
             yield from self._on_entries(number, column, operator, arity)
             return
@@ -409,7 +409,7 @@ class Select:
             same = [*named, identity == self.identity, self._engine.one_of(entry, values)]
             yield ~fn.EXISTS(self._end.terms.model.select(SQL("1")).where(all_of(same)))
             return
-        before = sum(count for _, other, count in self._shape.filters[:number] if other == "all")
+        before = sum(count for _, other, count in self.shape.filters[:number] if other == "all")
         few = 0 if operator == "in" else min(arity, max(FEW_ENTRIES - before, 0))
         together = [values[few:]] if values[few:] or operator == "in" else []
         for some in [*([value] for value in values[:few]), *together]:
@@ -429,7 +429,7 @@ class Select:
         declared = self._column(column)
         if declared is None or declared.target is None:
             return
-        endpoint, shape = declared.target.served_at.name, self._shape
+        endpoint, shape = declared.target.served_at.name, self.shape
         objects = _BaseTable(self._all_tables, endpoint, aliased=True)
         yield objects.has_visible(field, shape, self._engine, declared.within_site)
 
@@ -437,7 +437,7 @@ class Select:
 
     def order(self) -> list[Clause]:
         """The keys to order by."""
-        shape, engine = self._shape, self._engine
+        shape, engine = self.shape, self._engine
         default = self._end.default_order
         if shape.random:
             return [engine.random()]
@@ -452,4 +452,4 @@ class Select:
         field = self._table(order.column).fields[order.column]
         visibility = list(self._target_visible(order.column, field))
         shown = peewee.Case(None, [(visibility[0], field)], None) if visibility else field
-        return self._engine.sort_keys(shown, order.descending is not self._shape.backward)
+        return self._engine.sort_keys(shown, order.descending is not self.shape.backward)

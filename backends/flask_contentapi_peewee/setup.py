@@ -12,19 +12,17 @@ import peewee
 
 from flask_contentapi.declarations import Column
 from flask_contentapi.errors import ConfigurationError, ContentError
-from flask_contentapi.query import Row
 from flask_contentapi.records import RecordReader
-from flask_contentapi.registry import Registry
 from flask_contentapi_peewee.connections import connected
-from flask_contentapi_peewee.documents import BATCH, Documents, Inserter
-from flask_contentapi_peewee.shapes import NOBODY, Shape, Values
-from flask_contentapi_peewee.statements import Statements
+from flask_contentapi_peewee.documents import Inserter
+from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import (
     PREFIX,
     EndpointTables,
     IndexTable,
     Signature,
     StoredTable,
+    Tables,
     is_derived,
 )
 
@@ -46,14 +44,11 @@ Declared = Mapping[str, Mapping[str, Signature]]
 class Setup:
     """The tables of a database, and whether they are those of the declared types.
 
-    :param statements: the statements of the backend.
-    :param registry: the declared types.
+    :param tables: the tables of the backend.
     """
 
-    def __init__(self, statements: Statements, registry: Registry) -> None:
-        self.statements, self.registry = statements, registry
-        self._tables = statements.tables
-        self._engine = statements.tables.engine
+    def __init__(self, tables: Tables) -> None:
+        self.tables, self._engine = tables, tables.engine
         self._was_ready = False
 
     # Ready or not.
@@ -65,7 +60,7 @@ class Setup:
         :raises ConfigurationError: if there are none.
         """
         self._engine.require_suitable(database)
-        state = self._tables.read_state(database)
+        state = self.tables.read_state(database)
         schema = state.get("schema")
         if schema is None:
             raise ConfigurationError(f"The tables are not there. {_MAKE}")
@@ -80,7 +75,7 @@ class Setup:
         """
         with connected(database):
             state = self.require_tables(database)
-            if state["declared"] != self._tables.declared:
+            if state["declared"] != self.tables.declared:
                 why = [*self._steps(state), _MIGRATE, *self._app_label_hints(state)]
                 raise ConfigurationError(
                     " ".join([_UNFIT, *([_RESTART] if self._was_ready else why)])
@@ -88,7 +83,7 @@ class Setup:
         self._was_ready = True
 
     def _steps(self, state: Mapping[str, str]) -> list[str]:
-        before, now = _types(state["declared"]), _types(self._tables.declared)
+        before, now = _types(state["declared"]), _types(self.tables.declared)
         steps = []
         for label in dict.fromkeys((*before, *now)):
             if label.startswith(_OWN):
@@ -109,7 +104,7 @@ class Setup:
 
     def _app_label_hints(self, state: Mapping[str, str]) -> Iterator[str]:
         """The remedy if a type may have a new label only because its module was renamed."""
-        before, now = _types(state["declared"]), _types(self._tables.declared)
+        before, now = _types(state["declared"]), _types(self.tables.declared)
         added = {label.rpartition(".")[2] for label in now if label not in before}
         for app_label, _, name in (label.rpartition(".") for label in before if label not in now):
             if name in added:
@@ -135,19 +130,19 @@ class Setup:
                 return
             # If DDL is not transactional, there may be empty tables from an interrupted attempt.
             # The state table is made first and filled last.
-            for name in reversed([*self._tables.names]):
+            for name in reversed([*self.tables.names]):
                 self._engine.drop_table(name)
-            for model in self._tables.models:
+            for model in self.tables.models:
                 model.create_table()
-            for words in self._tables.words:
+            for words in self.tables.words:
                 self._engine.create_words(words)
-            self._tables.write_state(
-                stamp="", declared=self._tables.declared, former="{}", schema=SCHEMA
+            self.tables.write_state(
+                stamp="", declared=self.tables.declared, former="{}", schema=SCHEMA
             )
 
     def _has_tables(self) -> bool:
         database = self._engine.database
-        if "schema" not in self._tables.read_state(database):
+        if "schema" not in self.tables.read_state(database):
             return False
         self.require_tables(database)
         return True
@@ -165,9 +160,9 @@ class Setup:
         database = self._engine.database
         with self._engine.schema_lock():
             there = {*database.get_tables()}
-            stored = {*json.loads(self._tables.read_state(database)["declared"])["tables"]}
+            stored = {*json.loads(self.tables.read_state(database)["declared"])["tables"]}
             missing: list[StoredTable | str] = []
-            for end in self._tables.endpoints.values():
+            for end in self.tables.endpoints.values():
                 if end.documents.name not in there:
                     # It is made last, so the other may be there from an interrupted attempt.
                     self._engine.drop_table(end.base.name)
@@ -192,9 +187,9 @@ class Setup:
 
     def others(self, database: peewee.Database) -> list[str]:
         """The names of tables that no declared type needs."""
-        known = {*self._tables.names}
+        known = {*self.tables.names}
         # SQLite has further tables for each table of words.
-        words = tuple(f"{name}_" for name in self._tables.words)
+        words = tuple(f"{name}_" for name in self.tables.words)
         found = (name for name in database.get_tables() if name.startswith(PREFIX))
         return [name for name in found if name not in known and not name.startswith(words)]
 
@@ -208,65 +203,74 @@ class Setup:
     def changes(self, database: peewee.Database) -> list[str]:
         """What has changed since the tables were made, in sentences."""
         state = self.require_tables(database)
-        return [] if state["declared"] == self._tables.declared else self._steps(state)
+        return [] if state["declared"] == self.tables.declared else self._steps(state)
 
-    def refill(self, missing: Sequence[StoredTable | str]) -> None:
+    def refill(self, reader: DatabaseReader, missing: Sequence[StoredTable | str]) -> None:
         """Reads the documents of changed types again and fills the missing tables.
 
+        :param reader: reads the content within the transaction.
         :param missing: the tables that :meth:`remaking` has made.
         :raises ContentError: if stored objects do not fit their types.
         """
-        state = self._tables.read_state(self._engine.database)
-        before, now = _types(state["declared"]), _types(self._tables.declared)
-        reader = RecordReader(self.registry, logs=False)
+        state = self.tables.read_state(self._engine.database)
+        before, now = _types(state["declared"]), _types(self.tables.declared)
+        records = RecordReader(self.tables.registry, logs=False)
         labels = self._affected({label for label in now if now[label] != before.get(label)})
-        for end in self._tables.endpoints.values():
-            self._refill(end, labels & end.endpoint.types.keys(), missing, before, reader)
-        if reader.problems:
-            raise ContentError(reader.problems)
+        for end in self.tables.endpoints.values():
+            own = labels & end.endpoint.types.keys()
+            self._refill(reader, end, own, missing, before, records)
+        if records.problems:
+            raise ContentError(records.problems)
         former = json.loads(state["former"])
         for label in {*before, *former}:
             known = {*former.get(label, ()), *_names(before.get(label, {}))}
             former[label] = sorted(known - {*_names(now.get(label, {}))})
-        self._tables.write_state(declared=self._tables.declared, former=json.dumps(former))
+        self.tables.write_state(declared=self.tables.declared, former=json.dumps(former))
 
     def _refill(
         self,
+        reader: DatabaseReader,
         end: EndpointTables,
         labels: Set[str],
         missing: Sequence[StoredTable | str],
         before: Declared,
-        reader: RecordReader,
+        records: RecordReader,
     ) -> None:
         """Fills the missing tables of an endpoint.
 
         :param labels: the types whose documents are read again.
         :param before: the types as they were declared.
-        :param reader: collects problems.
+        :param records: collects problems.
         """
-        documents, now = self.statements.documents[end.endpoint.name], _types(self._tables.declared)
+        documents, now = reader.documents[end.endpoint.name], _types(self.tables.declared)
         inserter = Inserter(self._engine, end)
         tables = [table for table in missing if table in end.indexes or table is end.terms]
         fills_words = end.words in missing
         wanted = {*labels}.union(*(t.labels if isinstance(t, IndexTable) else [""] for t in tables))
         everything = "" in wanted or fills_words
-        for found in _walk(self.statements, end, None if everything else sorted(wanted)):
+        where = None if everything else end.base.fields["type"].in_(sorted(wanted))
+        for found in reader.objects(end.endpoint.name, where):
             label = documents.label(found)
+            columns = end.endpoint.type_of(label).columns
+            fixed = dict(zip(end.fixed, documents.row(found, (*end.fixed,)), strict=True))
+            own, extras = documents.split(found)
             if label not in labels:
                 # Nothing changes, so nothing is checked: validators may be newer than what is
                 # stored.
-                columns = end.endpoint.type_of(label).column_names
-                row, extras = documents.row(found, columns), documents.split(found)[1]
-            elif label in self._tables.followed_types:
-                row, extras = _without_own_fields(end, documents, found), {}
-            else:
-                own, extras = documents.split(found)
-                own = _cleared(
-                    own, before.get(label, {}), now[label], end.endpoint.types[label].columns
+                row = documents.row(found)
+            elif label in self.tables.followed_types:
+                # Fields of its own are copied again anyway.
+                row = tuple(
+                    [fixed[n] if n in fixed else c.kind.empty() for n, c in columns.items()]
                 )
-                record = {**documents.fixed_values(found), "type": label, **own}
-                row, _ = reader.read_entry(end.endpoint.name, -1, record) or ((), {})
-            if reader.problems:
+                row, extras = (row[0], label, *row[1:]), {}
+            else:
+                own = _cleared(own, before.get(label, {}), now[label], columns)
+                for name, value in fixed.items():
+                    fixed[name] = None if value is None else columns[name].kind.write(value)
+                record = {**fixed, "type": label, **own}
+                row, _ = records.read_entry(end.endpoint.name, -1, record) or ((), {})
+            if records.problems:
                 continue
             stored = documents.stored(row, extras)
             if label in labels and (stored.doc, stored.large) != tuple(found[-3:-1]):
@@ -280,7 +284,7 @@ class Setup:
         """Some types, and those with child objects of the same types, whose ids must differ."""
         children: dict[str, set[str]] = {
             label: {c.child.label for c in declared.columns.values() if c.child}
-            for endpoint in self.registry.endpoints.values()
+            for endpoint in self.tables.registry.endpoints.values()
             for label, declared in endpoint.types.items()
         }
         shared = set().union(*(children[label] for label in changed))
@@ -293,60 +297,28 @@ class Setup:
 
         Those of child objects follow the field of these, after a dot.
         """
-        found: dict[str, list[str]] = json.loads(self._tables.read_state(database)["former"])
-        declared = _types(self._tables.declared)
+        found: dict[str, list[str]] = json.loads(self.tables.read_state(database)["former"])
+        declared = _types(self.tables.declared)
         return {
             label: [name for name in names if name.rpartition(".")[0] not in names]
             for label, names in found.items()
             if names and label in declared
         }
 
-    def forget(self) -> None:
+    def forget(self, reader: DatabaseReader) -> None:
         """Deletes the values of fields that types do not have any longer."""
         former = self.former(self._engine.database)
-        kept = json.loads(self._tables.read_state(self._engine.database)["former"])
-        for name, end in self._tables.endpoints.items():
-            documents = self.statements.documents[name]
+        kept = json.loads(self.tables.read_state(self._engine.database)["former"])
+        for name, end in self.tables.endpoints.items():
+            documents = reader.documents[name]
             labels = [label for label in former if label in end.endpoint.types]
-            for found in _walk(self.statements, end, labels):
-                declared = end.endpoint.types[documents.label(found)]
-                stored = documents.stored(documents.row(found, declared.column_names), {})
+            for found in reader.objects(name, end.base.fields["type"].in_(labels)):
+                stored = documents.stored(documents.row(found), {})
                 if (stored.doc, stored.large) != tuple(found[-3:-1]):
                     documents.update(stored)
         for label in former:
             del kept[label]
-        self._tables.write_state(former=json.dumps(kept))
-
-
-def _without_own_fields(end: EndpointTables, documents: Documents, found: Sequence[Any]) -> Row:
-    """An object without the fields of its type, as its row is copied again anyway."""
-    declared, known = end.endpoint.type_of(documents.label(found)), ("type", *end.fixed)
-    fixed = dict(zip(known, documents.row(found, known), strict=True))
-    return tuple(
-        fixed[name] if name in fixed else declared.columns[name].kind.empty()
-        for name in declared.column_names
-    )
-
-
-def _walk(
-    statements: Statements, end: EndpointTables, labels: Sequence[str] | None
-) -> Iterator[Sequence[Any]]:
-    """All objects of an endpoint, in batches by id.
-
-    :param labels: the types; None: all objects.
-    :returns: for each all columns of the endpoint's own table, the document in two columns, and
-        the stamp.
-    """
-    fields, database = end.base.fields, statements.tables.engine.database
-    statement = statements.whole(Shape(end.endpoint.name, everything=True))
-    query = end.base.model.select(fields["id"]).order_by(fields["id"]).limit(BATCH)
-    if labels is not None:
-        query = query.where(fields["type"].in_(labels))
-    last = -1
-    while ids := [i for (i,) in statements.tables.all(query.where(fields["id"] > last), database)]:
-        values = Values(NOBODY, ids=ids)
-        yield from database.execute_sql(statement.text, statement.fill(values)).fetchall()
-        last = ids[-1]
+        self.tables.write_state(former=json.dumps(kept))
 
 
 def _types(declared: str) -> Declared:

@@ -60,8 +60,6 @@ class Values(NamedTuple):
     :param viewer: who sends the request, and when.
     :param closed: the collections that are closed to the viewer.
     :param scope: the paths of some pages; only they and the pages below them match. None: all.
-    :param since: the start of the :class:`~flask_contentapi_peewee.structure.Period` with the
-        viewer's moment; since then the same pages have been visible.
     :param query: the query, if there is one.
     :param ids: the ids of the requested objects, if they are requested by id.
     :param named: the paths of the pages that the query names, once they are known.
@@ -70,7 +68,6 @@ class Values(NamedTuple):
     viewer: Viewer
     closed: Sequence[int] = ()
     scope: tuple[str, ...] | None = None
-    since: int = 0
     query: Query | None = None
     ids: Sequence[int] = ()
     named: Sequence[str | None] = ()
@@ -109,7 +106,7 @@ class Shape(NamedTuple):
     """What queries that share a statement have in common, without their values.
 
     :param endpoint: as :attr:`Query.endpoint`.
-    :param columns: as :attr:`Query.columns`.
+    :param columns: as :attr:`Query.columns`; None: all that is stored.
     :param types: as :attr:`Query.types`.
     :param filters: the column, the operator and the number of operands of each filter.
     :param relations: the relation of each condition on the tree.
@@ -118,7 +115,8 @@ class Shape(NamedTuple):
     :param order: as :attr:`Query.order`.
     :param random: as :attr:`Query.random`.
     :param scope: as :attr:`Values.scope`.
-    :param since: as :attr:`Values.since`.
+    :param since: the start of the :class:`~flask_contentapi_peewee.structure.Period` with the
+        viewer's moment; since then the same pages have been visible.
     :param opened: whether some restricted pages are open to the viewer.
     :param closed: whether some collections are closed to the viewer.
     :param previewed: the endpoint of the object that the viewer sees in any case, or "".
@@ -135,7 +133,7 @@ class Shape(NamedTuple):
     """
 
     endpoint: str
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = ()
     types: frozenset[str] | None = None
     filters: tuple[tuple[str, str, int], ...] = ()
     relations: tuple[str, ...] = ()
@@ -163,48 +161,27 @@ class Shape(NamedTuple):
         few = query.limit is not None and query.limit <= SHORT
         return self._replace(limit=query.limit if few else None, offset=query.offset > 0)
 
+    def of(self, query: Query) -> Shape:
+        """The same shape, with the conditions and the order of a query."""
+        return self._replace(
+            columns=query.columns,
+            types=query.types,
+            filters=tuple([(f.column, f.operator, _arity(f)) for f in query.filters]),
+            relations=tuple([tree.relation for tree in query.tree]),
+            searches=tuple(
+                [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
+            ),
+            order=query.order,
+            random=query.random,
+            each=query.each,
+        )
+
     @property
     def is_narrow(self) -> bool:
         """Whether there is a condition that few objects meet, anywhere in the tree."""
         related = any(relation != "descendant_of" for relation in self.relations)
         narrow = (n not in WIDE and o not in EXCEPT for n, o, _ in self.filters)
         return bool(self.searches) or related or (not self.broad and any(narrow))
-
-
-def shape_for(endpoint: str, values: Values, **parts: Any) -> Shape:
-    """The shape of a statement for some values.
-
-    :param parts: what does not follow from the values.
-    """
-    return Shape(
-        endpoint,
-        scope=values.scope,
-        since=values.since,
-        opened=bool(values.viewer.pages),
-        closed=bool(values.closed),
-        previewed=values.viewer.previewed[0] if values.viewer.previewed else "",
-        everything=values.viewer.everything,
-        one=len(values.ids) == 1,
-        **parts,
-    )
-
-
-def shape_of(query: Query, values: Values) -> Shape:
-    """The shape of a query."""
-    return shape_for(
-        query.endpoint,
-        values,
-        columns=query.columns,
-        types=query.types,
-        filters=tuple((f.column, f.operator, _arity(f)) for f in query.filters),
-        relations=tuple(tree.relation for tree in query.tree),
-        searches=tuple(
-            (len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches
-        ),
-        order=query.order,
-        random=query.random,
-        each=query.each,
-    )
 
 
 def _arity(condition: Filter) -> int:

@@ -6,19 +6,18 @@ the statement, which are filled for each query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Any
 
 import peewee
 from peewee import SQL, fn
 
-from flask_contentapi.query import Row
-from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.documents import Documents, picker
+from flask_contentapi_peewee.columns import StoredField
+from flask_contentapi_peewee.documents import Documents, Projection
 from flask_contentapi_peewee.selects import Select
 from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
-from flask_contentapi_peewee.tables import StoredTable, Tables
+from flask_contentapi_peewee.tables import Tables
 
 #: How many statements of each sort are cached.
 CACHE_SIZE = 512
@@ -48,58 +47,6 @@ class Statement:
         return filled
 
 
-class Projection:
-    """The columns that a statement selects, and how its rows become those that are wanted.
-
-    Columns are read from the tables that can be filtered by them if these have all; otherwise all
-    fields that are not in the endpoint's own table are read from the documents.
-
-    :param select: the statement's tables and conditions.
-    :param documents: reads the documents of the endpoint.
-    :param wanted: the wanted columns, in order.
-    """
-
-    def __init__(self, select: Select, documents: Documents, wanted: Sequence[str]) -> None:
-        tables = {name: table for table in select.tables[::-1] for name in table.fields}
-        self._documents = documents
-        own = tuple(dict.fromkeys(name for name in wanted if name not in documents.base.fields))
-        self._own = () if all(name in tables for name in own) else own
-        names = dict.fromkeys(("type", *wanted) if self._own else wanted)
-        known = [name for name in names if name not in self._own]
-        fields = [tables[name].fields[name] for name in known]
-        #: The selected columns, and the tables with them besides the base.
-        self.nodes: list[Clause] = [*fields]
-        self.joined: list[StoredTable] = [tables[name] for name in known]
-        if self._own:
-            stored = documents.table
-            large = documents.has_large(own)
-            self.nodes += [stored.fields["doc"], stored.fields["large"] if large else SQL("NULL")]
-            self.joined.append(stored)
-        self._decoders = [(n, f.decode) for n, f in enumerate(fields) if f.decode is not None]
-        order = [*known, *self._own]
-        self._pick = picker([order.index(name) for name in wanted])
-        self._type = known.index("type") if self._own else 0
-
-    def rows(self, found: Sequence[Sequence[Any]]) -> list[Row]:
-        """The wanted rows.
-
-        :param found: rows of the statement: the id, the selected columns, and the stamp.
-        """
-        if self._own or self._decoders:
-            return [self._row([*row[1:-1]]) for row in found]
-        return [self._pick(row[1:-1]) for row in found]
-
-    def _row(self, row: list[Any]) -> Row:
-        for position, decode in self._decoders:
-            if row[position] is not None:
-                row[position] = decode(row[position])
-        if self._own:
-            large, doc = row.pop(), row.pop()
-            row += self._documents.read(row[self._type], self._own, doc, large)
-        picked: Row = self._pick(row)
-        return picked
-
-
 class Statements:
     """The statements of a backend, built on first use.
 
@@ -115,7 +62,6 @@ class Statements:
         self.facet = lru_cache(CACHE_SIZE)(self._facet)
         self.page = lru_cache(CACHE_SIZE)(self._page)
         self.fetch = lru_cache(CACHE_SIZE)(self._fetch)
-        self.whole = lru_cache(CACHE_SIZE)(self._whole)
 
     @cached_property
     def version(self) -> Statement:
@@ -138,12 +84,12 @@ class Statements:
         return self._statement(query, select), field
 
     def _page(self, shape: Shape) -> tuple[Statement, Projection]:
-        """The rows of one page of a list: the id, the columns, the stamp."""
+        """The rows of one page of a list."""
         select = Select(self.tables, shape)
-        projection = Projection(select, self.documents[shape.endpoint], shape.columns)
-        columns = [select.identity, *projection.nodes, self.tables.version()]
+        projection = self._projection(select)
+        columns, joined = [*projection.nodes, self.tables.version()], projection.joined
         if not shape.deep and shape.each is None:
-            query = select.query(*columns, joined=projection.joined).order_by(*select.order())
+            query = select.query(*columns, joined=joined).order_by(*select.order())
             return self._statement(_window(query, select, shape), select), projection
         # Skips rows in an index and looks up only the wanted ones.
         narrow = Select(self.tables, shape._replace(columns=()))
@@ -152,26 +98,19 @@ class Statements:
             ids = _window(ids, narrow, shape)
         else:
             ids = narrow.first_of_each(shape.each)
-        query = select.named_by(ids, *columns, joined=projection.joined)
-        return self._statement(query, narrow), projection
+        return self._statement(select.named_by(ids, *columns, joined=joined), narrow), projection
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
-        """The rows of objects requested by id: the id, the columns, the stamp."""
+        """The rows of objects requested by id."""
         select = Select(self.tables, shape)
-        projection = Projection(select, self.documents[shape.endpoint], shape.columns)
-        columns = [select.identity, *projection.nodes, self.tables.version()]
+        projection = self._projection(select)
+        columns = [*projection.nodes, self.tables.version()]
         query = select.query(*columns, joined=projection.joined).where(select.wanted())
         return self._statement(query, select), projection
 
-    def _whole(self, shape: Shape) -> Statement:
-        """Objects requested by id: all columns of the endpoint's own table, the document in two
-        columns, the stamp."""
-        select = Select(self.tables, shape)
-        end = self.tables.endpoints[shape.endpoint]
-        document = [end.documents.fields[name] for name in ("doc", "large")]
-        columns = [*end.base.fields.values(), *document, self.tables.version()]
-        query = select.query(*columns, joined=[end.documents]).where(select.wanted())
-        return self._statement(query, select)
+    def _projection(self, select: Select) -> Projection:
+        documents, wanted = self.documents[select.shape.endpoint], select.shape.columns
+        return documents.whole if wanted is None else Projection(documents, select.tables, wanted)
 
     def _statement(self, query: Any, *selects: Select) -> Statement:
         named = {name: q for select in selects for name, q in select.named_queries.items()}

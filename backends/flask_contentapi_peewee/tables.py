@@ -221,7 +221,7 @@ class Tables:
 
     def __init__(self, registry: Registry, engine: Engine) -> None:
         make = _Maker(engine)
-        self.engine = engine
+        self.registry, self.engine = registry, engine
         self.state = make.table("state", {"key": make.key(primary_key=True), "value": make.text()})
         self.locales = make.table(
             "locales", {"code": make.key(primary_key=True), "sort": make.integer()}

@@ -12,7 +12,6 @@ from peewee import fn
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import differ
-from flask_contentapi.registry import Registry
 from flask_contentapi.writer import StoredObject, Transaction
 from flask_contentapi_peewee.columns import Clause
 from flask_contentapi_peewee.documents import (
@@ -25,35 +24,24 @@ from flask_contentapi_peewee.documents import (
 from flask_contentapi_peewee.loading import insert_records, read_records
 from flask_contentapi_peewee.page_tree import PageTree
 from flask_contentapi_peewee.reader import DatabaseReader
-from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.tables import USED_ID_PREFIX, StoredTable
 
 
 class DatabaseTransaction(Transaction):
     """The content within a transaction of the database.
 
-    :param registry: the declared types.
-    :param statements: the statements of the backend.
     :param reader: reads the content, including the changes of the transaction.
     :param copies: whether it is for copying rows of the site's own models.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        statements: Statements,
-        reader: DatabaseReader,
-        copies: bool = False,
-    ) -> None:
-        super().__init__(registry)
+    def __init__(self, reader: DatabaseReader, copies: bool = False) -> None:
+        self.reader, self.tables, self.documents = reader, reader.tables, reader.documents
+        super().__init__(self.tables.registry)
         if not copies:
-            self.elsewhere = statements.tables.followed_types
-        self.tables = statements.tables
-        self.documents = statements.documents
-        self.engine = statements.tables.engine
-        self.reader = reader
-        self._pages = statements.tables.endpoints["pages"].base
-        self.page_tree = PageTree(statements.tables, reader)
+            self.elsewhere = self.tables.followed_types
+        self.engine = self.tables.engine
+        self._pages = self.tables.endpoints["pages"].base
+        self.page_tree = PageTree(reader)
         self._records: dict[str, Sequence[Any]] = {}
 
     # What there is.
@@ -64,7 +52,13 @@ class DatabaseTransaction(Transaction):
         return self._records[section]
 
     def find(self, endpoint: str, id: int) -> StoredObject | None:
-        return next((StoredObject(*one) for one in self.reader.objects(endpoint, [id])), None)
+        return next(iter(self.find_all(endpoint, [id])), None)
+
+    def find_all(self, endpoint: str, ids: Sequence[int]) -> Iterator[StoredObject]:
+        """Those of some objects that there are."""
+        documents = self.documents[endpoint]
+        for found in self.reader.objects(endpoint, ids=ids):
+            yield StoredObject(documents.row(found), documents.split(found)[1])
 
     def next_id(self, endpoint: str) -> int:
         base = self.tables.endpoints[endpoint].base
