@@ -1,4 +1,4 @@
-"""The command that needs no site: ``python -m flask_contentapi pull URL FOLDER``."""
+"""The commands that need no site: ``python -m flask_contentapi pull`` and ``import``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from flask_contentapi.cli import progress_shown
 from flask_contentapi.pull.command import pull_folder, with_options
+from flask_contentapi.pull.imports import import_folder
 
 
 @click.group()
@@ -27,6 +28,27 @@ def pull(url: str, folder: Path, **options: Any) -> None:
     """
     with progress_shown():
         pull_folder(url, folder, options)
+
+
+@main.command("import")
+@click.argument("source", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--static",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Find files that addresses name from the root on, as /logo.png, here, too.",
+)
+@click.option("--keep-markdown", is_flag=True, help="Keep bodies as Markdown, not as rich text.")
+@click.option("--keep-links", is_flag=True, help="Keep links that lead nowhere as they are.")
+@click.option("--yes", is_flag=True, help="Proceed even if this deletes hand-written files.")
+def import_(source: Path, folder: Path, **options: Any) -> None:
+    """Make a site in FOLDER of the Markdown in SOURCE, or refresh the one that is there.
+
+    SOURCE is the folder with the pages, such as content/ of Hugo or docs/ of MkDocs.
+    """
+    with progress_shown():
+        import_folder(source, folder, options)
 
 
 if __name__ == "__main__":

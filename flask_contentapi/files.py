@@ -1,4 +1,4 @@
-"""Reads hand-written JSON: strictly, and with line numbers for errors.
+"""Reads hand-written JSON and Markdown: strictly, and with line numbers for errors.
 
 Files that are served and files that commands load are read by the same rules.
 """
@@ -11,16 +11,19 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 import orjson
 
 from flask_contentapi.errors import ContentError, Problem
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NO_NUMBER = re.compile(r"NaN|-?Infinity")
@@ -68,6 +71,20 @@ def decode(data: bytes) -> str:
 def _integer(digits: str) -> int:
     # Python refuses to convert several thousand digits.
     return int(digits[:_DIGITS])
+
+
+@cache
+def markdown_parser() -> MarkdownIt:
+    """Reads Markdown: CommonMark with tables and strikethrough, and HTML as it is.
+
+    :raises Unreadable: if the package for it is not installed.
+    """
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        message = "Markdown needs the package markdown-it-py: flask_contentapi[markdown]"
+        raise Unreadable(Fault(0, message)) from None
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 _decode = json.JSONDecoder(parse_int=_integer).raw_decode

@@ -242,7 +242,11 @@ def _resolved(text: str, resolve: Resolve) -> Iterator[str]:
             if found is not None:
                 shown.add(part.number)
                 others = {n: v for n, v in part.attributes.items() if _is_harmless(n, v)}
-                yield _tag("a", [*{**found, **others, **found}.items()])
+                known = {**found, **others, **found}
+                # What is left of the address is the part of the page that is meant.
+                if "href" in found and others.get("href", "").startswith("#"):
+                    known["href"] += others["href"]
+                yield _tag("a", [*known.items()])
         elif part.kind == "image":
             yield _image(_find(resolve, "image", part.id), part.attributes)
         elif part.kind == "media" and _is_harmless("href", url := part.attributes.get("url", "")):

@@ -279,7 +279,7 @@ def test_memory_backend_is_refused(original: Original, tmp_path: Path) -> None:
 def test_folder_with_something_else_stays(original: Original, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     said = pull(original.url, tmp_path, status=1)
-    assert "is nothing that was pulled" in said
+    assert "none that this command writes" in said
     assert os.listdir(tmp_path) == ["notes.txt"]
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flask_contentapi.files import Fault, Unreadable, decode, parse_json
+from flask_contentapi.files import Fault, Unreadable, decode, markdown_parser, parse_json
 
 
 class File(NamedTuple):
@@ -110,14 +109,4 @@ def _html(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    return _html(_renderer()(text))
-
-
-@cache
-def _renderer() -> Callable[[str], str]:
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError:
-        message = "Markdown needs the package markdown-it-py: flask_contentapi[markdown]"
-        raise Unreadable(Fault(0, message)) from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).render
+    return _html(markdown_parser().render(text))

@@ -1,1 +1,2 @@
-"""Makes content, and types if there are none yet, of a site that speaks this API already."""
+"""Makes content, and types if there are none yet, of what is there already: a site that speaks
+this API, or a folder of Markdown."""

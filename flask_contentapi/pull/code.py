@@ -1,17 +1,16 @@
-"""Writes the code of a site for what a foreign API answers."""
+"""Writes the code of a site for what a source has."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
-from urllib.parse import urlsplit
 
 from marshmallow import fields
 
 from flask_contentapi.parameters import PARAMETERS
 from flask_contentapi.pull.inference import ObjectShape, Shape
-from flask_contentapi.pull.original import UNDECLARED, Original
+from flask_contentapi.pull.objects import UNDECLARED, Objects
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import ChildObject, Content, Document, Entry, Image, Page, Redirect
 
@@ -42,14 +41,14 @@ _NOTES = {
 _NEVER_NULL = ("boolean", "url", "text", "rich", "null")
 
 
-def application_code(original: Original, url: str, folder_has_media: bool) -> str:
+def application_code(original: Objects, origin: str, *, prefix: str, folder_has_media: bool) -> str:
     """The code of the application.
 
     :param original: what it is to answer as.
-    :param url: the address of the original.
+    :param origin: what it is made of, in words.
+    :param prefix: where its API is.
     :param folder_has_media: whether it also serves files.
     """
-    prefix = urlsplit(url).path.rstrip("/")
     settings: dict[str, object] = {"BACKEND": "jsonfiles:content", "URL_PREFIX": prefix or "/"}
     if original.limit_max != 20:
         settings["LIMIT_MAX"] = original.limit_max
@@ -61,7 +60,7 @@ def application_code(original: Original, url: str, folder_has_media: bool) -> st
     has_prefixes = any(original.prefixes.values())
     languages = _LANGUAGES.format(prefixes=_quoted(original.prefixes)) if has_prefixes else ""
     return _APPLICATION.format(
-        url=url.replace("\\", "").replace('"', ""),
+        origin=_in_docstring(origin),
         names="ContentAPI, PageURLs" if has_prefixes else "ContentAPI",
         languages=languages,
         media=media,
@@ -71,7 +70,7 @@ def application_code(original: Original, url: str, folder_has_media: bool) -> st
 
 
 _APPLICATION = '''\
-"""A mirror of {url}"""
+"""A site with the content of {origin}"""
 
 from flask import Flask
 from models import TYPES
@@ -106,18 +105,18 @@ class Languages(PageURLs):
 '''
 
 
-def types_code(original: Original, url: str) -> str:
+def types_code(original: Objects, origin: str) -> str:
     """The code of the types.
 
     :param original: what they are read off.
-    :param url: its address.
+    :param origin: that in words.
     """
     writer = _Writer(original)
     classes = [*writer.classes()]
     head = [
-        f'"""The types of {url.replace(chr(92), "").replace(chr(34), "")}',
+        f'"""The types of {_in_docstring(origin)}',
         "",
-        "They are read off its answers, which show what values there are, not what there can be.",
+        "They are read off its content, which shows what values there are, not what there can be.",
         '"""',
         "",
         "from marshmallow import fields",
@@ -141,7 +140,7 @@ class _Writer:
     :ivar used: the names taken from the package.
     """
 
-    def __init__(self, original: Original) -> None:
+    def __init__(self, original: Objects) -> None:
         self._original = original
         self._shapes = original.shapes
         self._names: dict[str, str] = {}
@@ -328,6 +327,10 @@ def _shown(shapes: Mapping[str, Shape], built_in: Iterable[object]) -> dict[str,
         and unicodedata.normalize("NFKC", key) == key
         and key not in {*_named(built_in), *WAYS, "type", "_"}
     }
+
+
+def _in_docstring(text: str) -> str:
+    return "".join(char for char in text if char.isprintable() and char not in '\\"')
 
 
 def _quoted(value: object) -> str:

@@ -30,8 +30,10 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.state import State
 
 if TYPE_CHECKING:
+    from flask_contentapi.pull.objects import Objects
     from flask_contentapi.pull.original import Original
     from flask_contentapi.pull.records import PulledContent
+    from flask_contentapi.pull.refresh import Changes
     from flask_contentapi.pull.source import Cache, Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -151,47 +153,80 @@ def _repeat(once: Callable[[], None], seconds: int | None) -> None:
             error.show()
 
 
-def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.pull.code import application_code, types_code
-    from flask_contentapi.pull.records import PulledContent
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside the named one, which takes its place once it is complete.
 
+    :raises ConfigurationError: if it cannot.
+    """
     part = folder.absolute().parent / f".{folder.absolute().name}.part"
-    (part / _OWN).mkdir(parents=True, exist_ok=True)
-    for name in ("content", "app.py", "models.py"):
+    if not (part / _OWN).is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True, exist_ok=True)
+    for name in _PARTS:
         with suppress(NotADirectoryError, FileNotFoundError):
             shutil.rmtree(part / name) if name == "content" else (part / name).unlink()
     try:
-        with _open(url, part / _OWN / "answers.db", options) as (source, cache):
-            original = _read(source, cache, options)
-            (part / "models.py").write_text(types_code(original, source.base), "utf-8")
-            (part / "app.py").write_text(
-                application_code(original, source.base, options["media"]), "utf-8"
-            )
-            registry = Registry(_types_in(part))
-            media = _Media(part / _MEDIA, is_wanted=options["media"])
-            content = PulledContent(original, registry, source.base, media.name)
-            counts = _write_content(content, registry, part / "content")
-            media.download(source)
-            cache.finish()
-            asked = source.asked
+        yield part
     except BaseException:
         # Whatever has answers in it is for another pull.
         with suppress(OSError):
             (part / _OWN).rmdir()
-            part.rmdir()
+        if not (part / _OWN).is_dir():
+            shutil.rmtree(part, ignore_errors=True)
         raise
     try:
         os.rename(part, folder)
     except OSError as error:
         raise ConfigurationError(f"{str(folder)!r} cannot be made: {error.strerror}.") from error
-    _tell(content)
+
+
+def write_code(
+    original: Objects, folder: Path, origin: str, *, prefix: str, folder_has_media: bool
+) -> Registry:
+    """Writes the code of a site; returns its types.
+
+    :param original: what it is made of.
+    :param origin: that in words.
+    :param prefix: where its API is to be.
+    :param folder_has_media: whether it also serves files.
+    """
+    from flask_contentapi.pull.code import application_code, types_code
+
+    (folder / "models.py").write_text(types_code(original, origin), "utf-8")
+    code = application_code(original, origin, prefix=prefix, folder_has_media=folder_has_media)
+    (folder / "app.py").write_text(code, "utf-8")
+    return Registry(_types_in(folder))
+
+
+def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
+    from flask_contentapi.pull.records import PulledContent
+
+    with new_folder(folder) as part:
+        (part / _OWN).mkdir(exist_ok=True)
+        with _open(url, part / _OWN / "answers.db", options) as (source, cache):
+            original = _read(source, cache, options)
+            registry = write_code(
+                original,
+                part,
+                source.base,
+                prefix=urlsplit(source.base).path.rstrip("/"),
+                folder_has_media=options["media"],
+            )
+            media = _Media(part / _MEDIA, is_wanted=options["media"])
+            content = PulledContent(original, registry, source.base, media.name)
+            counts = write_content(content, registry, part / "content")
+            media.download(source)
+            cache.finish()
+            asked = source.asked
+    tell(content.told)
     click.echo(
         f"{amounts(counts)} are in {folder}, after {asked} questions. cd {folder} && flask run"
     )
     _verify_folder(url, folder, options)
 
 
-def _write_content(content: PulledContent, registry: Registry, folder: Path) -> Counter[str]:
+def write_content(content: PulledContent, registry: Registry, folder: Path) -> Counter[str]:
     """Writes JSON files with records, as the backend for them does, but one record at a time."""
     folder.mkdir()
     counts = Counter[str]()
@@ -220,16 +255,33 @@ def _write_content(content: PulledContent, registry: Registry, folder: Path) -> 
     return counts
 
 
-def _refresh_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
+@contextmanager
+def known_folder(folder: Path) -> Iterator[tuple[Backend, Registry]]:
+    """The content and the types of a folder that was made before.
+
+    :raises ConfigurationError: if it is another one.
+    """
     if not all((folder / part).exists() for part in _PARTS):
         raise ConfigurationError(
-            f"{str(folder)!r} has files, but is nothing that was pulled; name a new folder."
+            f"{str(folder)!r} has files, but none that this command writes; name a new folder."
         )
     backend = find_backend(f"jsonfiles:{folder.absolute() / 'content'}", folder)
     registry = Registry(_types_in(folder))
     backend.open(registry, logs=False)
-    (folder / _OWN).mkdir(exist_ok=True)
     with closing(backend):
+        yield backend, registry
+
+
+def refuse_loss(backend: Backend, options: Mapping[str, Any]) -> None:
+    """Refuses to replace files that somebody has written by hand."""
+    lost = backend.lost_by_loading()
+    if lost and not options.get("yes"):
+        raise ConfigurationError(f"{lost} If that is meant, say --yes.")
+
+
+def _refresh_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
+    with known_folder(folder) as (backend, registry):
+        (folder / _OWN).mkdir(exist_ok=True)
         _refresh(url, backend, registry, folder / _OWN / "answers.db", folder / _MEDIA, options)
     _verify_folder(url, folder, options)
 
@@ -267,9 +319,7 @@ def _refresh(
     from flask_contentapi.pull.records import PulledContent
     from flask_contentapi.pull.refresh import Present, refresh
 
-    lost = backend.lost_by_loading()
-    if lost and not options.get("yes"):
-        raise ConfigurationError(f"{lost} If that is meant, say --yes.")
+    refuse_loss(backend, options)
     with _open(url, answers, options) as (source, cache):
         original = _read(source, cache, options)
         present = Present(backend, registry, original.ids)
@@ -282,17 +332,27 @@ def _refresh(
             media.download(source)
         changes = refresh(backend, registry, content, present)
         cache.finish()
-    _tell(content)
+    tell(content.told)
+    tell_changes(changes)
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Says what is not taken over."""
+    for line in notes:
+        click.echo(f"Note: {line}", err=True)
+
+
+def tell_changes(changes: Changes, names: Mapping[tuple[str, int], str] | None = None) -> None:
+    """Says what was written.
+
+    :param names: names of objects, by endpoint and id.
+    """
     click.echo(f"{str(changes)[0].upper()}{str(changes)[1:]}.")
-    for number, line in enumerate(changes.names):
+    for number, (sign, section, identity) in enumerate(changes.named):
+        line = f"{sign} {section} {identity} {(names or {}).get((section, identity), '')}".rstrip()
         click.echo(line if number < _NAMED else "and more.")
         if number == _NAMED:
             break
-
-
-def _tell(content: PulledContent) -> None:
-    for line in content.told:
-        click.echo(f"Note: {line}", err=True)
 
 
 class _Media:

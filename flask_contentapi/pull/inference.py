@@ -95,6 +95,8 @@ class Shape:
         self.has_null = self.has_empty_text = self.has_empty_list = self._has_markup = False
         #: How often embedded objects had which keys.
         self.shown: Counter[tuple[str, ...]] = Counter()
+        #: The kind if it is known without the values.
+        self.declared = ""
         #: For blocks, the values by the types of blocks.
         self.blocks: dict[str, Shape] = {}
 
@@ -119,6 +121,8 @@ class Shape:
         Besides those in its name it is ``null`` or ``empty`` if there are no other values, and
         ``json`` if there is none that fits.
         """
+        if self.declared:
+            return self.declared, ""
         if self._fitting is None:
             names = ("text",) if self.has_empty_text else ()
             single = "empty" if self.has_empty_list else "null"

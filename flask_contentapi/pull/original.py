@@ -11,7 +11,8 @@ from zlib import crc32
 
 from flask_contentapi.content import DEEPEST
 from flask_contentapi.logs import watched
-from flask_contentapi.pull.inference import Shapes, is_address, is_label, reference_in, shown_keys
+from flask_contentapi.pull.inference import is_address, is_label, reference_in, shown_keys
+from flask_contentapi.pull.objects import UNDECLARED, Item, Objects, OriginalSite, PlacedPage
 from flask_contentapi.pull.source import Source, SourceError
 
 #: The most objects of an endpoint, and the most types, sites and endpoints.
@@ -21,40 +22,6 @@ MANY = 100
 #: The least id of pages that stand for hidden ones between others. It does not depend on what else
 #: there is, so that the same page gets the same one every time.
 HIDDEN = 1 << 40
-#: The label of pages whose type the source does not tell.
-UNDECLARED = "undeclared.Page"
-
-Item = dict[str, Any]
-
-
-class OriginalSite(NamedTuple):
-    """A site.
-
-    :param parameter: the ``site`` parameter that asks for it; "" for the one that answers anyway.
-    :param home: its home page.
-    :param address: the address of that page, or None.
-    """
-
-    parameter: str
-    home: int
-    address: str | None
-
-
-class PlacedPage(NamedTuple):
-    """A page in the tree.
-
-    :param id: its id.
-    :param label: the label of its type.
-    :param parent: the page above it, or None.
-    :param site: the index of its site.
-    :param slug: for a page that stands for a hidden one, its slug; else "".
-    """
-
-    id: int
-    label: str
-    parent: int | None
-    site: int
-    slug: str = ""
 
 
 class _Branch(NamedTuple):
@@ -64,35 +31,20 @@ class _Branch(NamedTuple):
     url: str
 
 
-class Original:
+class Original(Objects):
     """The content of a foreign API.
 
     :param source: the API.
     :param sites: further sites, as its ``site`` parameter names them.
     :param endpoints: further endpoints.
-    :ivar tree: the pages in tree order.
-    :ivar ids: the ids of all objects, by endpoint.
-    :ivar shapes: the types.
-    :ivar limit_max: the highest ``limit``; None: there is none.
-    :ivar i18n: whether pages have languages to filter by.
-    :ivar locales: the languages of pages.
-    :ivar prefixes: what the addresses of each language start with, if it is not always "".
-    :ivar translation_keys: what pages and their translations share.
-    :ivar rich_text_format: the format of rich text that is not asked for.
     :raises SourceError: if the source does not answer as it must.
     """
 
     def __init__(
         self, source: Source, *, sites: Sequence[str] = (), endpoints: Sequence[str] = ()
     ) -> None:
+        super().__init__()
         self._source = source
-        self.shapes = Shapes()
-        self.tree: list[PlacedPage] = []
-        self.ids: dict[str, set[int]] = {"pages": set()}
-        self.sites: list[OriginalSite] = []
-        self.locales: dict[str, None] = {}
-        self.prefixes: dict[str, str] = {}
-        self.translation_keys: dict[int, str] = {}
         self._labels: defaultdict[tuple[str, int], dict[str, list[int]]] = defaultdict(dict)
         #: The types whose details have more than lists.
         self._in_details: set[tuple[str, str]] = set()
@@ -116,7 +68,7 @@ class Original:
         items = _items(first.data, self._source.base)
         self.i18n = any("locale" in item["meta"] for item in items)
         beyond = {"limit": 100_000, "offset": 1_000_000, "fields": "_,id"}
-        self.limit_max: int | None = None
+        self.limit_max = None
         status, _, body = self._source.ask_plainly("pages/", **beyond)
         if status != 200:
             # The message tells the maximum, as "limit cannot be higher than 20".
@@ -129,7 +81,6 @@ class Original:
         self._placing = "_,id,type,html_url,slug,locale"
         if self._source.ask("pages/", limit=1, fields=self._placing).status != 200:
             self._placing = "_,id,type,html_url,slug"
-        self.rich_text_format = "db_html"
 
     def _list(self, path: str, label: str, **parameters: Any) -> Iterator[Item]:
         """All items of a list.
@@ -418,8 +369,6 @@ class Original:
             yield from self._list("pages/", f"reading {label}", type=label, **everything)
 
     def pages(self) -> Iterator[tuple[PlacedPage, Item | None]]:
-        """All pages in tree order, each with what the source gives of it; None if it stands for a
-        hidden one."""
         readers = {
             (site, label): self._own_items(label, site)
             for (endpoint, site), labels in [*self._labels.items()]
@@ -444,7 +393,6 @@ class Original:
         return (item for item in self.items("pages", label, site) if item["id"] in own)
 
     def others(self, endpoint: str) -> Iterator[tuple[str, Item]]:
-        """All objects of another endpoint, each with the label of its type."""
         for label in self._labels[endpoint, 0]:
             for item in self.items(endpoint, label):
                 yield label, item

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from flask_contentapi.declarations import Column, Export, ObjectType
 from flask_contentapi.pull.inference import is_address, reference_in
-from flask_contentapi.pull.original import Original, PlacedPage
+from flask_contentapi.pull.objects import Objects, PlacedPage
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 from flask_contentapi.sources import Stored
@@ -31,7 +31,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
 
     def __init__(
         self,
-        original: Original,
+        original: Objects,
         registry: Registry,
         base: str,
         file_of: Callable[[str], str],

@@ -124,10 +124,10 @@ class Changes:
         return ", ".join(said) or "nothing has changed"
 
     @property
-    def names(self) -> Iterator[str]:
-        """The objects that differ, each with what is the matter."""
+    def named(self) -> Iterator[tuple[str, str, int]]:
+        """The objects that differ, each with a sign for what is the matter."""
         for sign, keys in (("+", self.new), ("~", self.changed), ("-", self.gone)):
-            yield from (f"{sign} {section} {identity}" for section, identity in keys)
+            yield from ((sign, *key) for key in keys)
 
     def write(self, backend: Backend) -> None:
         """Writes it, all or nothing."""

@@ -1,0 +1,127 @@
+"""Writes Markdown as rich text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from flask_contentapi.files import markdown_parser
+
+#: What templates write for the address of another file.
+_REFERENCE = re.compile(
+    r"""\{\{[<%]\s*(?:rel)?ref\s+["']([^"'\s]+)["']\s*[>%]\}\}|\{%\s*link\s+([^\s%]+)\s*%\}"""
+    r"""|\{%\s*post_url\s+([^\s%]+)\s*%\}"""
+)
+#: The kinds of links by the endpoint of what they lead to.
+_LINKS = {"pages": "page", "documents": "document"}
+
+
+class Target(NamedTuple):
+    """What an address leads to.
+
+    :param endpoint: where it is served.
+    :param id: its id.
+    :param fragment: the part of it that is meant, as ``#bread``, or "".
+    """
+
+    endpoint: str
+    id: int
+    fragment: str
+
+
+#: What an address leads to, if it is inside the folder; from the address, the endpoint of files
+#: that are no pages, and what finds its line, counted from 1.
+Find = Callable[[str, str, Callable[[], int]], Target | None]
+Attributes = Mapping[str, Any]
+
+
+def first_heading(text: str) -> str:
+    """The text of the first heading of Markdown, of the outermost level; "" if there is none."""
+    if "#" in text or "==" in text:
+        for token, inner in pairwise(markdown_parser().parse(text)):
+            if token.tag == "h1" and inner.children:
+                return "".join(part.content for part in inner.children).strip()
+    return ""
+
+
+def rich_text(text: str, find: Find) -> str:
+    """Markdown as rich text, with links and images as it stores them."""
+    text = _REFERENCE.sub(_path_of_reference, text)
+    parser, lines = markdown_parser(), text.split("\n")
+    tokens = parser.parse(text)
+    first, end = 0, 0
+
+    def mark(tag: str, known: Attributes) -> Attributes:
+        address = str(known.get("href" if tag == "a" else "src") or "")
+
+        def line() -> int:
+            found = (n for n in range(first, end) if unquote(address) in unquote(lines[n]))
+            return 1 + next(found, first)
+
+        return _marked(tag, known, find(address, "documents" if tag == "a" else "images", line))
+
+    for token in tokens:
+        first, end = token.map or (first, end)
+        for inner in (token, *(token.children or ())):
+            if inner.type == "link_open":
+                inner.attrs = dict(mark("a", inner.attrs))
+            elif inner.type == "image":
+                alt = "".join(part.content for part in inner.children or ())
+                made = mark("img", {**inner.attrs, "alt": alt})
+                if "embedtype" in made:
+                    inner.type, inner.content = "html_inline", _tag("embed", made)
+            elif inner.type in ("html_inline", "html_block"):
+                inner.content = _with_marks(inner.content, mark)
+    html: str = parser.renderer.render(tokens, parser.options, {})
+    return html.strip("\n")
+
+
+def _path_of_reference(match: re.Match[str]) -> str:
+    hugo, jekyll, post = match.groups()
+    return hugo or (f"/{jekyll}" if jekyll else f"/_posts/{post}.md")
+
+
+def _marked(tag: str, known: Attributes, target: Target | None) -> Attributes:
+    """The attributes of a link or an image that leads to a target."""
+    if target is None or (tag == "img" and target.endpoint != "images"):
+        return known
+    if tag == "img":
+        alt = str(known.get("alt") or "")
+        return {"embedtype": "image", "id": target.id, "alt": alt, "format": "fullwidth"}
+    others = {name: value for name, value in known.items() if name not in ("href", "id")}
+    fragment = {"href": target.fragment} if target.fragment else {}
+    return {"linktype": _LINKS[target.endpoint], "id": target.id, **fragment, **others}
+
+
+def _tag(name: str, attributes: Attributes) -> str:
+    written = (n if v is None else f'{n}="{escape(str(v))}"' for n, v in attributes.items())
+    return f"<{' '.join([name, *written])}{'/' * (name == 'embed')}>"
+
+
+class _Tags(HTMLParser):
+    """Finds the links and images in HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=False)
+        self.found: list[tuple[str, str, dict[str, Any]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        if tag in ("a", "img"):
+            self.found.append((self.get_starttag_text() or "", tag, dict(attrs)))
+
+
+def _with_marks(html: str, mark: Callable[[str, Attributes], Attributes]) -> str:
+    parts, end = [], 0
+    for text, tag, known in _Tags(html).found:
+        start = html.index(text, end)
+        made = mark(tag, known)
+        name = "embed" if "embedtype" in made else tag
+        parts += [html[end:start], text if made is known else _tag(name, made)]
+        end = start + len(text)
+    return "".join([*parts, html[end:]])

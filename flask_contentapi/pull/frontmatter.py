@@ -1,0 +1,155 @@
+"""Reads a file of Markdown with front matter."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from flask_contentapi.files import Fault, Unreadable, decode
+
+#: The most bytes of a file, characters of its front matter, and values in that.
+MOST_BYTES, MOST_FRONT, MOST_VALUES = 4_000_000, 50_000, 10_000
+#: The front matter: its mark, its text, and whether it ends.
+_FRONT = re.compile(
+    r"(---|\+\+\+)[ \t]*\n(.*?)(?:^\1[ \t]*(?:\n|\Z)|(\Z))", re.DOTALL | re.MULTILINE
+)
+_KEY = re.compile(r"""["']?([^"'\s:=]+)["']?\s*[:=]""")
+_DEEPEST = 50
+
+
+class MarkdownFile(NamedTuple):
+    """A file of Markdown.
+
+    :param name: its path inside the folder, with slashes.
+    :param front: the front matter, as JSON has values.
+    :param lines: the line of each of its keys.
+    :param body: the text below it.
+    :param start: how many lines are above that.
+    """
+
+    name: str = ""
+    front: Mapping[str, Any] = MappingProxyType({})
+    lines: Mapping[str, int] = MappingProxyType({})
+    body: str = ""
+    start: int = 0
+
+
+def read_markdown(path: Path, name: str) -> MarkdownFile:
+    """The content of a file.
+
+    :raises Unreadable: if there is a fault in it.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Unreadable(Fault(0, f"cannot be read: {error.strerror}")) from None
+    if len(data) > MOST_BYTES:
+        raise Unreadable(Fault(0, f"has more than {MOST_BYTES:,} bytes"))
+    text = decode(data).replace("\r\n", "\n")
+    match = _FRONT.match(text)
+    if match is None:
+        return MarkdownFile(name, body=text)
+    mark, inner, unfinished = match.groups()
+    if unfinished is not None:
+        raise Unreadable(Fault(1, f"the front matter has no end: a line of {mark}"))
+    if len(inner) > MOST_FRONT:
+        raise Unreadable(Fault(1, f"the front matter has more than {MOST_FRONT:,} characters"))
+    lines: dict[str, int] = {}
+    for number, line in enumerate(inner.split("\n"), 2):
+        if key := _KEY.match(line):
+            lines.setdefault(key[1], number)
+    front = _yaml(inner) if mark == "---" else _toml(inner)
+    if not isinstance(front, dict):
+        raise Unreadable(Fault(2, "the front matter must be keys with values, as title: Fog"))
+    plain = _Plain()
+    made = {str(key): plain.made(value, lines.get(str(key), 1)) for key, value in front.items()}
+    return MarkdownFile(name, made, lines, text[match.end() :], text.count("\n", 0, match.end()))
+
+
+def _yaml(text: str) -> Any:
+    try:
+        front = YAML(typ="safe", pure=True).load(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        problem = " ".join(str(error.problem).split())
+        raise Unreadable(Fault(line, f"the front matter is not YAML: {problem}")) from None
+    except (YAMLError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise Unreadable(Fault(1, f"the front matter is not YAML: {why}")) from None
+    except RecursionError:
+        raise Unreadable(Fault(1, "the front matter is nested too deeply")) from None
+    return {} if front is None else front
+
+
+def _toml(text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        # Its messages end with the place, as "(at line 2, column 3)".
+        why, _, place = str(error).partition(" (at line ")
+        number = re.match("[0-9]+", place)
+        line = int(number[0]) + 1 if number else 1
+        raise Unreadable(Fault(line, f"the front matter is not TOML: {why}")) from None
+
+
+class _Plain:
+    """Makes JSON values of what libraries read, as long as there are not too many.
+
+    References in YAML make many values of a few lines.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def made(self, value: Any, line: int, depth: int = 0) -> Any:
+        self._count += 1
+        if self._count > MOST_VALUES or depth > _DEEPEST:
+            wanted = f"at most {MOST_VALUES:,} values, nested {_DEEPEST} times"
+            raise Unreadable(Fault(line, f"the front matter can have {wanted}"))
+        if isinstance(value, dict):
+            return {str(key): self.made(inner, line, depth + 1) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.made(inner, line, depth + 1) for inner in value]
+        if isinstance(value, datetime):
+            with suppress(ValueError):
+                return moment(value)
+        if isinstance(value, date | time):
+            return value.isoformat()
+        if isinstance(value, str) and value.encode("utf-8", "replace").decode() == value:
+            return value
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        raise Unreadable(Fault(line, f"{value!r} is no value that JSON has"))
+
+
+def moment(value: Any) -> str:
+    """A date, or a date with a time, in UTC unless it says otherwise, as the API writes it.
+
+    >>> moment("2026-01-15 10:00:00 +0200")
+    '2026-01-15T08:00:00Z'
+
+    :raises ValueError: if it is none.
+    """
+    if isinstance(value, str):
+        text = re.sub(r"\s+(?=[+-][0-9:]+$)|\s+UTC$", "", value.strip())
+        value = datetime.fromisoformat(text)
+    if not isinstance(value, datetime):
+        raise ValueError(f"{value!r} is no date")
+    try:
+        known = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return known.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except OverflowError as error:
+        raise ValueError(str(error)) from error

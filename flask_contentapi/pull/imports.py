@@ -1,0 +1,170 @@
+"""The command that makes a site of a folder of Markdown."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+from flask_contentapi.errors import ConfigurationError, ContentError, Problem
+from flask_contentapi.files import Unreadable, decode, in_line, parse_json
+from flask_contentapi.kinds import INT64
+from flask_contentapi.logs import amounts
+from flask_contentapi.pull.command import (
+    known_folder,
+    new_folder,
+    refuse_loss,
+    tell,
+    tell_changes,
+    write_code,
+    write_content,
+)
+
+if TYPE_CHECKING:
+    from flask_contentapi.pull.markdown import MarkdownFolder
+
+#: The file with the ids of paths.
+_IDS = "ids.json"
+_SECTIONS = ("pages", "images", "documents")
+
+
+def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
+    """Makes a site of a folder of Markdown, or refreshes the one that is there.
+
+    :param source: the folder of Markdown.
+    :param folder: that of the site.
+    :param options: those of the command.
+    """
+    try:
+        for name in ("markdown_it", "ruamel.yaml"):
+            import_module(name)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"What importing needs is not installed: {error}. Install it with: "
+            'pip install "flask_contentapi[import]".'
+        ) from error
+    if folder.is_dir() and any(folder.iterdir()):
+        _refresh(source, folder, options)
+    else:
+        _make(source, folder, options)
+
+
+def _read(
+    source: Path, known: Mapping[str, Any], options: Mapping[str, Any], keeps_markdown: bool
+) -> MarkdownFolder:
+    from flask_contentapi.pull.markdown import MarkdownFolder
+
+    return MarkdownFolder(
+        source,
+        known,
+        static=options["static"],
+        keeps_markdown=keeps_markdown,
+        keeps_links=options["keep_links"],
+    )
+
+
+def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
+    from flask_contentapi.pull.records import PulledContent
+
+    keeps_markdown = options["keep_markdown"]
+    objects = _read(source, {}, options, keeps_markdown)
+    with new_folder(folder) as part:
+        origin = f"the folder {source.resolve().name}"
+        registry = write_code(objects, part, origin, prefix="/api/v2", folder_has_media=True)
+        content = PulledContent(objects, registry, "", str, objects.hidden)
+        try:
+            counts = write_content(content, registry, part / "content")
+            _copy(objects, part)
+        except ContentError as error:
+            raise objects.locate(error) from None
+        _write_ids(objects, part, keeps_markdown)
+    tell({**objects.told, **content.told})
+    click.echo(f"{amounts(counts)} are in {folder}. cd {folder} && flask run")
+
+
+def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
+    from flask_contentapi.pull.records import PulledContent
+    from flask_contentapi.pull.refresh import Present, refresh
+
+    with known_folder(folder) as (backend, registry):
+        known = _read_ids(folder / _IDS)
+        keeps_markdown = bool(known.get("keep_markdown"))
+        if options["keep_markdown"] and not keeps_markdown:
+            raise ConfigurationError(
+                f"The bodies in {str(folder)!r} are HTML; --keep-markdown needs a new folder."
+            )
+        refuse_loss(backend, options)
+        objects = _read(source, known, options, keeps_markdown)
+        present = Present(backend, registry, objects.ids)
+        hidden = {key: {**present.kept.get(key, {}), **own} for key, own in objects.hidden.items()}
+        kept = {**present.kept, **hidden}
+        content = PulledContent(objects, registry, "", str, kept, present.general)
+        _write_ids(objects, folder, keeps_markdown)
+        copied = _copy(objects, folder)
+        try:
+            changes = refresh(backend, registry, content, present)
+        except ContentError as error:
+            raise objects.locate(error) from None
+        paths = objects.paths()
+        for section, identity in changes.gone:
+            name = paths.get((section, identity), "")
+            if section != "pages" and name and name not in objects.files:
+                with suppress(OSError):
+                    (folder / "media" / name).unlink()
+    tell({**objects.told, **content.told})
+    tell_changes(changes, paths)
+    for name in copied:
+        click.echo(f"* media/{name}")
+
+
+def _copy(objects: MarkdownFolder, folder: Path) -> list[str]:
+    """Copies files that are not there yet, or are others; returns their names."""
+    copied = []
+    for name, file in objects.files.items():
+        target = folder / "media" / name
+        if target.is_file() and filecmp.cmp(file, target, shallow=False):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{target.name}.part")
+        shutil.copyfile(file, part)
+        os.replace(part, target)
+        copied.append(name)
+    return copied
+
+
+def _write_ids(objects: MarkdownFolder, folder: Path, keeps_markdown: bool) -> None:
+    known = {"keep_markdown": keeps_markdown, **objects.known}
+    part = folder / f".{_IDS}.part"
+    part.write_bytes(orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    os.replace(part, folder / _IDS)
+
+
+def _read_ids(file: Path) -> dict[str, Any]:
+    try:
+        known = parse_json(decode(file.read_bytes()))
+    except OSError as error:
+        raise ConfigurationError(
+            f"{str(file.parent)!r} is nothing that was imported: {file.name} cannot be read: "
+            f"{error.strerror}."
+        ) from None
+    except Unreadable as error:
+        raise ContentError(
+            Problem("", "", fault.message, file=in_line(str(file), fault.line))
+            for fault in error.faults
+        ) from None
+    sections = [known.get(name) if isinstance(known, dict) else None for name in _SECTIONS]
+    values = [[*ids.values()] if isinstance(ids, dict) else [0] for ids in sections]
+    are_ids = all(type(value) is int and 0 < value in INT64 for ids in values for value in ids)
+    if not are_ids or any(len({*ids}) < len(ids) for ids in values):
+        wanted = '{"keep_markdown": false, "pages": {"/": 1}, "images": {}, "documents": {}}'
+        why = f"must have ids by paths, each of them once, as {wanted}"
+        raise ContentError([Problem("", "", why, file=str(file))])
+    return dict(known)

@@ -1,0 +1,526 @@
+"""Reads a folder of Markdown with front matter as the objects of an API.
+
+Folders and index files are the tree. What links, images and the front matter name by a path inside
+the folder becomes a relation, and the file of it an image or a document.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from flask_contentapi.errors import ContentError, Problem
+from flask_contentapi.files import Unreadable, in_line
+from flask_contentapi.pull.bodies import Target, first_heading, rich_text
+from flask_contentapi.pull.frontmatter import MarkdownFile, moment, read_markdown
+from flask_contentapi.pull.objects import Item, Objects, OriginalSite, PlacedPage
+from flask_contentapi.selection import WAYS
+from flask_contentapi.types import Document, Image, Page
+
+SECTIONS = ("pages", "images", "documents")
+#: The most files of a folder.
+MOST_FILES = 100_000
+_ENDINGS = (".md", ".markdown")
+_INDEXES = ("_index", "index", "readme")
+#: The folders of Jekyll, whose names mean that they are no folders of pages elsewhere.
+_POSTS = {"_posts": "posts", "_drafts": "posts"}
+_DATED = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
+_PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
+#: The formats whose sizes are read, in Pillow's words.
+_READ = ("GIF", "JPEG", "PNG", "WEBP")
+#: What keys of the front matter mean that are no fields; the first one counts.
+_DATES = ("date", "pubdate", "published_at", "published", "publishdate")
+_LIVE_AT, _EXPIRY = ("publishdate", "published_at", "date", "pubdate"), ("expirydate", "expires_at")
+_HIDING = ("draft", "headless")
+_WEIGHTS = ("weight", "order", "nav_order", "sidebar_position")
+_TAGS = {"tags": ("tags", "tag"), "categories": ("categories", "category")}
+_META = ("seo_title", "search_description", "show_in_menus")
+#: All keys that are no fields.
+_MEANT = {
+    *("title", "slug", "type", *_DATES, *_LIVE_AT, *_EXPIRY, *_HIDING, *_WEIGHTS, *_META),
+    *(key for keys in _TAGS.values() for key in keys),
+}
+#: Names that objects of an answer have already.
+_TAKEN = {*Page.meta_fields, *Page.body_fields, *WAYS, "body", "meta", "live", "go_live_at"}
+#: The address of the site, until somebody writes its own into ``sites.json``.
+_ADDRESS = "http://localhost:5000/"
+_YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
+
+
+class Nowhere(Exception):
+    """A path leads to nothing; says why."""
+
+
+@dataclass
+class _Source:
+    """A page.
+
+    :param key: its path without the ending, or that of its folder; "" for the home page.
+    :param file: its file, or an empty one if its folder has none.
+    """
+
+    key: str
+    file: MarkdownFile
+    id: int = 0
+    label: str = ""
+    title: str = ""
+    slug: str = ""
+    #: Where it is below the home page.
+    path: str = ""
+    below: list[_Source] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    #: The keys of the front matter that are no fields, in small letters.
+    front: dict[str, tuple[str, Any]] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """The folder of its file."""
+        return posixpath.dirname(self.file.name)
+
+
+class MarkdownFolder(Objects):
+    """The content of a folder of Markdown.
+
+    :param folder: the folder.
+    :param known: the ids that objects have already, by endpoint and path.
+    :param static: folders with files that addresses from the root on name.
+    :param keeps_markdown: whether bodies stay Markdown instead of HTML.
+    :param keeps_links: whether links that lead nowhere stay instead of being refused.
+    :raises ContentError: with all that is wrong.
+    :ivar known: all ids, also those of what is not there any more.
+    :ivar hidden: by object, values of pages that are not public.
+    :ivar files: the files of images and documents by their names.
+    :ivar told: what is not taken over, each in a sentence.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        known: Mapping[str, Mapping[str, int]],
+        *,
+        static: Sequence[Path] = (),
+        keeps_markdown: bool = False,
+        keeps_links: bool = False,
+    ) -> None:
+        super().__init__()
+        self._folder, self._roots = folder, (folder, *static)
+        self.known = {section: dict(known.get(section, {})) for section in SECTIONS}
+        self._last = {section: max([0, *ids.values()]) for section, ids in self.known.items()}
+        self.ids = {section: set() for section in SECTIONS}
+        self._keeps_markdown, self._keeps_links = keeps_markdown, keeps_links
+        self.hidden: dict[tuple[str, int], dict[str, Any]] = {}
+        self.files: dict[str, Path] = {}
+        self.told: dict[str, None] = {}
+        self._problems: dict[Problem, None] = {}
+        self._media: dict[tuple[str, int], Item] = {}
+        self._items: dict[int, Item] = {}
+        self._sources: dict[str, _Source] = {}
+        self._keys_of_files: dict[str, str] = {}
+        self._by_path: dict[str, _Source] = {}
+        self._by_id: dict[int, _Source] = {}
+        self._read_files()
+        self._place()
+        self._fill()
+        if self._problems:
+            raise ContentError(self._problems)
+
+    def pages(self) -> Iterator[tuple[PlacedPage, Item | None]]:
+        return ((page, self._items[page.id]) for page in self.tree)
+
+    def others(self, endpoint: str) -> Iterator[tuple[str, Item]]:
+        for (section, _), item in self._media.items():
+            if section == endpoint:
+                yield item["meta"]["type"], item
+
+    def paths(self) -> dict[tuple[str, int], str]:
+        """The paths of objects by their endpoint and id."""
+        known = self.known.items()
+        return {(section, ids[path]): path for section, ids in known for path in ids}
+
+    def locate(self, error: ContentError) -> ContentError:
+        """An error about records, with the files and lines that they are made of."""
+        return ContentError(map(self._located, error.problems))
+
+    def _located(self, problem: Problem) -> Problem:
+        section, _, identity = problem.where.partition(" ")
+        source = self._by_id.get(int(identity)) if section == "pages" else None
+        if source is None:
+            return problem
+        lines = {_field_name(key): line for key, line in source.file.lines.items()}
+        lines |= source.file.lines
+        place = in_line(source.file.name or f"{source.key}/", lines.get(problem.field, 1))
+        return replace(problem, where="", file=place)
+
+    def _id(self, section: str, path: str) -> int:
+        """The id of an object, which gets one if it has none."""
+        known = self.known[section]
+        if path not in known:
+            self._last[section] = known[path] = self._last[section] + 1
+        self.ids[section].add(known[path])
+        return known[path]
+
+    def _refuse(self, name: str, line: int, message: str) -> None:
+        self._problems[Problem("", "", message, file=in_line(name, line))] = None
+
+    def _refuse_key(self, source: _Source, key: str, message: str) -> None:
+        self._refuse(source.file.name, source.file.lines.get(key, 1), message)
+
+    # The tree.
+
+    def _read_files(self) -> None:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for number, name in enumerate(self._names()):
+            if number == MOST_FILES:
+                why = f"has more than {MOST_FILES:,} pages"
+                raise ContentError([Problem("", "", why, file=self._folder.name)])
+            stem = posixpath.splitext(name)[0]
+            is_index = posixpath.basename(stem).lower() in _INDEXES
+            found[posixpath.dirname(name) if is_index else stem].append(name)
+        for key, names in found.items():
+            readmes = [n for n in names if posixpath.basename(n).lower().startswith("readme.")]
+            if len(names) > 1 and readmes:
+                names.remove(readmes[0])
+                self.told[f"{readmes[0]} is left out, because {names[0]} is the page."] = None
+            for other in names[1:]:
+                self._refuse(other, 1, f"is the same page as {names[0]}; one of them has to go")
+            try:
+                file = read_markdown(self._folder / names[0], names[0])
+            except Unreadable as error:
+                for fault in error.faults:
+                    self._refuse(names[0], fault.line, fault.message)
+                file = MarkdownFile(names[0])
+            self._keys_of_files[names[0]] = key
+            self._sources[key] = self._source(key, file)
+        if not found:
+            wanted = f"has no files that end in {' or '.join(_ENDINGS)}"
+            self._refuse(self._folder.name, 0, wanted)
+
+    def _names(self) -> Iterator[str]:
+        """The files of Markdown, in order."""
+        for folder, folders, names in os.walk(self._folder):
+            inside = Path(folder).relative_to(self._folder)
+            for name in sorted((*folders, *names)):
+                path = Path(folder, name)
+                shown = (inside / name).as_posix()
+                is_page = name not in folders and name.lower().endswith((*_ENDINGS, ".mdx"))
+                is_own = name.startswith("_") and name.lower().partition(".")[0] != "_index"
+                if name.startswith(".") or name == "node_modules":
+                    continue
+                if not shown.isprintable():
+                    if is_page:
+                        self._refuse(repr(shown), 0, "has a name that cannot be printed")
+                elif is_own and name not in _POSTS:
+                    if is_page or name in folders:
+                        self.told[f"{shown} is left out, as names with an underscore are."] = None
+                elif path.is_symlink() and (name in folders or is_page):
+                    inner = path.resolve().is_relative_to(self._folder.resolve())
+                    if name in folders or not inner:
+                        only = "only links to files inside the folder are followed"
+                        self._refuse(shown, 0, f"is a symbolic link; {only}")
+                    else:
+                        yield shown
+                elif is_page and name.lower().endswith(".mdx"):
+                    self.told[f"{shown} is left out: MDX is code."] = None
+                elif is_page:
+                    yield shown
+            folders[:] = sorted(
+                name
+                for name in folders
+                if name in _POSTS or not (name.startswith((".", "_")) or name == "node_modules")
+            )
+
+    def _source(self, key: str, file: MarkdownFile) -> _Source:
+        front: dict[str, tuple[str, Any]] = {}
+        for name, value in file.front.items():
+            if name.lower() in front:
+                self._refuse(file.name, file.lines.get(name, 1), f"has {name} twice")
+            front[name.lower()] = (name, value)
+        return _Source(key, file, front=front)
+
+    def _place(self) -> None:
+        """Puts the pages into the tree, and gives them ids."""
+        for key in [*self._sources, ""]:
+            self._sources.setdefault(key, _Source(key, MarkdownFile()))
+            while key:
+                key = posixpath.dirname(key)
+                self._sources.setdefault(key, _Source(key, MarkdownFile()))
+        for key, source in self._sources.items():
+            name = posixpath.basename(key) or self._folder.resolve().name
+            name = unicodedata.normalize("NFC", name)
+            dated = _DATED.fullmatch(name)
+            name = dated[2] if dated else _POSTS.get(name, name).lstrip("_")
+            if dated:
+                source.front.setdefault("date", ("date", dated[1]))
+            usual = re.sub(r"[\s/]+", "-", name) if key else "home"
+            source.slug = self._text(source, ["slug"]) or usual
+            source.title = self._text(source, ["title"]) or first_heading(source.file.body)
+            source.title = source.title or re.sub(r"[-_\s]+", " ", name).strip().capitalize()
+            outermost, _, inside = key.partition("/")
+            above = _POSTS.get(outermost, outermost) if inside else ""
+            source.label = f"site.{_class_name(self._text(source, ['type']) or above)}"
+            if key:
+                self._sources[posixpath.dirname(key)].below.append(source)
+        waiting: list[tuple[_Source, _Source | None]] = [(self._sources[""], None)]
+        while waiting:
+            source, parent = waiting.pop()
+            source.id = self._id("pages", f"/{source.key}")
+            if parent is not None:
+                source.path = f"{parent.path}/{source.slug}".lstrip("/")
+            self._note_place(source)
+            self._by_id[source.id] = source
+            self.tree.append(PlacedPage(source.id, source.label, parent.id if parent else None, 0))
+            # Those without a weight come last, in the order of their names.
+            source.below.sort(key=lambda below: (self._weight(below), below.key))
+            waiting += [(below, source) for below in reversed(source.below)]
+        self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
+
+    def _note_place(self, source: _Source) -> None:
+        other = self._by_path.setdefault(source.path, source)
+        if other is not source:
+            name = source.file.name or f"{source.key}/"
+            line = source.file.lines.get(source.front.get("slug", ("", ""))[0], 1)
+            where = other.file.name or f"{other.key}/"
+            self._refuse(name, line, f"the slug {source.slug!r} is that of {where} already")
+
+    # The front matter.
+
+    def _wrong(self, source: _Source, key: str, wanted: str) -> None:
+        name, value = source.front[key]
+        self._refuse_key(source, name, f"{name} must be {wanted}; it is {value!r}")
+
+    @staticmethod
+    def _given(source: _Source, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
+        """The values of keys that are there."""
+        for key in keys:
+            if source.front.get(key, ("", None))[1] is not None:
+                yield key, source.front[key][1]
+
+    def _text(self, source: _Source, keys: Iterable[str]) -> str:
+        for key, value in self._given(source, keys):
+            if isinstance(value, dict | list):
+                self._wrong(source, key, "a text")
+            else:
+                return str(value).strip()
+        return ""
+
+    def _weight(self, source: _Source) -> float:
+        for key, value in self._given(source, _WEIGHTS):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                self._wrong(source, key, "a number")
+            # To Hugo this is none.
+            elif value or key != "weight":
+                return value
+        return float("inf")
+
+    def _moment(self, source: _Source, keys: Iterable[str]) -> str | None:
+        for key, value in self._given(source, keys):
+            if str(value).lower() in (*_YES, *_NO):
+                continue
+            value = value.get("created") if isinstance(value, dict) else value
+            try:
+                return moment(value)
+            except ValueError:
+                self._wrong(source, key, "a date, as 2026-01-15")
+        return None
+
+    def _is_hidden(self, source: _Source) -> bool:
+        hidden = "_drafts" in source.key.split("/")
+        for key, value in self._given(source, (*_HIDING, "published", "permalink")):
+            said = str(value).lower()
+            if key in _HIDING and said not in (*_YES, *_NO):
+                self._wrong(source, key, "true or false")
+            hidden = hidden or said in (_YES if key in _HIDING else _NO)
+        return hidden
+
+    def _tags(self, source: _Source, keys: Iterable[str]) -> list[str]:
+        found: set[str] = set()
+        for key, value in self._given(source, keys):
+            if isinstance(value, str):
+                is_jekyll = not {*_POSTS}.isdisjoint(source.key.split("/"))
+                value = value.split() if is_jekyll and "," not in value else value.split(",")
+            tags = value if isinstance(value, list) else [value]
+            if any(isinstance(tag, dict | list) or "," in str(tag) for tag in tags):
+                self._wrong(source, key, "a list of texts without commas")
+            found |= {str(tag).strip() for tag in tags if tag is not None} - {""}
+        return sorted(found)
+
+    # Objects.
+
+    def _fill(self) -> None:
+        """Makes the objects."""
+        groups: defaultdict[tuple[str, str], list[tuple[_Source, str, Any]]] = defaultdict(list)
+        for source in self._by_id.values():
+            self._items[source.id] = self._item(source)
+            for lowered, (key, value) in source.front.items():
+                name = _field_name(key)
+                if lowered in _MEANT or value is None:
+                    continue
+                if name in source.values:
+                    self._refuse_key(source, key, f"{key} is called {name}, as another key is")
+                source.values[name] = value
+                groups[source.label, name].append((source, key, value))
+        for (_, name), entries in groups.items():
+            self._relate(name, entries)
+        for page in self.tree:
+            source, item = self._by_id[page.id], self._items[page.id]
+            item |= source.values
+            shape = self.shapes.types["pages"][page.label]
+            shape.note(item)
+            shape.body["body"].declared = "text" if self._keeps_markdown else "rich"
+            for name in _TAGS.keys() & shape.body.keys():
+                shape.body[name].declared = "tags"
+
+    def _item(self, source: _Source) -> Item:
+        meta: Item = {"type": source.label, "slug": source.slug}
+        if first := self._moment(source, _DATES):
+            meta["first_published_at"] = first
+        if end := self._moment(source, _EXPIRY):
+            meta["expires_at"] = end
+        hidden = {"live": False} if self._is_hidden(source) else {}
+        start = self._moment(source, _LIVE_AT)
+        self.hidden["pages", source.id] = {**hidden, **({"go_live_at": start} if start else {})}
+        meta |= dict(self._given(source, _META))
+        tags = {name: self._tags(source, keys) for name, keys in _TAGS.items()}
+        body = source.file.body.strip("\n") if self._keeps_markdown else self._html(source)
+        found = {name: value for name, value in tags.items() if value}
+        return {"id": source.id, "meta": meta, "title": source.title, **found, "body": body}
+
+    def _html(self, source: _Source) -> str:
+        def find(address: str, endpoint: str, line: Callable[[], int]) -> Target | None:
+            try:
+                return self._target(source, address, endpoint)
+            except Nowhere as error:
+                if not self._keeps_links:
+                    place = source.file.start + line()
+                    self._refuse(source.file.name, place, f"{address!r} {error}")
+                return None
+
+        return rich_text(source.file.body, find)
+
+    def _relate(self, name: str, entries: Iterable[tuple[_Source, str, Any]]) -> None:
+        """Makes relations of values that are all paths of what is there."""
+        made: list[tuple[_Source, Any]] = []
+        kinds = set()
+        for source, key, value in entries:
+            several = value if isinstance(value, list) else [value]
+            targets = [self._named(source, key, entry) for entry in several]
+            kinds |= {(target and target.endpoint, isinstance(value, list)) for target in targets}
+            shown = [_embedded(target) for target in targets if target]
+            made.append((source, shown if isinstance(value, list) else next(iter(shown), None)))
+        if len(kinds) == 1 and None not in {endpoint for endpoint, _ in kinds}:
+            for source, value in made:
+                source.values[name] = value
+
+    def _named(self, source: _Source, key: str, value: Any) -> Target | None:
+        """What a value of the front matter names."""
+        ending = posixpath.splitext(value)[1].lower() if isinstance(value, str) else ""
+        if not re.fullmatch(r"\.[a-z0-9]{1,8}", ending) or "\n" in value:
+            return None
+        try:
+            return self._target(source, value, "images" if ending in _PICTURES else "documents")
+        except Nowhere as error:
+            if ending in (*_PICTURES, *_ENDINGS) and not self._keeps_links:
+                self._refuse_key(source, key, f"{key}: {value!r} {error}")
+            return None
+
+    # Paths.
+
+    def _target(self, source: _Source, address: str, endpoint: str) -> Target | None:
+        """What an address leads to; None if it is elsewhere.
+
+        :param endpoint: where files are served that are no pages.
+        :raises Nowhere: if there is nothing at a path inside the folder.
+        """
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            return None
+        path = unquote(parts.path)
+        if parts.scheme or parts.netloc or not path or "{{" in path or "{%" in path:
+            return None
+        fragment = f"#{parts.fragment}" if parts.fragment else ""
+        is_rooted = path.startswith("/")
+        why = "leads to nothing"
+        # From its file, as Markdown is shown elsewhere; from its address, with a slash or without.
+        starts = (source.folder, source.path, posixpath.dirname(source.path))
+        for start in ("",) if is_rooted else starts:
+            inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
+            inside = "" if inside == "." else inside
+            if inside.split("/")[0] == "..":
+                why = "leads out of the folder"
+                continue
+            if page := self._page_at(inside):
+                return Target("pages", page.id, fragment)
+            if file := self._file_at(inside):
+                return Target(endpoint, self._medium(endpoint, inside, file), fragment)
+        if is_rooted:
+            why = "is left as it is, as nothing is there"
+            self.told[f"{source.file.name}: {address} {why}."] = None
+            return None
+        raise Nowhere(why)
+
+    def _page_at(self, inside: str) -> _Source | None:
+        key = self._keys_of_files.get(inside, inside)
+        plain = inside.removesuffix(".html").removesuffix("index").rstrip("/")
+        return self._sources.get(key) or self._by_path.get(inside) or self._by_path.get(plain)
+
+    def _file_at(self, inside: str) -> Path | None:
+        if any(part.startswith(".") for part in inside.split("/")) or not inside.isprintable():
+            return None
+        for root in self._roots:
+            if os.path.isfile(root / inside):
+                if (root / inside).resolve().is_relative_to(root.resolve()):
+                    return root / inside
+                raise Nowhere("is a symbolic link out of the folder")
+        return None
+
+    def _medium(self, endpoint: str, inside: str, file: Path) -> int:
+        """The id of an image or a document."""
+        identity = self._id(endpoint, inside)
+        self.files[inside] = file
+        base = Image if endpoint == "images" else Document
+        meta = {"type": base.type_label(), "download_url": inside}
+        title = re.sub(r"[-_\s]+", " ", posixpath.splitext(posixpath.basename(inside))[0]).strip()
+        size = _size(file) if endpoint == "images" else {}
+        self._media[endpoint, identity] = {"id": identity, "meta": meta, "title": title, **size}
+        return identity
+
+
+def _class_name(words: str) -> str:
+    """The name of the class for a type, or the folder that its pages are in."""
+    plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
+    name = "".join(word[:1].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", plain))
+    return name if name[:1].isalpha() else f"Page{name}"
+
+
+def _field_name(key: str) -> str:
+    """The name of the field for a key of the front matter."""
+    name = re.sub(r"\W", "_", unicodedata.normalize("NFKC", key))
+    name = name if name.isidentifier() else f"own_{name}"
+    return f"{name}_" if name in _TAKEN else name
+
+
+def _embedded(target: Target) -> Item:
+    meta = {"type": "", "detail_url": f"/{target.endpoint}/{target.id}/"}
+    return {"id": target.id, "meta": meta, "title": ""}
+
+
+def _size(file: Path) -> dict[str, int]:
+    """The width and the height of an image, if Pillow is installed and can read it."""
+    try:
+        from PIL import Image as Picture
+    except ImportError:
+        return {}
+    try:
+        with Picture.open(file, formats=_READ) as picture:
+            return {"width": picture.width, "height": picture.height}
+    except (OSError, ValueError, Picture.DecompressionBombError):
+        return {}

@@ -1,0 +1,610 @@
+"""A folder of Markdown is imported: into a folder that runs, and again into the same one."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner
+from flask import Flask
+
+from flask_contentapi import ContentAPI
+from flask_contentapi.__main__ import main
+from tests.servers import free_port, start, stop
+from tests.stores import on_memory
+
+pytestmark = on_memory
+
+#: A picture, as far as anybody looks.
+PICTURE = b"\x89PNG\r\n"
+
+
+class Site:
+    """A folder of Markdown, and the site that is made of it.
+
+    :param folder: where both are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.folder = folder / "garden", folder / "site"
+        self.source.mkdir()
+
+    def put(self, name: str, text: str | bytes = "") -> None:
+        """Writes a file of the source."""
+        file = self.source / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def run(self, *options: str, status: int = 0) -> str:
+        """What the command says."""
+        command = ["import", str(self.source), str(self.folder), *options]
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == status, done.output
+        return done.output.replace(str(self.folder), "site")
+
+    def refused(self, *options: str) -> list[str]:
+        """What is wrong; nothing is written then."""
+        before = state_of(self.folder)
+        said = self.run(*options, status=1)
+        assert state_of(self.folder) == before
+        assert [*self.folder.parent.glob(".site*")] == []
+        return said.removeprefix("Error: ").splitlines()
+
+    def ask(self, path: str) -> Any:
+        """The answer of the site that was made."""
+        app = Flask("site")
+        app.config["CMSAPI_BACKEND"] = f"jsonfiles:{self.folder / 'content'}"
+        ContentAPI(app, types=runpy.run_path(str(self.folder / "models.py"))["TYPES"])
+        response = app.test_client().get(f"/api/v2/{path}")
+        assert response.status_code == 200, response.text
+        return response.json
+
+    def page(self, slug: str, query: str = "") -> Any:
+        """The page with a slug."""
+        (found,) = self.ask(f"pages/?slug={slug}")["items"]
+        return self.ask(f"pages/{found['id']}/{query}")
+
+    def body(self, text: str) -> str:
+        """The body of a page with a text, that is beside ``other.md`` and ``rye.png``."""
+        self.put("log/page.md", text)
+        self.put("log/other.md", "---\nslug: another\n---\n")
+        self.put("log/rye.png", PICTURE)
+        self.run()
+        body: str = self.page("page")["body"]
+        return body
+
+
+def state_of(folder: Path) -> dict[str, bytes]:
+    """The files of a folder."""
+    paths = (Path(inner, name) for inner, _, names in os.walk(folder) for name in names)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+# The tree.
+
+
+def test_folders_and_indexes_are_the_tree(site: Site) -> None:
+    site.put("_index.md", "---\ntitle: The garden\n---\nHello")
+    site.put("beds/index.md", "---\ntitle: Beds\n---\n")
+    site.put("beds/rye.md", "---\ntitle: Rye\n---\n")
+    site.put("beds/oats/index.md", "---\ntitle: Oats\n---\n")
+    site.put("tools/saw/old-saw.md")
+    assert site.run() == "7 pages, 1 site are in site. cd site && flask run\n"
+    items = [site.ask(f"pages/{number}/") for number in range(1, 8)]
+    found = {item["title"]: (item["meta"]["parent"] or {}).get("title") for item in items}
+    assert found == {
+        "The garden": None,
+        "Beds": "The garden",
+        "Oats": "Beds",
+        "Rye": "Beds",
+        "Tools": "The garden",
+        "Saw": "Tools",
+        "Old saw": "Saw",
+    }
+
+
+def test_a_page_has_the_folder_beside_it(site: Site) -> None:
+    site.put("beds.md", "---\ntitle: Our beds\n---\n")
+    site.put("beds/rye.md")
+    site.run()
+    assert site.page("rye")["meta"]["parent"]["title"] == "Our beds"
+
+
+def test_posts_of_jekyll_have_their_dates(site: Site) -> None:
+    site.put("_posts/2026-01-15-first-frost.md", "---\ntags: rye frost\n---\n")
+    site.run()
+    page = site.page("first-frost")
+    assert page["meta"]["first_published_at"] == "2026-01-15T00:00:00Z"
+    assert page["meta"]["type"] == "site.Posts"
+    assert page["tags"] == ["frost", "rye"]
+
+
+def test_titles_are_found(site: Site) -> None:
+    site.put("a.md", "Before\n\n# The *old* saw\n")
+    site.put("b-c_d.md", "No heading")
+    site.run()
+    assert [site.page(slug)["title"] for slug in ("a", "b-c_d")] == ["The old saw", "B c d"]
+
+
+def test_weights_order_siblings(site: Site) -> None:
+    for name, weight in {"a": "0", "b": "20", "c": "3", "d": ""}.items():
+        site.put(f"{name}.md", f"---\nweight: {weight}\n---\n")
+    site.run()
+    children = json.loads((site.folder / "content" / "pages.json").read_text())
+    assert [page["slug"] for page in children] == ["home", "c", "b", "a", "d"]
+
+
+def test_types_are_outermost_folders(site: Site) -> None:
+    site.put("2026 über-News/a/b.md")
+    site.put("c.md", "---\ntype: photo essay\n---\n")
+    site.run()
+    found = {item["meta"]["slug"]: item["meta"]["type"] for item in site.ask("pages/")["items"]}
+    assert found == {
+        "home": "site.Page",
+        "2026-über-News": "site.Page",
+        "a": "site.Page2026UberNews",
+        "b": "site.Page2026UberNews",
+        "c": "site.PhotoEssay",
+    }
+
+
+def test_what_is_no_page_is_left_out(site: Site) -> None:
+    site.put("a.md")
+    for name in (".git/b.md", "node_modules/b.md", "_includes/b.md", "_b.md", "b.mdx", "b.txt"):
+        site.put(name)
+    assert site.run() == (
+        "Note: _b.md is left out, as names with an underscore are.\n"
+        "Note: _includes is left out, as names with an underscore are.\n"
+        "Note: b.mdx is left out: MDX is code.\n"
+        "2 pages, 1 site are in site. cd site && flask run\n"
+    )
+
+
+# The front matter.
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\ntitle: Rye\ndate: 2026-01-15 10:00:00 +0200\ntags: [b, a]\ncategory: x\n"
+        "cut: 2026-02-03\nat: 2026-02-03T10:00:00Z\nsown: true\ndays: 3\nkg: 0.5\n"
+        "note: Some\nmore: {a: [1]}\nhero-text: Big\nlink: https://example.org/\n---\n",
+        '+++\ntitle = "Rye"\ndate = 2026-01-15T10:00:00+02:00\ntags = ["b", "a"]\n'
+        'category = "x"\ncut = 2026-02-03\nat = 2026-02-03T10:00:00Z\nsown = true\ndays = 3\n'
+        'kg = 0.5\nnote = "Some"\nmore = {a = [1]}\nhero-text = "Big"\n'
+        'link = "https://example.org/"\n+++\n',
+    ],
+    ids=["yaml", "toml"],
+)
+def test_front_matter_becomes_fields(site: Site, front: str) -> None:
+    site.put("beds/rye.md", front)
+    site.run()
+    page = site.page("rye")
+    assert page.pop("meta")["first_published_at"] == "2026-01-15T08:00:00Z"
+    assert page == {
+        "id": 3,
+        "title": "Rye",
+        "tags": ["a", "b"],
+        "categories": ["x"],
+        "body": "",
+        "cut": "2026-02-03",
+        "at": "2026-02-03T10:00:00Z",
+        "sown": True,
+        "days": 3,
+        "kg": 0.5,
+        "note": "Some",
+        "more": {"a": [1]},
+        "hero_text": "Big",
+        "link": "https://example.org/",
+    }
+    code = (site.folder / "models.py").read_text()
+    for line in ("cut = fields.Date()", "sown = fields.Boolean()", "body = RichText()"):
+        assert f"    {line}\n" in code
+
+
+def test_yaml_is_read_as_its_version_1_2(site: Site) -> None:
+    site.put("beds/rye.md", "---\nopens: 18:30\nsown: yes\nnumber: 013\n---\n")
+    site.run()
+    page = site.page("rye")
+    assert (page["opens"], page["sown"], page["number"]) == ("18:30", "yes", 13)
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "draft: true",
+        "draft: yes",
+        "Draft: 'true'",
+        "published: false",
+        "headless: true",
+        "permalink: false",
+        "publishDate: 2199-01-01",
+        "date: 2199-01-01",
+        "expiryDate: 2001-01-01",
+    ],
+)
+def test_what_is_not_public_stays_hidden(site: Site, front: str) -> None:
+    site.put("a.md", f"---\n{front}\n---\n")
+    site.put("b.md", "---\ndraft: false\npublished: true\ndate: 2001-01-01\n---\n")
+    site.run()
+    assert [item["meta"]["slug"] for item in site.ask("pages/")["items"]] == ["home", "b"]
+
+
+def test_drafts_of_jekyll_stay_hidden(site: Site) -> None:
+    site.put("_drafts/a.md")
+    site.run()
+    assert [item["meta"]["slug"] for item in site.ask("pages/")["items"]] == ["home"]
+
+
+def test_names_that_answers_have_get_another(site: Site) -> None:
+    front = "id: 7\nparent: x\nlimit: 5\nclass: y\nchildren: [1]\n2nd: z\n_own: w"
+    site.put("beds/rye.md", f"---\n{front}\n---\n")
+    site.run()
+    page = site.page("rye")
+    assert page["id"] == 3
+    assert page["id_"] == 7
+    assert page["parent_"] == "x"
+    assert (page["limit"], page["class"], page["children_"]) == (5, "y", [1])
+    assert (page["own_2nd"], page["_own"]) == ("z", "w")
+
+
+def test_paths_in_front_matter_become_relations(site: Site) -> None:
+    site.put("beds/rye/index.md", "---\ncover: rye.png\nsee: [../oats.md]\nsheet: a.pdf\n---\n")
+    site.put("beds/oats.md", "---\ncover: rye/rye.png\n---\n")
+    site.put("beds/rye/rye.png", PICTURE)
+    site.put("beds/rye/a.pdf")
+    site.run()
+    page = site.page("rye")
+    assert page["cover"]["title"] == "rye"
+    assert page["cover"]["meta"]["download_url"].endswith("/media/beds/rye/rye.png")
+    assert [other["title"] for other in page["see"]] == ["Oats"]
+    assert page["sheet"]["meta"]["detail_url"].endswith("/documents/1/")
+    assert (site.folder / "media" / "beds" / "rye" / "rye.png").read_bytes() == PICTURE
+
+
+def test_addresses_in_front_matter_stay_texts(site: Site) -> None:
+    site.put("beds/rye.md", "---\ncover: rye.png\n---\n")
+    site.put("beds/oats.md", "---\ncover: https://example.org/oats.png\n---\n")
+    site.put("beds/rye.png", PICTURE)
+    site.run()
+    assert site.page("rye")["cover"] == "rye.png"
+
+
+# Bodies.
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[x](other.md)", '<a linktype="page" id="3">x</a>'),
+        ("[x](other.md#top)", '<a linktype="page" id="3" href="#top">x</a>'),
+        ("[x](../log/another/)", '<a linktype="page" id="3">x</a>'),
+        ("[x](/log/another/)", '<a linktype="page" id="3">x</a>'),
+        ("[x](/log/another.html)", '<a linktype="page" id="3">x</a>'),
+        ("[x](/log/)", '<a linktype="page" id="2">x</a>'),
+        ("[x](/)", '<a linktype="page" id="1">x</a>'),
+        ('[x]({{< ref "other.md" >}})', '<a linktype="page" id="3">x</a>'),
+        ("[x]({% link log/other.md %})", '<a linktype="page" id="3">x</a>'),
+        ('<a class="b" href="other.md">x</a>', '<a linktype="page" id="3" class="b">x</a>'),
+        ("[x](rye.png)", '<a linktype="document" id="1">x</a>'),
+        ("![*R*ye](rye.png)", '<embed embedtype="image" id="1" alt="Rye" format="fullwidth"/>'),
+        ('A<img src="rye.png">', 'A<embed embedtype="image" id="1" alt="" format="fullwidth"/>'),
+        ("[x](https://example.org/a.md)", '<a href="https://example.org/a.md">x</a>'),
+        ("[x](/feed.xml)", '<a href="/feed.xml">x</a>'),
+        ("[x](#top)", '<a href="#top">x</a>'),
+        ("![x](https://example.org/a.png)", '<img src="https://example.org/a.png" alt="x" />'),
+        ("[x](mailto:a@example.org)", '<a href="mailto:a@example.org">x</a>'),
+    ],
+)
+def test_links_and_images_are_found(site: Site, text: str, wanted: str) -> None:
+    assert site.body(text) == f"<p>{wanted}</p>"
+
+
+def test_body_is_html(site: Site) -> None:
+    text = "# A\n\n~~b~~ *c*\n\n| d |\n|---|\n| e |\n"
+    wanted = "<h1>A</h1>\n<p><s>b</s> <em>c</em></p>\n<table>\n<thead>\n<tr>\n<th>d</th>\n</tr>"
+    assert site.body(text).startswith(wanted)
+
+
+def test_a_link_leads_to_its_part_of_the_page(site: Site) -> None:
+    site.body("[x](other.md#top)")
+    page = site.page("page", "?rich_text_format=html")
+    assert page["body"] == '<p><a href="http://localhost:5000/log/another/#top">x</a></p>'
+
+
+def test_files_from_the_root_are_in_static(site: Site) -> None:
+    static = site.source.parent / "static"
+    static.mkdir()
+    (static / "logo.png").write_bytes(PICTURE)
+    site.put("a.md", "![Logo](/logo.png)")
+    site.run("--static", str(static))
+    assert site.ask("images/")["items"][0]["title"] == "logo"
+    assert (site.folder / "media" / "logo.png").read_bytes() == PICTURE
+
+
+def test_markdown_can_be_kept(site: Site) -> None:
+    site.put("log/a.md", "# A\n\n<br> [b](nowhere.md)\n")
+    site.run("--keep-markdown")
+    assert site.page("a")["body"] == "# A\n\n<br> [b](nowhere.md)"
+    site.put("log/a.md", "# B")
+    assert site.run() == "1 of pages changed.\n~ pages 3 /log/a\n"
+    assert site.page("a")["body"] == "# B"
+
+
+def test_links_that_lead_nowhere_can_be_kept(site: Site) -> None:
+    site.put("log/a.md", "---\ncover: no.png\n---\n[b](no.md)")
+    site.run("--keep-links")
+    page = site.page("a")
+    assert (page["body"], page["cover"]) == ('<p><a href="no.md">b</a></p>', "no.png")
+
+
+# Again.
+
+
+def test_nothing_is_written_if_nothing_has_changed(site: Site) -> None:
+    site.put("a.md", "---\ndraft: true\n---\n![b](b.png)")
+    site.put("b.png", PICTURE)
+    site.run()
+    before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("content/*")}
+    assert site.run() == "Nothing has changed.\n"
+    assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("content/*")} == before
+
+
+def test_what_came_went_and_changed_is_told(site: Site) -> None:
+    site.put("a.md", "![x](x.png)")
+    site.put("b.md", "![y](y.png)")
+    for name in "xyz":
+        site.put(f"{name}.png", PICTURE)
+    site.run()
+    site.put("b.md", "B ![y](y.png)")
+    site.put("c.md", "![z](z.png)")
+    site.put("y.png", b"another")
+    (site.source / "a.md").unlink()
+    assert site.run() == (
+        "1 of pages new, 1 of images new, 1 of pages changed, 1 of images gone, 1 of pages gone.\n"
+        "+ pages 4 /c\n"
+        "+ images 3 z.png\n"
+        "~ pages 3 /b\n"
+        "- images 1 x.png\n"
+        "- pages 2 /a\n"
+        "* media/y.png\n"
+        "* media/z.png\n"
+    )
+    assert {path.name for path in (site.folder / "media").iterdir()} == {"y.png", "z.png"}
+
+
+def test_ids_stay_and_are_not_given_again(site: Site) -> None:
+    site.put("b.md")
+    site.run()
+    site.put("a.md")
+    (site.source / "b.md").unlink()
+    site.put("b/index.md")
+    site.run()
+    assert (site.page("a")["id"], site.page("b")["id"]) == (3, 2)
+    (site.source / "a.md").unlink()
+    site.put("c.md")
+    site.run()
+    assert site.page("c")["id"] == 4
+
+
+def test_what_the_types_lack_is_told(site: Site) -> None:
+    site.put("a.md", "---\nnote: x\n---\n")
+    site.run()
+    site.put("a.md", "---\nnote: x\nother: y\n---\n")
+    said = "Note: site.Page does not show other, so that this is left out.\nNothing has changed.\n"
+    assert site.run() == said
+
+
+def test_own_values_stay(site: Site) -> None:
+    site.put("a.md")
+    site.run()
+    (site.folder / "content" / "sites.json").write_text(
+        '[{"hostname": "garden.example", "root_page": 1, "is_default": true}]'
+    )
+    site.put("a.md", "New")
+    site.run()
+    assert "garden.example" in (site.folder / "content" / "sites.json").read_text()
+
+
+# What is wrong.
+
+
+def test_every_fault_has_its_file_and_line(site: Site) -> None:
+    site.put("a.md", "---\ntitle: A\ndate: tomorrow\n---\n")
+    site.put("b.md", "---\ntitle: [x\n---\n")
+    site.put("c.md", "+++\ntitle = 3 4\n+++\n")
+    site.put("d.md", b"---\ntitle: A\n---\n\xff")
+    site.put("e.md", "---\ntitle: A\n\nText")
+    site.put("f.md", "---\n- x\n---\n")
+    site.put("g.md", "---\na: 1\na: 2\n---\n")
+    site.put("h.md", "---\ntitle: A\n---\n\nText\nand [b](no.md)\n")
+    site.put("i.md", "---\ntags: ['a, b']\n---\n")
+    site.put("j.md", "---\nweight: heavy\n---\n")
+    site.put("k.md", "---\ndraft: perhaps\n---\n")
+    site.put("l.md", "---\ncover: no.png\n---\n")
+    site.put("m.md", "---\na-b: 1\na_b: 2\n---\n")
+    site.put("n.md", "---\ntitle: [A]\n---\n")
+    assert site.refused() == [
+        "b.md, line 3: the front matter is not YAML: expected ',' or ']', but got '<stream end>'",
+        "c.md, line 2: the front matter is not TOML: Expected newline or end of document after a "
+        "statement",
+        "d.md, line 4: must be UTF-8",
+        "e.md, line 1: the front matter has no end: a line of ---",
+        "f.md, line 2: the front matter must be keys with values, as title: Fog",
+        'g.md, line 3: the front matter is not YAML: found duplicate key "a" with value "2" '
+        '(original value: "1")',
+        "n.md, line 2: title must be a text; it is ['A']",
+        "j.md, line 2: weight must be a number; it is 'heavy'",
+        "a.md, line 3: date must be a date, as 2026-01-15; it is 'tomorrow'",
+        "h.md, line 6: 'no.md' leads to nothing",
+        "i.md, line 2: tags must be a list of texts without commas; it is ['a, b']",
+        "k.md, line 2: draft must be true or false; it is 'perhaps'",
+        "m.md, line 3: a_b is called a_b, as another key is",
+        "l.md, line 2: cover: 'no.png' leads to nothing",
+    ]
+
+
+def test_slugs_are_given_once(site: Site) -> None:
+    site.put("a.md", "---\ntitle: A\nslug: x\n---\n")
+    site.put("b.md", "---\ntitle: B\nslug: x\n---\n")
+    assert site.refused() == ["b.md, line 3: the slug 'x' is that of a.md already"]
+
+
+def test_a_page_is_in_one_file(site: Site) -> None:
+    site.put("a.md")
+    site.put("a/index.md")
+    site.put("index.md")
+    site.put("README.md")
+    assert site.refused() == ["a/index.md, line 1: is the same page as a.md; one of them has to go"]
+    (site.source / "a.md").unlink()
+    said = "Note: README.md is left out, because index.md is the page.\n"
+    assert site.run().startswith(said)
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["../secret.png", "..%2Fsecret.png", "../../../../../../etc/passwd", "a/../../secret.png"],
+)
+def test_links_do_not_lead_out_of_the_folder(site: Site, link: str) -> None:
+    (site.source.parent / "secret.png").write_bytes(PICTURE)
+    site.put("a.md", f"![x]({link})")
+    assert site.refused() == [f"a.md, line 1: '{link}' leads out of the folder"]
+    site.put("a.md", f"---\ncover: {link}\n---\n")
+    expected = (
+        []
+        if link.endswith("passwd")
+        else [f"a.md, line 2: cover: '{link}' leads out of the folder"]
+    )
+    if expected:
+        assert site.refused() == expected
+
+
+def test_hidden_files_are_not_published(site: Site) -> None:
+    site.put(".env", "password")
+    site.put("a.md", "[x](.env)")
+    assert site.refused() == ["a.md, line 1: '.env' leads to nothing"]
+
+
+def test_symbolic_links_do_not_lead_out(site: Site) -> None:
+    outside = site.source.parent / "outside"
+    outside.mkdir()
+    (outside / "x.md").write_text("secret")
+    (outside / "x.png").write_bytes(PICTURE)
+    site.put("a.md", "![x](x.png)")
+    (site.source / "b").symlink_to(outside)
+    (site.source / "c.md").symlink_to(outside / "x.md")
+    (site.source / "d").symlink_to(site.source)
+    (site.source / "x.png").symlink_to(outside / "x.png")
+    only = "is a symbolic link; only links to files inside the folder are followed"
+    assert site.refused() == [
+        f"b: {only}",
+        f"c.md: {only}",
+        f"d: {only}",
+        "a.md, line 1: 'x.png' is a symbolic link out of the folder",
+    ]
+
+
+def test_symbolic_links_inside_are_followed(site: Site) -> None:
+    site.put("a.md", "Text")
+    (site.source / "b.md").symlink_to("a.md")
+    site.run()
+    assert site.page("b")["body"] == "<p>Text</p>"
+
+
+def test_sizes_are_bounded(site: Site) -> None:
+    site.put("a.md", b"x" * 4_000_001)
+    site.put("b.md", f"---\nx: '{'y' * 50_000}'\n---\n")
+    many = [f"{name}: &{name} [{f'*{before}, ' * 10}]" for before, name in pairwise("abcdef")]
+    site.put("c.md", "\n".join(["---", "a: &a [1]", *many, "---"]))
+    site.put("d.md", f"---\nx: {'[' * 1000}\n---\n")
+    site.put("e.md", "---\na: &a [*a]\n---\n")
+    found = site.refused()
+    assert found[0] == "a.md: has more than 4,000,000 bytes"
+    assert found[1] == "b.md, line 1: the front matter has more than 50,000 characters"
+    assert found[-1] == (
+        "e.md, line 2: the front matter can have at most 10,000 values, nested 50 times"
+    )
+    assert len(found) == 5
+
+
+def test_records_that_do_not_fit_are_located(site: Site) -> None:
+    site.put("a.md", "---\ntitle: A\ndays: 3\n---\n")
+    site.run()
+    site.put("a.md", "---\ntitle: A\ndays: many\n---\n")
+    assert site.refused() == ["a.md, line 3: days: must be an integer"]
+    site.put("a.md", "---\ntitle: A\nslug: a/b\n---\n")
+    assert site.refused() == ["a.md, line 3: slug: must be one part of an address, without a slash"]
+
+
+def test_what_does_not_fit_a_page_is_located(site: Site) -> None:
+    site.put("a/b.md", "---\ntitle: A\nslug: c/d\n---\n")
+    (said,) = site.refused()
+    assert said.startswith("a/b.md, line 3: slug: ")
+
+
+def test_a_folder_without_pages_is_refused(site: Site) -> None:
+    assert site.refused() == ["garden: has no files that end in .md or .markdown"]
+
+
+def test_another_folder_is_left_alone(site: Site) -> None:
+    site.put("a.md")
+    site.folder.mkdir()
+    (site.folder / "mine.txt").write_text("x")
+    (said,) = site.refused()
+    assert said.endswith("has files, but none that this command writes; name a new folder.")
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"pages": {"/": 1, "/a": 1}}', '{"pages": {"/": "x"}}']
+)
+def test_broken_ids_are_refused(site: Site, text: str) -> None:
+    site.put("a.md")
+    site.run()
+    (site.folder / "ids.json").write_text(text)
+    (said,) = site.refused()
+    assert "/ids.json" in said
+
+
+def test_hand_written_files_are_not_lost(site: Site) -> None:
+    site.put("a.md")
+    site.run()
+    (site.folder / "content" / "pages").mkdir()
+    (site.folder / "content" / "pages" / "own.json").write_text(
+        '{"id": 50, "parent": null, "type": "site.Page", "title": "Own", "slug": "own"}'
+    )
+    assert "say --yes" in " ".join(site.refused())
+    assert "- pages 50" in site.run("--yes")
+
+
+@pytest.mark.slow
+def test_folder_runs(site: Site) -> None:
+    site.put("index.md", "# The garden\n\n![Rye](rye.png)\n")
+    site.put("rye.png", PICTURE)
+    site.run()
+    check = [sys.executable, "-m", "flask", "contentapi", "check"]
+    done = subprocess.run(check, cwd=site.folder, capture_output=True, text=True, check=False)
+    assert done.stdout == "Everything is in order.\n"
+    port = free_port()
+    command = [sys.executable, "-m", "flask", "run", "--port", str(port)]
+    server = start(command, port, cwd=site.folder)
+    try:
+        base = f"http://127.0.0.1:{port}"
+        with urlopen(f"{base}/api/v2/images/") as response:  # noqa: S310 - our own server
+            (image,) = json.load(response)["items"]
+        with urlopen(image["meta"]["download_url"]) as response:  # noqa: S310
+            assert response.read() == PICTURE
+    finally:
+        stop(server)
