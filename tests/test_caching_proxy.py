@@ -1,4 +1,4 @@
-"""A caching proxy in front of the API keeps what is public, and nothing of a preview."""
+"""Caching proxies in front of the API keep what is public until it changes, and no preview."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from flask_contentapi import Backend
+from flask_contentapi.signals import content_changed
 from tests.conftest import MakeApp
+from tests.pages import blocks_of
 from tests.samples import page
 from tests.servers import free_port, served, start, stop
 from tests.stores import leave_out, on_memory
@@ -128,3 +132,82 @@ def test_an_expired_token_gets_nothing(proxied: Proxied) -> None:
 
 def test_a_refusal_is_not_kept(proxied: Proxied) -> None:
     assert not proxied.kept("pages/2/?preview=x")
+
+
+# Varnish, with the files of the documentation.
+
+
+@dataclass
+class Varnish:
+    """A site behind Varnish, which is told what has changed.
+
+    :param port: the port of the proxy.
+    :param backend: the content.
+    """
+
+    port: int
+    backend: Backend
+
+    def get(self, path: str) -> tuple[bool, str]:
+        """Whether Varnish has kept the answer to a path, and the answer."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", f"/api/v2/{path}")
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        # The second number is that of the request that was kept.
+        return len(response.headers["X-Varnish"].split()) == 2, text
+
+
+def page_block(text: str) -> str:
+    """The code on the page about proxies in which a text is."""
+    (found,) = (b.text for b in blocks_of("docs/howto/scale-out.rst") if text in b.text)
+    return found
+
+
+@pytest.fixture
+def varnish(make_app: MakeApp) -> Iterator[Varnish]:
+    program = shutil.which("varnishd") or shutil.which("varnishd", path="/usr/sbin")
+    if program is None:
+        leave_out("Varnish is not installed")
+    app = make_app(
+        {"pages": [page(1), page(2, 1, title="Fog"), page(3, 1, title="Tide")]},
+        config={"CMSAPI_CACHE_MAX_AGE": 86400, "CMSAPI_CACHE_TAG_HEADER": "Surrogate-Key"},
+    )
+    (state,) = app.extensions["contentapi"].values()
+    with served(app) as behind:
+        folder, port = new_folder(), free_port()
+        rules = page_block("vcl 4.1").replace("5000", str(behind))
+        (folder / "default.vcl").write_text(rules)
+        options = ["-n", folder / "work", "-f", folder / "default.vcl", "-j", "none"]
+        proxy = start([program, "-F", "-a", f"127.0.0.1:{port}", *options], port)
+        names: dict[str, Any] = {"app": app, "content_changed": content_changed}
+        exec(page_block("def purge"), names)  # noqa: S102 - our own
+        names["PROXIES"] = [f"http://127.0.0.1:{port}"]
+        with app.app_context():
+            yield Varnish(port, state.backend)
+        content_changed.disconnect(names["purge"])
+        stop(proxy)
+
+
+def test_varnish_keeps_answers(varnish: Varnish) -> None:
+    assert [varnish.get("pages/2/")[0] for _ in range(3)] == [False, True, True]
+
+
+def test_a_change_reaches_clients_of_varnish(varnish: Varnish) -> None:
+    lists, details = "pages/?fields=_,title", "pages/2/?fields=_,title"
+    for path in (lists, details, "pages/3/"):
+        varnish.get(path)
+    with varnish.backend.write() as content:
+        content.update("pages", 2, title="Mist")
+    assert varnish.get(details) == (False, '{"title":"Mist"}')
+    assert "Mist" in varnish.get(lists)[1]
+    assert varnish.get("pages/3/")[0]
+
+
+def test_varnish_keeps_nothing_that_was_removed(varnish: Varnish) -> None:
+    assert "Tide" in varnish.get("pages/3/")[1]
+    with varnish.backend.write() as content:
+        content.unpublish(3)
+    assert "Tide" not in varnish.get("pages/3/")[1]
+    assert "Tide" not in varnish.get("pages/")[1]
