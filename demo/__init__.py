@@ -44,8 +44,12 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
     app.config.from_prefixed_env()
     app.config.update(config or {})
 
-    ContentAPI(app, types=TYPES, can_view=members.can_view, page_urls=LanguageInPath())
+    api = ContentAPI(app, types=TYPES, can_view=members.can_view, page_urls=LanguageInPath())
     for language in LANGUAGES.values():
         app.register_blueprint(website.pages, name=language.code, url_prefix=language.prefix)
     app.register_blueprint(website.files)
+    if app.config.get("EDITOR_PASSWORD"):
+        from demo.editor import add_editor
+
+        add_editor(app, api)
     return app

@@ -50,7 +50,8 @@ files = Blueprint("files", __name__)
 def page(path: str = "") -> ResponseReturnValue:
     """Any page of the tree; the template is named after its type, if there is one."""
     try:
-        found = api.find(request.path, fields=PAGE if path else f"{PAGE},{SECTIONS}")
+        fields = PAGE if path else f"{PAGE},{SECTIONS}"
+        found = api.find(request.path, fields=fields, preview=request.args.get("preview"))
     except NotFound:
         moved = api.moved(request.full_path)
         return redirect(moved["location"], 301 if moved["is_permanent"] else 302)

@@ -1,0 +1,565 @@
+"""The editor: its lists, forms and changes, over HTTP."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from flask import Flask, session
+from flask.testing import FlaskClient
+from flask_admin import Admin
+from marshmallow import fields, validate
+from werkzeug.test import TestResponse
+
+from flask_contentapi import (
+    Blocks,
+    ChildObject,
+    Children,
+    ContentAPI,
+    Image,
+    Page,
+    Related,
+    RichText,
+    Tags,
+)
+from flask_contentapi.admin import ContentView
+from flask_contentapi.errors import ConfigurationError
+from tests.api import API
+from tests.databases import on_writable
+from tests.stores import on_memory, take_store
+
+pytestmark = on_writable
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+class Author(ChildObject):
+    name = fields.String(required=True, validate=validate.Length(max=20))
+    wrote = fields.Date()
+    api_fields = ["name"]
+
+
+class Picture(Image):
+    pass
+
+
+class Note(Page):
+    text = fields.String()
+    body = RichText()
+    stars = fields.Integer(validate=validate.Range(1, 5))
+    weight = fields.Float()
+    price = fields.Decimal(places=2)
+    sold = fields.Boolean()
+    day = fields.Date()
+    hour = fields.Time()
+    moment = fields.DateTime()
+    colour = fields.String(validate=validate.OneOf(["red", "blue"], ["Red", "Blue"]))
+    grade = fields.Integer(validate=validate.OneOf([1, 2]))
+    labels = Tags()
+    picture = Related("images")
+    others = fields.List(Related("pages"))
+    authors = Children(Author)
+    parts = Blocks()
+    data = fields.Raw()
+    web = fields.Url()
+    country = fields.String(load_default="it")
+    api_fields = ["text", "picture", "others", "authors", "labels"]
+
+
+class Folder(Page):
+    pass
+
+
+TYPES = [Note, Folder, Picture]
+#: A value of each kind, with what a form does not show of it.
+FULL: dict[str, Any] = {
+    "text": "one\r\ntwo",
+    "body": "<p>Hello</p>",
+    "stars": 3,
+    "weight": 1.5,
+    "price": "2.50",
+    "sold": True,
+    "day": "0985-01-15",
+    "hour": "18:30:00.000005",
+    "moment": "2026-01-15T08:00:00.123456Z",
+    "colour": "blue",
+    "grade": 2,
+    "labels": ["a", "b c"],
+    "picture": 1,
+    "others": [3, 1],
+    "authors": [{"id": 7, "name": "Ann", "wrote": "2026-01-01"}, {"id": 8, "name": "Bob"}],
+    "parts": [{"type": "text", "value": "ü", "id": "x"}],
+    "data": {"a": [1, None]},
+    "web": "https://example.org/",
+    "country": "",
+    "restriction": {"type": "login"},
+    "expires_at": "2199-01-01T00:00:00.5Z",
+}
+CONTENT: dict[str, Any] = {
+    "locales": ["en", "de"],
+    "sites": [{"hostname": "localhost", "root_page": 1, "is_default": True}],
+    "images": [
+        {"id": 1, "title": "Tree", "file": "tree.png"},
+        {"id": 2, "title": HOSTILE, "file": "x.png"},
+    ],
+    "pages": [
+        {"id": 1, "type": "notes.Folder", "title": "Home", "slug": "home"},
+        {"id": 2, "parent": 1, "type": "notes.Note", "title": "Full", "slug": "full", **FULL},
+        {"id": 3, "parent": 1, "type": "notes.Note", "title": "Draft", "slug": "d", "live": False},
+        {"id": 4, "parent": 3, "type": "notes.Folder", "title": HOSTILE, "slug": "below"},
+        {"id": 5, "type": "notes.Folder", "title": "Zuhause", "slug": "de", "locale": "de"},
+    ],
+}
+for declared in TYPES:
+    declared.app_label = "notes"
+
+
+class Editor(ContentView):
+    def is_accessible(self) -> bool:
+        return "editor" in session
+
+
+class Office:
+    """An application with an editor.
+
+    :param backend: the name of the backend.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.app = Flask("office")
+        store = take_store(backend, TYPES)
+        settings = {"TESTING": True, "SECRET_KEY": "known", "CMSAPI_BACKEND": store.address}
+        self.app.config.update(settings)
+        api = ContentAPI(self.app, types=TYPES)
+        with self.app.app_context():
+            store.lend(api.backend)
+            api.backend.load(CONTENT)
+        admin = Admin(self.app)
+        for endpoint in ("pages", "images"):
+            admin.add_view(Editor(api, endpoint))
+        self.api = API(self.app)
+        self.backend = self.api.backend
+
+    def client(self, *, editor: bool = True) -> FlaskClient:
+        client = self.app.test_client()
+        if editor:
+            with client.session_transaction() as known:
+                known["editor"] = True
+        return client
+
+    def record(self, id: int, endpoint: str = "pages") -> dict[str, Any]:
+        with self.app.app_context(), self.backend.write() as content:
+            return content.record(endpoint, id)
+
+    def change(self, id: int, **changes: Any) -> None:
+        with self.app.app_context(), self.backend.write() as content:
+            content.update("pages", id, **changes)
+
+
+class Opened:
+    """A form in a page of the editor.
+
+    :param client: who has opened it.
+    :param path: its address.
+    """
+
+    def __init__(self, client: FlaskClient, path: str) -> None:
+        self.client, self.path = client, path
+        self.values = form_values(client.get(path).text)
+
+    def send(self, **changes: Any) -> TestResponse:
+        """Sends the form, with some values changed; None takes one out."""
+        sent = {name: v for name, v in {**self.values, **changes}.items() if v is not None}
+        return self.client.post(self.path, data=sent)
+
+
+def form_values(page: str) -> dict[str, str]:
+    """What a browser would send of the only form for an object in a page."""
+    (form,) = re.findall(r'<form [^>]*class="admin-form".*?</form>', page, re.DOTALL)
+    form = re.sub(
+        r'<div class="inline-field-template.*?</div>\s*<a id', "<a id", form, flags=re.DOTALL
+    )
+    values = {}
+    for tag in re.findall(r"<input [^>]*>", form):
+        found = dict(re.findall(r'([\w-]+)="([^"]*)"', tag))
+        is_sent = found["type"] not in ("checkbox", "submit") or " checked" in tag
+        if is_sent and "name" in found and found["type"] != "submit":
+            values[found["name"]] = unescape(found.get("value", ""))
+    for name, text in re.findall(
+        r'<textarea [^>]*name="([^"]*)"[^>]*>(.*?)</textarea>', form, re.DOTALL
+    ):
+        values[name] = (
+            unescape(text)
+            .removeprefix("\r\n")
+            .removeprefix("\n")
+            .replace("\r\n", "\n")
+            .replace("\n", "\r\n")
+        )
+    for name, options in re.findall(
+        r'<select [^>]*name="([^"]*)"[^>]*>(.*?)</select>', form, re.DOTALL
+    ):
+        (values[name],) = re.findall(r'<option value="([^"]*)" selected', options)
+    return values
+
+
+def said_at(page: str) -> dict[str, list[str]]:
+    """The messages at fields, by label."""
+    found: dict[str, list[str]] = {}
+    for group in page.split('<div class="form-group')[1:]:
+        if "<label" not in group:
+            continue
+        label = re.sub(
+            r"\s|&nbsp;|<.*?>", " ", re.findall(r"<label.*?>(.*?)<", group, re.DOTALL)[0]
+        )
+        messages = re.findall(r"<li>(.*?)</li>", group, re.DOTALL)
+        if messages:
+            found.setdefault(" ".join(label.split()), []).extend(map(unescape, messages))
+    return found
+
+
+def flashed(page: str) -> list[str]:
+    found = re.findall(r"&times;</button>(.*?)</div>", page, re.DOTALL)
+    return [unescape(text).strip() for text in found]
+
+
+@pytest.fixture(scope="module")
+def only_office(backend: str) -> Office:
+    return Office(backend)
+
+
+@pytest.fixture
+def office(only_office: Office) -> Office:
+    """The office, in which nothing has happened yet."""
+    only_office.api.load(CONTENT)
+    return only_office
+
+
+@pytest.fixture
+def editor(office: Office) -> FlaskClient:
+    return office.client()
+
+
+# Who may edit.
+
+
+def test_no_address_works_without_login(office: Office) -> None:
+    visitor = office.client(editor=False)
+    rules = [r for r in office.app.url_map.iter_rules() if r.endpoint.startswith("edit_")]
+    opened = {
+        (rule.rule, method): visitor.open(
+            rule.rule.replace("<export_type>", "csv"), method=method
+        ).status_code
+        for rule in rules
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    assert len(opened) > 20
+    assert {where for where, status in opened.items() if status != 403} == set()
+
+
+@on_memory
+def test_nobody_edits_unless_allowed(office: Office) -> None:
+    with office.app.test_request_context():
+        assert not ContentView(ContentAPI()).is_accessible()
+
+
+def test_changes_need_the_token(office: Office, editor: FlaskClient) -> None:
+    form = Opened(editor, "/admin/pages/edit/?id=2")
+    form.values["csrf_token"] += "."
+    told = flashed(form.send(title="Other").text)
+    assert "The form was open for too long. Send it again." in told
+    editor.post("/admin/pages/action/", data={"action": "publish", "rowid": "3"})
+    editor.post("/admin/pages/delete/", data={"id": "4"})
+    assert (office.record(2)["title"], office.record(3)["live"]) == ("Full", False)
+    assert office.record(4)["title"] == HOSTILE
+
+
+@on_memory
+def test_endpoint_has_to_be_there(office: Office) -> None:
+    app = Flask("other")
+    api = ContentAPI(app, types=TYPES)
+    with pytest.raises(ConfigurationError, match="'pagse' to edit; there are pages, images"):
+        Admin(app).add_view(Editor(api, "pagse"))
+
+
+# Lists.
+
+
+def test_list_shows_one_level_with_drafts(editor: FlaskClient) -> None:
+    page = editor.get("/admin/pages/?parent=1").text
+    assert re.findall(r'class="col-title"><a href="([^"]*)">(.*?)<', page) == [
+        ("/admin/pages/edit/?id=2&amp;url=/admin/pages/?parent%3D1", "Full"),
+        ("/admin/pages/?parent=3", "Draft ›"),
+    ]
+    assert re.findall(r'class="col-state">(.*?)<', page) == ["live", "draft"]
+
+
+def test_titles_are_escaped(editor: FlaskClient) -> None:
+    for path in ("pages/?parent=3", "pages/edit/?id=4", "pages/move/?id=4", "images/"):
+        page = editor.get(f"/admin/{path}").text
+        assert "&lt;script&gt;alert" in page
+        assert HOSTILE not in page
+
+
+def test_search_finds_drafts(editor: FlaskClient) -> None:
+    page = editor.get("/admin/pages/?search=dra").text
+    assert re.findall(r'class="col-title"><a [^>]*>(.*?)<', page) == ["Draft ›"]
+
+
+def test_lists_are_sorted_by_title(editor: FlaskClient) -> None:
+    page = editor.get("/admin/pages/?search=&sort=0&desc=1").text
+    assert re.findall(r'class="col-title"><a [^>]*>(.*?)<', page) == ["Zuhause", "Home ›"]
+
+
+def test_relations_are_searched_by_title(editor: FlaskClient) -> None:
+    found = editor.get("/admin/pages/ajax/lookup/?name=images&query=tr&offset=0")
+    assert found.get_json() == [["1", "Tree (1)"]]
+    found = editor.get("/admin/pages/ajax/lookup/?name=pages&query=draft&limit=100000")
+    assert found.get_json() == [["3", "Draft (3, draft)"]]
+
+
+def test_drafts_stay_hidden_from_others(office: Office, editor: FlaskClient) -> None:
+    editor.get("/admin/pages/?parent=1")
+    assert office.api.ids("pages/") == [1, 4]
+    assert office.api.status("pages/3/") == 404
+
+
+# Forms.
+
+
+def test_form_sent_unchanged_changes_nothing(office: Office, editor: FlaskClient) -> None:
+    before = office.record(2)
+    sent = Opened(editor, "/admin/pages/edit/?id=2").send()
+    assert sent.status_code == 302, said_at(sent.text)
+    assert office.record(2) == before
+
+
+CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"text": "a\r\nb"}, {"text": "a\nb"}),
+    ({"stars": "5"}, {"stars": 5}),
+    ({"stars": ""}, {"stars": None}),
+    ({"weight": "2.25"}, {"weight": 2.25}),
+    ({"price": "3"}, {"price": "3.00"}),
+    ({"sold": None}, {"sold": None}),
+    ({"day": "2026-02-03"}, {"day": "2026-02-03"}),
+    ({"hour": "07:00"}, {"hour": "07:00:00"}),
+    ({"moment": "2026-02-03T04:05"}, {"moment": "2026-02-03T04:05:00Z"}),
+    ({"colour": "red"}, {"colour": "red"}),
+    ({"colour": ""}, {"colour": None}),
+    ({"grade": "1"}, {"grade": 1}),
+    ({"labels": "x,y"}, {"labels": ["x", "y"]}),
+    ({"labels": ""}, {"labels": None}),
+    ({"picture": "2"}, {"picture": 2}),
+    ({"picture": ""}, {"picture": None}),
+    ({"others": "4,3,1"}, {"others": [4, 3, 1]}),
+    ({"others": ""}, {"others": None}),
+    ({"parts": "[]"}, {"parts": None}),
+    ({"field_data": '{"b": 1}'}, {"data": {"b": 1}}),
+    ({"country": "at"}, {"country": "at"}),
+    (
+        {"authors-0-name": "Eve"},
+        {"authors": [{**FULL["authors"][0], "name": "Eve"}, FULL["authors"][1]]},
+    ),
+    ({"del-authors-0": "on"}, {"authors": [FULL["authors"][1]]}),
+    (
+        {"authors-2-name": "Joe", "authors-2-id": "", "authors-2-wrote": ""},
+        {"authors": [*FULL["authors"], {"id": 9, "name": "Joe"}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("sent", "stored"), CHANGES, ids=lambda value: "-".join(value))
+def test_fields_of_every_kind_change(
+    office: Office, editor: FlaskClient, sent: dict[str, Any], stored: dict[str, Any]
+) -> None:
+    before = office.record(2)
+    answer = Opened(editor, "/admin/pages/edit/?id=2").send(**sent)
+    assert answer.status_code == 302, said_at(answer.text)
+    assert office.record(2) == {k: v for k, v in {**before, **stored}.items() if v is not None}
+
+
+WRONG: list[tuple[dict[str, str], str, str]] = [
+    ({"stars": "many"}, "Stars", "must be an integer"),
+    ({"stars": "6"}, "Stars", "Must be greater than or equal to 1 and less than or equal to 5."),
+    ({"day": "tomorrow"}, "Day", "must be a date, such as 2026-01-15"),
+    ({"colour": "green"}, "Colour", "Must be one of: red, blue."),
+    ({"picture": "x"}, "Picture", "must be the id of an object"),
+    ({"slug": "a/b"}, "Slug", "must be one part of an address, without a slash"),
+    ({"slug": "d"}, "Slug", "a sibling has the slug 'd' already"),
+    ({"title": ""}, "Title", "This field is required."),
+    ({"web": "nowhere"}, "Web", "Not a valid URL."),
+    ({"authors-1-name": "x" * 21}, "Name", "Longer than maximum length 20."),
+    ({"field_data": "{"}, "Data", "must be JSON: Expecting property name"),
+]
+
+
+@pytest.mark.parametrize(("sent", "label", "message"), WRONG)
+def test_wrong_value_is_told_at_its_field(
+    office: Office, editor: FlaskClient, sent: dict[str, str], label: str, message: str
+) -> None:
+    before = office.record(2)
+    answer = Opened(editor, "/admin/pages/edit/?id=2").send(**sent)
+    ((where, (said,)),) = said_at(answer.text).items()
+    assert (where, said[: len(message)]) == (label, message)
+    if "picture" not in sent:  # which is shown with a title
+        assert form_values(answer.text).items() >= sent.items()
+    assert office.record(2) == before
+
+
+def test_second_editor_is_told(office: Office, editor: FlaskClient) -> None:
+    first, second = (Opened(editor, "/admin/pages/edit/?id=2") for _ in range(2))
+    first.send(title="First", stars="1")
+    told = second.send(text="Second")
+    assert said_at(told.text) == {
+        "Title": ["Now stored: First"],
+        "Stars": ["Now stored: 1"],
+        "Text": ["Now stored: one\r\ntwo"],
+    }
+    assert (office.record(2)["title"], office.record(2)["text"]) == ("First", "one\r\ntwo")
+
+
+def test_told_editor_can_decide(office: Office, editor: FlaskClient) -> None:
+    form = Opened(editor, "/admin/pages/edit/?id=2")
+    office.change(2, title="Other")
+    form.values = form_values(form.send(text="Mine").text)
+    assert form.send(title="Both").status_code == 302
+    assert (office.record(2)["title"], office.record(2)["text"]) == ("Both", "Mine")
+
+
+def test_deleted_object_is_told(office: Office, editor: FlaskClient) -> None:
+    form = Opened(editor, "/admin/pages/edit/?id=2")
+    with office.app.app_context(), office.backend.write() as content:
+        content.delete("pages", 2)
+    assert "Record does not exist." in editor.get(form.send().location).text
+
+
+# Adding, showing, moving and deleting.
+
+
+def test_new_page_is_a_draft(office: Office, editor: FlaskClient) -> None:
+    form = Opened(editor, "/admin/pages/new/?parent=5&type=notes.Note")
+    assert form.values["country"] == "it"
+    assert form.send(title="Neu", picture="1").location == "/admin/pages/?parent=5"
+    (made,) = (r for r in office.api.dump()["pages"] if r["title"] == "Neu")
+    assert made == {
+        "id": made["id"],
+        "type": "notes.Note",
+        "parent": 5,
+        "title": "Neu",
+        "slug": "neu",
+        "live": False,
+        "locale": "de",
+        "picture": 1,
+    }
+
+
+def test_type_is_chosen_first(editor: FlaskClient) -> None:
+    page = editor.get("/admin/pages/new/?parent=1").text
+    assert re.findall(r'href="(/admin/pages/new/[^"]*)">(\w+)<', page) == [
+        ("/admin/pages/new/?type=notes.Folder&amp;parent=1", "Folder"),
+        ("/admin/pages/new/?type=notes.Note&amp;parent=1", "Note"),
+    ]
+
+
+def test_saving_can_publish(office: Office, editor: FlaskClient) -> None:
+    Opened(editor, "/admin/pages/edit/?id=3").send(_publish="1", title="News")
+    assert office.api.json("pages/3/?fields=_,title") == {"title": "News"}
+
+
+def test_publishing_waits_for_the_time(office: Office, editor: FlaskClient) -> None:
+    form = Opened(editor, "/admin/pages/edit/?id=3")
+    form.send(_publish="1", go_live_at="2199-01-01T00:00")
+    assert office.record(3)["go_live_at"] == "2199-01-01T00:00:00Z"
+    assert office.api.status("pages/3/") == 404
+    assert '"col-state">scheduled' in editor.get("/admin/pages/?parent=1").text
+
+
+def act(client: FlaskClient, action: str, *ids: int) -> None:
+    """Presses a button in the list of pages."""
+    page = client.get("/admin/pages/?parent=1").text
+    (token, *_) = re.findall(r'name="csrf_token"[^>]* value="([^"]*)"', page)
+    sent = {"csrf_token": token, "action": action, "rowid": [*ids], "url": "/admin/pages/?parent=1"}
+    client.post("/admin/pages/action/", data=sent)
+
+
+def test_pages_are_published_and_unpublished(office: Office, editor: FlaskClient) -> None:
+    act(editor, "publish", 3)
+    assert office.api.ids("pages/?child_of=1") == [3]
+    act(editor, "unpublish", 3)
+    assert office.api.ids("pages/?child_of=1") == []
+
+
+def test_pages_move_among_siblings(office: Office, editor: FlaskClient) -> None:
+    def children() -> list[int]:
+        return [r["id"] for r in office.api.dump()["pages"] if r.get("parent") == 1]
+
+    act(editor, "up", 3)
+    assert children() == [3, 2]
+    act(editor, "up", 3)
+    assert children() == [3, 2]
+    act(editor, "down", 3)
+    assert children() == [2, 3]
+
+
+def test_page_moves_below_another(office: Office, editor: FlaskClient) -> None:
+    moved = Opened(editor, "/admin/pages/move/?id=4").send(parent="1")
+    assert moved.location == "/admin/pages/?parent=1"
+    assert office.record(4)["parent"] == 1
+
+
+def test_impossible_move_is_told(office: Office, editor: FlaskClient) -> None:
+    told = Opened(editor, "/admin/pages/move/?id=3").send(parent="4")
+    assert said_at(told.text) == {"Below": ["a page cannot go below itself"]}
+
+
+def test_second_mover_is_told(office: Office, editor: FlaskClient) -> None:
+    form = Opened(editor, "/admin/pages/move/?id=4")
+    Opened(office.client(), "/admin/pages/move/?id=4").send(parent="1")
+    assert "Somebody else has changed this" in flashed(form.send(parent="5").text)[0]
+    assert office.record(4)["parent"] == 1
+
+
+def test_page_with_pages_below_stays(office: Office, editor: FlaskClient) -> None:
+    page = editor.get("/admin/pages/").text
+    (token, *_) = re.findall(r'name="csrf_token"[^>]* value="([^"]*)"', page)
+    for id in ("3", "4"):
+        editor.post("/admin/pages/delete/", data={"csrf_token": token, "id": id})
+    assert flashed(editor.get("/admin/pages/").text) == [
+        "There are pages below it. Move or delete them first.",
+        "Record was successfully deleted.",
+    ]
+    assert [r["id"] for r in office.api.dump()["pages"]] == [1, 2, 3, 5]
+
+
+def test_preview_shows_a_draft(office: Office, editor: FlaskClient) -> None:
+    address = editor.get("/admin/pages/preview/?id=3").location
+    assert address.startswith("http://localhost/d/?preview=")
+    token = address.partition("=")[2]
+    assert office.api.json(f"pages/3/?fields=_,title&preview={token}") == {"title": "Draft"}
+
+
+def test_preview_of_others_is_in_the_api(office: Office, editor: FlaskClient) -> None:
+    address = editor.get("/admin/images/preview/?id=1").location
+    assert office.api.follow(address).get_json()["title"] == "Tree"
+
+
+def test_images_are_added_and_changed(office: Office, editor: FlaskClient) -> None:
+    Opened(editor, "/admin/images/new/").send(title="Leaf", file="leaf.png", tags="a,b")
+    assert office.record(3, "images") == {
+        "id": 3,
+        "type": "notes.Picture",
+        "title": "Leaf",
+        "file": "leaf.png",
+        "tags": ["a", "b"],
+    }
+    Opened(editor, "/admin/images/edit/?id=3").send(title="Leaves")
+    assert office.record(3, "images")["title"] == "Leaves"
+
+
+@pytest.mark.parametrize("id", ["404", "x", str(10**30), ""])
+def test_objects_that_are_not_there(editor: FlaskClient, id: str) -> None:
+    for path in ("edit/", "move/", "preview/"):
+        assert editor.get(f"/admin/pages/{path}?id={id}").status_code in (302, 404)
+    for path in (f"?parent={id}", "?page=99999999999999999999", "?page=-2"):
+        assert editor.get(f"/admin/pages/{path}").status_code in (200, 404)
