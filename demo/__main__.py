@@ -3,6 +3,9 @@
 By default the content is in an SQLite file in ``demo/instance``. If there is no content yet, it is
 loaded from the JSON files in ``demo/content``. The port is 5000, or the first free one after it;
 ``FLASK_RUN_PORT`` sets another one to start from, and ``FLASK_RUN_HOST`` another host.
+
+``python3 demo --edit`` adds the editor, on this machine only. ``FLASK_EDITOR_PASSWORD`` sets its
+password; without it a new one is made.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -26,13 +30,20 @@ _BACKEND = "FLASK_CMSAPI_BACKEND"
 
 def main() -> int:
     """Makes what is missing, prints the demo's address, and serves it until it is stopped."""
-    backend = _arguments().backend
+    arguments = _arguments()
+    backend = arguments.backend
     host, port = _host_and_port()
+    if arguments.edit and not host.startswith("127."):
+        raise SystemExit("The editor is for this machine alone; start it without FLASK_RUN_HOST.")
     environment = runpy.run_path(str(HERE / "environment.py"))["environment"]
     (HERE / "instance").mkdir(exist_ok=True)
     command = [str(environment("demo")), "-m", "flask", "--app", "demo"]
     named = {_BACKEND: backend} if backend else {}
     given: dict[str, Any] = {"cwd": HERE.parent, "env": {**os.environ, **named}}
+    if arguments.edit:
+        # Not all figures, which would be read as numbers.
+        for variable in ("FLASK_SECRET_KEY", "FLASK_EDITOR_PASSWORD"):
+            given["env"].setdefault(variable, f"w-{token_hex(8)}")
 
     def contentapi(*arguments: str) -> bytes:
         done = subprocess.run(
@@ -54,12 +65,15 @@ The demo is at {where}/ and its API at {where}/api/v2/pages/
 Look around in it at {where}/api/v2/explorer/
 Its content is in {place}. Control-C ends it.
 """
+    if arguments.edit:
+        password = given["env"]["FLASK_EDITOR_PASSWORD"]
+        said = f"{said.rstrip()}\nEdit it at {where}/admin/ with the password {password}\n"
     return _serve([*command, "run", "--port", str(port)], given, host, port, said)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        usage="[FLASK_RUN_PORT=5000] python3 demo [BACKEND]",
+        usage="[FLASK_RUN_PORT=5000] python3 demo [--edit] [BACKEND]",
         description="Starts the demo. The first time it makes a virtual environment in .venv.",
         epilog="FLASK_RUN_PORT is the port to begin with; the first free one from there is taken.",
     )
@@ -69,6 +83,11 @@ def _arguments() -> argparse.Namespace:
         nargs="?",
         help="where the content is: jsonfiles:content, or the address of a database; "
         "usually an SQLite file in demo/instance",
+    )
+    parser.add_argument(
+        "--edit",
+        action="store_true",
+        help="with an editor at /admin/, for content in a database",
     )
     return parser.parse_args()
 

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from flask_admin import Admin, AdminIndexView, expose
 from flask_admin.form import SecureForm
 from flask_admin.menu import MenuLink
-from wtforms import PasswordField
+from wtforms import PasswordField, ValidationError
 
 from flask_contentapi import ContentAPI
 from flask_contentapi.admin import ContentView
@@ -29,7 +29,7 @@ class LoginForm(SecureForm):
         """Refuses a wrong password."""
         right = str(current_app.config["EDITOR_PASSWORD"])
         if not compare_digest(field.data.encode(), right.encode()):
-            raise ValueError("This is not the password.")
+            raise ValidationError("This is not the password.")
 
 
 class Home(AdminIndexView):

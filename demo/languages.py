@@ -39,8 +39,10 @@ class Language:
         """Translates words of a template into this language."""
         return self.words.get(english, english)
 
-    def write_date(self, value: str) -> str:
-        """Formats a date of an answer, ``2026-10-03``, for readers."""
+    def write_date(self, value: str | None) -> str:
+        """Formats a date of an answer, ``2026-10-03``, for readers; "" if there is none."""
+        if value is None:
+            return ""
         day = date.fromisoformat(value)
         return self.date.format(day=day.day, month=self.months[day.month - 1], year=day.year)
 

@@ -661,7 +661,7 @@ def test_wrong_variables_end_in_a_sentence(name: str, wrong: str, right: str) ->
 def test_help_is_there_at_once(tmp_path: Path) -> None:
     shutil.copytree(DEMO, tmp_path / "demo")
     shown = subprocess.check_output([sys.executable, "demo", "--help"], cwd=tmp_path, text=True)
-    assert shown.startswith("usage: [FLASK_RUN_PORT=5000] python3 demo [BACKEND]\n")
+    assert shown.startswith("usage: [FLASK_RUN_PORT=5000] python3 demo [--edit] [BACKEND]\n")
     assert [path.name for path in tmp_path.iterdir()] == ["demo"]
 
 
@@ -729,6 +729,42 @@ def test_types_without_a_template_are_shown_plainly(
     monkeypatch.setattr("demo.TYPES", [*TYPES, *types])
     app = create_app({"TESTING": True, "CMSAPI_BACKEND": MemoryBackend(content)})
     assert "<h1>New here</h1>" in app.test_client().get("/new/").text
+
+
+@pytest.mark.parametrize("page_type", [known for known in TYPES if issubclass(known, Page)])
+def test_a_page_with_only_a_title_is_shown(page_type: type[Page]) -> None:
+    label = page_type.type_label()
+    home = {"id": 1, "type": "demo.HomePage", "title": "Home", "slug": "en", "locale": "en"}
+    new = {"id": 2, "type": label, "title": "New here", "slug": "new", "parent": 1, "locale": "en"}
+    site = {"hostname": "localhost", "root_page": 1, "is_default": True}
+    content = {"sites": [site], "locales": ["en", "de"], "pages": [home, new]}
+    app = create_app({"TESTING": True, "CMSAPI_BACKEND": MemoryBackend(content)})
+    assert "New here" in app.test_client().get("/new/").text
+    for path in ("/", "/search/?q=new", "/journal/", "/events/"):
+        assert app.test_client().get(path).status_code in (200, 404)
+
+
+def test_the_editor_needs_its_password() -> None:
+    settings = {"TESTING": True, "CMSAPI_BACKEND": "jsonfiles:content"}
+    assert create_app(settings).test_client().get("/admin/").status_code == 404
+    app = create_app({**settings, "EDITOR_PASSWORD": "secret"})
+    client = app.test_client()
+    for rule in app.url_map.iter_rules():
+        if rule.endpoint.startswith("edit_") and "GET" in (rule.methods or ()):
+            answer = client.get(rule.rule.replace("<export_type>", "csv"))
+            assert answer.location == "/admin/", rule.rule
+
+
+def test_the_editor_is_for_this_machine_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "demo", "--edit"],
+        cwd=DEMO.parent,
+        env={**os.environ, "FLASK_RUN_HOST": "0.0.0.0"},  # noqa: S104 - to be refused
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "The editor is for this machine alone" in done.stderr
 
 
 def test_lists_begin_in_english(visitor: FlaskClient) -> None:
