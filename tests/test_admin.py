@@ -479,8 +479,9 @@ def act(client: FlaskClient, action: str, *ids: int) -> None:
     """Presses a button in the list of pages."""
     page = client.get("/admin/pages/?parent=1").text
     (token, *_) = re.findall(r'name="csrf_token"[^>]* value="([^"]*)"', page)
-    sent = {"csrf_token": token, "action": action, "rowid": [*ids], "url": "/admin/pages/?parent=1"}
-    client.post("/admin/pages/action/", data=sent)
+    (url, *_) = re.findall(r'name="url" value="(.+?)"', page)
+    sent = {"csrf_token": token, "action": action, "rowid": [*ids], "url": unescape(url)}
+    assert "parent=1" in client.post("/admin/pages/action/", data=sent).location
 
 
 def test_pages_are_published_and_unpublished(office: Office, editor: FlaskClient) -> None:

@@ -58,7 +58,7 @@ class Desk:
 
     def click(self, css: str, text: str = "") -> None:
         element = self.wait(css, text)
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)  # type: ignore[no-untyped-call]
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
 
     def write(self, name: str, text: str) -> None:
@@ -224,5 +224,5 @@ def test_nothing_is_wider_than_the_window(desk: Desk, width: int) -> None:
     paths = ["pages/?parent=1", "pages/edit/?id=1", "pages/new/", "pages/move/?id=2", "images/"]
     for path in paths:
         desk.open(f"/admin/{path}")
-        wide = desk.browser.execute_script("return document.documentElement.scrollWidth")  # type: ignore[no-untyped-call]
+        wide = desk.browser.execute_script("return document.documentElement.scrollWidth")
         assert (path, wide <= width) == (path, True)

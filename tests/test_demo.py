@@ -737,7 +737,7 @@ def test_a_page_with_only_a_title_is_shown(page_type: type[Page]) -> None:
     home = {"id": 1, "type": "demo.HomePage", "title": "Home", "slug": "en", "locale": "en"}
     new = {"id": 2, "type": label, "title": "New here", "slug": "new", "parent": 1, "locale": "en"}
     site = {"hostname": "localhost", "root_page": 1, "is_default": True}
-    content = {"sites": [site], "locales": ["en", "de"], "pages": [home, new]}
+    content: dict[str, list[Any]] = {"sites": [site], "locales": ["en", "de"], "pages": [home, new]}
     app = create_app({"TESTING": True, "CMSAPI_BACKEND": MemoryBackend(content)})
     assert "New here" in app.test_client().get("/new/").text
     for path in ("/", "/search/?q=new", "/journal/", "/events/"):
