@@ -114,15 +114,9 @@ class Addresses:
                 return self._sites.name(site_and_home[0]) if site_and_home else ""
         return ""
 
-    def site_query(self, url_path: str) -> str:
-        """The query string of a page's detail address, with its site if that is needed."""
-        name = self.other_site(url_path)
-        return f"?site={name}" if name else ""
-
     def html_url(self, url_path: str) -> str | None:
         """The public address of a page; None if it is in no site or the site has no host."""
-        site_and_home = self._locate(url_path)
-        if site_and_home is None:
+        if (site_and_home := self._locate(url_path)) is None:
             return None
         site, home = site_and_home
         return self._page_urls.build(site, home.locale, url_path[len(home.url_path) - 1 :])
@@ -172,10 +166,12 @@ class Origin(NamedTuple):
     """The origin of a request.
 
     :param site: the requested site; None if there is none.
+    :param scope: the pages of the site, as :attr:`Query.scope`.
     """
 
     site: Site | None
     addresses: Addresses
+    scope: tuple[int, ...] | None
 
 
 class Origins:
@@ -199,7 +195,6 @@ class Origins:
         return host.address + (quote(f"/{path}") if path else "")
 
     def _find(self, sites: Sites, host: Host, root_path: str, named: str) -> Origin:
-        """The origin of a request."""
         settings = self._settings
         here = sites.answering(host.name, host.port)
         site = sites.named(named) if named else here
@@ -208,15 +203,16 @@ class Origins:
             parts = urlsplit(settings.base_url)
             base = Host.of(parts.scheme, parts.netloc)
             hosts.append(sites.answering(base.name, base.port))
+        known = site or Site("", homes=())
         addresses = Addresses(
             self.base(host, root_path),
             settings.url_prefix,
             settings.media_url,
             sites=sites,
-            site=site or Site("", homes=()),
+            site=known,
             hosts=hosts,
             i18n=settings.i18n,
             page_urls=self._page_urls,
             renditions=self._renditions,
         )
-        return Origin(site, addresses)
+        return Origin(site, addresses, known.scope(settings.i18n))

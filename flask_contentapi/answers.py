@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress, repeat
 from operator import itemgetter, mul
 from types import MappingProxyType
@@ -30,7 +30,6 @@ from flask_contentapi.fields import (
 from flask_contentapi.kinds import convert_blocks, id_converter
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.selection import DEFAULT, Selection
-from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import (
     Bind,
     Context,
@@ -242,7 +241,7 @@ class Facet(NamedTuple):
     volatile: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """How the rows of one type become answers.
 
@@ -259,7 +258,7 @@ class Plan:
     variants: Mapping[str, Plan]
     facets: tuple[Facet, ...] = ()
 
-    @property
+    @cached_property
     def volatile(self) -> bool:
         """Whether the answers depend on more than the content."""
         plans = (self, *self.variants.values())
@@ -271,7 +270,7 @@ class Plan:
         """Roughly how much memory the plan takes, in units of 5,000 bytes."""
         return 1 + len(self.layout.steps)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that rows need to have."""
         return tuple(self.layout.columns)
@@ -339,14 +338,14 @@ class Plan:
             related.append(found)
         return related
 
-    def tags(self, related: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
-        """The cache tags of what the rows point to (:mod:`flask_contentapi.caching`)."""
+    def shown(self, related: Sequence[Mapping[Any, Any]]) -> Iterator[tuple[str, int | None]]:
+        """What the rows point to, by endpoint and id; without an id any object of the endpoint."""
         for step, found in zip(self.layout.steps, related, strict=True):
             if isinstance(step, Lookup):
-                yield from (tag_of(step.endpoint, identity) for identity in sorted(found))
+                yield from ((step.endpoint, identity) for identity in sorted(found))
             elif isinstance(step, Way):
                 # Any page can come to stand on a way, as on a list.
-                yield tag_of(step.layout.type.served_at.name)
+                yield step.layout.type.served_at.name, None
 
 
 def _starting(

@@ -27,7 +27,7 @@ from flask import Request, Response
 from marshmallow import Schema, fields, validate
 from werkzeug.datastructures import Headers
 
-from flask_contentapi.addresses import PageURLs, host_of
+from flask_contentapi.addresses import PageURLs
 from flask_contentapi.backend import Reader
 from flask_contentapi.markup import installed_packages
 from flask_contentapi.query import Viewer
@@ -94,56 +94,42 @@ class NotModified(Response):
 class Freshness:
     """The validator and lifetime of the response to one request.
 
+    :param host: scheme, host and port of the request.
     :param scope: the pages of the site, as :attr:`Query.scope`.
     :ivar etags: the ETags, without quotes, of a response that pages of a scope can change by
         appearing or expiring, for two scopes: the site's, and None. Empty if the content has no
         version.
+    :ivar keys: the keys for caching the response, as :attr:`etags`; none if it is made for this
+        request alone. With a hook, computed fields may depend on the viewer too.
     """
 
     def __init__(
-        self, state: State, reader: Reader, viewer: Viewer, request: Request, scope: Scope
+        self,
+        state: State,
+        reader: Reader,
+        viewer: Viewer,
+        request: Request,
+        host: str,
+        scope: Scope,
     ) -> None:
-        self._state = state
-        self._settings = state.settings
-        self._reader = reader
-        self._viewer = viewer
-        self._request = request
+        self._state, self._settings = state, state.settings
+        self._viewer, self._request = viewer, request
         self._if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
-        self._changes: dict[Scope, datetime | None] = {}
-        scopes = () if reader.version is None else (scope, None)
-        changes = {some: self._next_change(some) for some in scopes}
-        made = {change: self._make_etag(change) for change in {*changes.values()}}
-        self.etags = {some: made[change] for some, change in changes.items()}
-
-    @property
-    def keys(self) -> Mapping[Scope, str]:
-        """The keys for caching the response, as :attr:`etags`; none if it is made for this request
-        alone.
-
-        With a hook, computed fields may depend on the viewer too.
-        """
-        is_shared = self._state.can_view is None and self._request.method == "GET"
-        return self.etags if is_shared else {}
-
-    def _next_change(self, scope: Scope) -> datetime | None:
-        if scope not in self._changes:
-            self._changes[scope] = self._reader.next_change(self._viewer, scope)
-        return self._changes[scope]
-
-    def _make_etag(self, change: datetime | None) -> str:
-        request, viewer = self._request, self._viewer
-        parts = (
-            self._state.fingerprint,
-            self._reader.version,
-            change,
-            sorted(viewer.pages),
-            sorted(viewer.collections),
-            host_of(request).address,
-            request.root_path,
-            request.path,
-            request.query_string,
-        )
-        return blake2b("\0".join(map(str, parts)).encode(), digest_size=16).hexdigest()
+        is_needed = reader.version is not None or state.settings.cache_max_age is not None
+        scopes: tuple[Scope, ...] = (scope, None) if is_needed else ()
+        self._changes = {some: reader.next_change(viewer, some) for some in scopes}
+        self.etags: dict[Scope, str] = {}
+        made: dict[datetime | None, str] = {}
+        for some, change in self._changes.items() if reader.version is not None else ():
+            if change not in made:
+                who = sorted(viewer.pages), sorted(viewer.collections)
+                where = host, request.root_path, request.path, request.query_string
+                parts = (state.fingerprint, reader.version, change, *who, *where)
+                digest = blake2b("\0".join(map(str, parts)).encode(), digest_size=16)
+                made[change] = digest.hexdigest()
+            self.etags[some] = made[change]
+        is_shared = state.can_view is None and request.method == "GET"
+        self.keys: Mapping[Scope, str] = self.etags if is_shared else {}
 
     def not_modified(self) -> Response | None:
         """The 304 response, with the very ETag that the client sent; None if the client has another
@@ -169,7 +155,7 @@ class Freshness:
             self._add_headers(headers, scope, f'"{self.etags[scope]}"' if is_whole else None)
             if is_whole:
                 said = headers["Cache-Control"], headers["ETag"]
-                self._request.environ[UNTIL] = *said, self._next_change(scope)
+                self._request.environ[UNTIL] = *said, self._changes[scope]
         if response.status_code == 200 and self._if_none_match.strip() == "*":
             # ``*`` matches any response, even one without an ETag.
             response.status_code = 304
@@ -177,7 +163,7 @@ class Freshness:
 
     def _add_headers(self, headers: Headers, scope: Scope, etag: str | None) -> None:
         is_private = bool(self._viewer.pages or self._viewer.collections)
-        change = None if self._settings.cache_max_age is None else self._next_change(scope)
+        change = None if self._settings.cache_max_age is None else self._changes[scope]
         left = None if change is None else int((change - self._viewer.moment).total_seconds())
         age = lifetime(self._settings, left=left, is_private=is_private)
         headers.add("Cache-Control", age)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -53,7 +53,7 @@ class Column:
         own = self.target is not None or bool(self.related_blocks) or self.is_rich
         return own or any(column.names_others for column in inner)
 
-    @property
+    @cached_property
     def within_site(self) -> bool:
         """Whether the target of a relation is shown only if it is in the requested site."""
         return self.relation is not None and self.relation.within_site
@@ -426,6 +426,9 @@ class Endpoint:
     :param collections: whether they belong to collections, which can be restricted.
     :param redirects: whether they are redirects, each of a site or of all sites.
     :param images: whether they are images, which have renditions.
+    :ivar essential: the relation without whose target an object does not exist, if it points to
+        one; None if there is no such relation.
+    :ivar of_sites: whether the ``site`` parameter chooses among the objects.
     """
 
     name: str
@@ -436,16 +439,9 @@ class Endpoint:
     redirects: bool = False
     images: bool = False
 
-    @property
-    def essential(self) -> str | None:
-        """The relation without whose target an object does not exist, if it points to one; None if
-        there is no such relation."""
-        return "redirect_page" if self.redirects else None
-
-    @property
-    def of_sites(self) -> bool:
-        """Whether the ``site`` parameter chooses among the objects."""
-        return self.tree or self.redirects
+    def __post_init__(self) -> None:
+        self.essential = "redirect_page" if self.redirects else None
+        self.of_sites = self.tree or self.redirects
 
     def type_of(self, label: str) -> ObjectType:
         """The type with a label; the base if the label is not declared."""
@@ -466,30 +462,21 @@ class Endpoint:
         above = [t for t in self.types.values() if wanted and wanted <= t.types]
         return min(above, key=lambda declared: len(declared.types), default=self.base)
 
-    def labels_of(self, types: Collection[ObjectType]) -> frozenset[str] | None:
-        """The labels of objects of some types; None for all, including undeclared ones."""
-        labels = frozenset(label for declared in types for label in declared.types)
-        return None if not labels or any(map(self.is_of_all, types)) else labels
-
     def named(self, text: str) -> ObjectType:
         """The type that a part of the ``type`` parameter names.
 
         :raises BadRequest: if there is none.
         """
         app_label, _, model_name = text.partition(".")
-        found = self._by_name.get((app_label, model_name.lower()))
+        found = self.types.get(text)
+        for label, declared in self.types.items() if found is None else ():
+            known_app, _, known_name = label.partition(".")
+            if (known_app, known_name.lower()) == (app_label, model_name.lower()):
+                found = declared
         if found is None:
             hint = suggest(text, self.types) or f" There are {', '.join(self.types)}."
             raise BadRequest(f"There is no type {text!r}.{hint}")
         return found
-
-    @cached_property
-    def _by_name(self) -> dict[tuple[str, str], ObjectType]:
-        names = {}
-        for label, declared in self.types.items():
-            app_label, _, model_name = label.partition(".")
-            names[app_label, model_name.lower()] = declared
-        return names
 
 
 def targets_of(

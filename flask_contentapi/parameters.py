@@ -139,6 +139,22 @@ def check_values(given: Mapping[str, str]) -> None:
             raise BadRequest(f"{name} is longer than {MAX_VALUE} characters.")
 
 
+class Asked(NamedTuple):
+    """What a list request asks for.
+
+    :param plan: how the items are made.
+    :param query: the query for them, whose viewer and scope are still to be set. The page of a
+        :class:`Tree` can be :data:`ROOT`. Without a limit the list is to be sent as a whole
+        (:data:`STREAM`).
+    :param names_other_pages: whether the filters, the order or the facets look at pages that need
+        not be of the site.
+    """
+
+    plan: Plan
+    query: Query
+    names_other_pages: bool
+
+
 class Parameters:
     """Reads the query strings of one instance.
 
@@ -150,9 +166,7 @@ class Parameters:
     def __init__(self, endpoints: Mapping[str, Endpoint], settings: Settings, ranks: bool) -> None:
         self._endpoints, self._settings, self._ranks = endpoints, settings, ranks
         self._planner = Planner(endpoints.values(), settings.i18n, settings.limit_max)
-        self._lists: BoundedCache[tuple[Plan, Query]] = BoundedCache(
-            CACHE_SIZE, lambda read: read[0].size
-        )
+        self._lists: BoundedCache[Asked] = BoundedCache(CACHE_SIZE, lambda asked: asked.plan.size)
         self._plans: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
         self._schema = lru_cache(SCHEMAS)(self._make_schema)
         self.names = cache(self._find_names)
@@ -168,18 +182,18 @@ class Parameters:
         read = self._read(declared, known) if "rich_text_format" in known else known
         return self._plan(declared, "detail", read)
 
-    def list(self, name: str, query_string: bytes) -> tuple[Plan, Query]:
-        """How the items of a list are made, and the query for it, whose viewer and scope are still
-        to be set. The page of a :class:`Tree` can be :data:`ROOT`. Without a limit the list is to
-        be sent as a whole (:data:`STREAM`).
+    def list(self, name: str, query_string: bytes, given: Mapping[str, str]) -> Asked:
+        """What a list request asks for.
 
+        :param given: the parameters in the query string.
         :raises BadRequest: naming what is wrong.
         """
         key = name, query_string
         if (known := self._lists.get(key)) is not None:
             return known
-        read = self._list(self._endpoints[name], query_string)
-        return read if len(query_string) > MAX_CACHED else self._lists.put(key, read)
+        check_length(query_string)
+        asked = self._list(self._endpoints[name], given)
+        return asked if len(query_string) > MAX_CACHED else self._lists.put(key, asked)
 
     def _plan(
         self,
@@ -202,13 +216,11 @@ class Parameters:
         plan = self._planner.plan(declared, view, parse_fields(selected), several, wanted)
         return plan if len(selected) > MAX_CACHED else self._plans.put(key, plan)
 
-    def _list(self, endpoint: Endpoint, query_string: bytes) -> tuple[Plan, Query]:
-        check_length(query_string)
-        given = read_query_string(query_string)
+    def _list(self, endpoint: Endpoint, given: Mapping[str, str]) -> Asked:
         check_values(given)
-        for name, parameter in PARAMETERS.items():
-            if parameter.empty_is_absent and given.get(name) == "":
-                del given[name]
+        absent = {n for n, value in given.items() if not value and n in PARAMETERS}
+        absent = {name for name in absent if PARAMETERS[name].empty_is_absent}
+        given = {name: value for name, value in given.items() if name not in absent}
         named: list[ObjectType] = []
         if "type" in given and PARAMETERS["type"].where.has(endpoint, self._settings):
             named = list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
@@ -232,11 +244,12 @@ class Parameters:
         searches = tuple(self._searches(read))
         if not all(wanted.words for wanted in searches):
             filters += NOTHING
-        labels = endpoint.labels_of(named)
+        labels = frozenset(label for one in named for label in one.types) or None
+        labels = None if any(map(endpoint.is_of_all, named)) else labels
         plan = self._plan(declared, "list", read, tuple(named), labels)
         facets: tuple[Facet, ...] = read.get("facets", ())
         plan = replace(plan, facets=facets) if facets else plan
-        return plan, Query(
+        query = Query(
             endpoint.name,
             plan.columns,
             _NOBODY,
@@ -250,6 +263,10 @@ class Parameters:
             offset=read.get("offset", 0),
             facets=tuple(facet.column for facet in facets),
         )
+        compared = {column for column, *_ in (*filters, *query.order)}.union(query.facets)
+        columns = [declared.columns[name] for name in compared if name in declared.columns]
+        targets = [column.target.served_at for column in columns if column.target]
+        return Asked(plan, query, any(target.tree or target.essential for target in targets))
 
     def _searches(self, read: Mapping[str, Any]) -> Iterator[Search]:
         if "autocomplete" in read:

@@ -338,10 +338,15 @@ class DetailURL(Source):
         path = layout.index_of("url_path") if endpoint.tree else None
 
         def bind(context: Context) -> Getter:
-            start, query = context.addresses.detail_url(endpoint.name), context.addresses.site_query
+            start, other = context.addresses.detail_url(endpoint.name), context.addresses.other_site
             if path is None:
                 return lambda row: f"{start}{row[index]}/"
-            return lambda row: f"{start}{row[index]}/{query(row[path])}"
+
+            def address(row: Row) -> str:
+                site = other(row[path])
+                return f"{start}{row[index]}/?site={site}" if site else f"{start}{row[index]}/"
+
+            return address
 
         return bind
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlencode
@@ -25,7 +25,7 @@ from flask_contentapi.answers import Plan
 from flask_contentapi.backend import ContentChanged, Reader
 from flask_contentapi.caching import VARY, Freshness, tag_header
 from flask_contentapi.content import Restriction
-from flask_contentapi.declarations import Endpoint, ObjectType
+from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.openapi import describe
 from flask_contentapi.parameters import (
@@ -53,6 +53,7 @@ KNOWN_SETS = 64
 #: How often a request is tried if the content changes meanwhile.
 ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
+_JSON = "application/json"
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 _LINE_OPTIONS = _JSON_OPTIONS | orjson.OPT_APPEND_NEWLINE
 #: How many items of a stream are made at a time.
@@ -62,6 +63,8 @@ MAX_LINK = 3000
 _ID = re.compile(r"[0-9]+")
 #: Addresses that have no more to be quoted.
 _QUOTED = re.compile(r"[\w!$%&'()*+,./:;=?@~-]+", re.ASCII)
+#: An object that a response is made of, by endpoint and id; without an id any of the endpoint.
+Tagged = tuple[str, int | None]
 #: An id that no page has.
 NO_PAGE = -1
 #: The filters for the object that ``find/`` looks for, and the paths that count, the best one
@@ -71,7 +74,7 @@ _Candidate = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 def json_response(value: Any, status: int = 200) -> Response:
     """A JSON response. Instants end in ``Z``."""
-    return Response(_json(value), status, content_type="application/json")
+    return Response(_json(value), status, content_type=_JSON)
 
 
 def _json(value: Any, option: int = _JSON_OPTIONS) -> bytes:
@@ -119,21 +122,24 @@ def _decimal(value: Any) -> str:
     raise TypeError(f"{value!r} is no JSON")
 
 
-def identify_viewer(state: State, reader: Reader, token: str | None = None) -> Viewer:
+def identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer:
     """The viewer: who sends the request, and when.
 
-    :param token: the ``preview`` parameter, or None.
-    :raises Forbidden: if the token is not accepted.
+    :param query_string: has the ``preview`` parameter, or not.
+    :raises Forbidden: if its token is not accepted.
     """
-    preview = None if token is None else state.previews.read(token)
-    moment = kinds.utc(state.clock())
-    viewer = Viewer(moment)
+    preview = None
+    # Most requests need not be read for this; a name may be percent-encoded.
+    if b"preview" in query_string or b"%" in query_string:
+        token = read_query_string(query_string).get("preview")
+        preview = None if token is None else state.previews.read(token)
+    viewer = Viewer(kinds.utc(state.clock()))
     if state.can_view is not None:
         pages, collections = (_opened(some, state.can_view) for some in reader.restrictions)
-        viewer = Viewer(moment, pages, collections)
+        viewer = Viewer(viewer.moment, pages, collections)
     if preview is None:
         return viewer
-    return replace(viewer, moment=preview.moment or moment, previewed=preview.shown)
+    return replace(viewer, moment=preview.moment or viewer.moment, previewed=preview.shown)
 
 
 class Responder:
@@ -149,26 +155,25 @@ class Responder:
     def __init__(
         self, request: Request, state: State, endpoint: Endpoint, reader: Reader, viewer: Viewer
     ) -> None:
-        self.request = request
-        self.reader = reader
-        self._state = state
-        host, named = host_of(request), ""
-        if endpoint.of_sites:
-            named = self.given.get("site", "")
-        known, self.addresses = state.origins.find(reader.sites, host, request.root_path, named)
-        if known is None and endpoint.of_sites:
-            here = host if host.name else "the host of the request"
+        self.request, self.reader, self.viewer = request, reader, viewer
+        self.endpoint, self._state = endpoint, state
+        self.host = host_of(request)
+        named = self.given.get("site", "") if endpoint.of_sites else ""
+        origin = state.origins.find(reader.sites, self.host, request.root_path, named)
+        if origin.site is None and endpoint.of_sites:
+            here = self.host if self.host.name else "the host of the request"
             raise NotFound(
                 f"No site answers to {here}. A site can be named with site=, or be the default."
             )
-        self.endpoint = endpoint
-        self.viewer = viewer
-        self.site = known or Site("", homes=())
-        scope = self.site.scope(state.settings.i18n)
-        self.scope = scope if endpoint.tree else None
-        self.schedule = None if endpoint.essential else scope
-        #: The names of the site, the full one first, and "" for what is of all sites.
-        self.names = *reader.sites.aliases.get(f"{self.site.hostname}:{self.site.port}", ()), ""
+        self.site, self.addresses = origin.site or Site("", homes=()), origin.addresses
+        self.scope = origin.scope if endpoint.tree else None
+        self.schedule = None if endpoint.essential else origin.scope
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the site, the full one first, and "" for what is of all sites."""
+        own = f"{self.site.hostname}:{self.site.port}"
+        return *self.reader.sites.aliases.get(own, ()), ""
 
     @cached_property
     def given(self) -> dict[str, str]:
@@ -196,12 +201,12 @@ class Responder:
             raise Forbidden("The token of preview is for another object.")
 
     def respond(
-        self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *tags: str
+        self, plan: Plan, rows: Sequence[Row], wrap: Callable[[list[Any]], Any], *shown: Tagged
     ) -> Response:
         """Builds the response from rows.
 
         :param wrap: makes the body from the items.
-        :param tags: cache tags besides those of the objects that the rows point to.
+        :param shown: what it is made of besides the objects that the rows point to.
         :raises BadRequest: if too many objects would be embedded.
         """
         settings = self._state.settings
@@ -211,11 +216,13 @@ class Responder:
             response: Response = Bodiless()
         else:
             build = plan.bind(Context(self.addresses, related))
-            response = json_response(wrap([build(row) for row in rows]))
+            body = wrap([build(row) for row in rows])
+            response = Response(_json(body), content_type=_JSON)
         if plan.volatile:
             response.headers["Cache-Control"] = "no-store"
-        is_tagged = settings.cache_tag_header is not None
-        return self.tagged(response, tags, plan.tags(related) if is_tagged else ())
+        if settings.cache_tag_header is not None:
+            self.tag(response, *shown, *plan.shown(related))
+        return response
 
     def stream(self, plan: Plan, query: Query) -> Response:
         """Builds the response with every object that a query finds, one JSON object a line.
@@ -237,7 +244,8 @@ class Responder:
         # Which objects it is made of is known only at its end.
         steps = (step for step in plan.layout.steps if isinstance(step, Lookup | Way))
         embedded = (step.layout.type.served_at.name for step in steps)
-        return self.tagged(response, map(tag_of, (query.endpoint, *embedded)))
+        self.tag(response, *((name, None) for name in (query.endpoint, *embedded)))
+        return response
 
     def _lines(self, plan: Plan, query: Query) -> Generator[bytes]:
         ids, start, size = self.reader.ids(query), 0, BATCH
@@ -282,12 +290,11 @@ class Responder:
             self.schedule = None
         return found
 
-    def tagged(self, response: Response, *tags: Iterable[str]) -> Response:
-        """Adds cache tags to a response, if they are configured."""
+    def tag(self, response: Response, *shown: Tagged) -> None:
+        """Adds the cache tags of what a response is made of, if they are configured."""
         header = self._state.settings.cache_tag_header
         if header is not None:
-            response.headers[header] = tag_header(header, chain.from_iterable(tags))
-        return response
+            response.headers[header] = tag_header(header, starmap(tag_of, shown))
 
     def check_locale(self, locale: str) -> None:
         """Refuses unknown languages. If the content declares none, those of the pages count that
@@ -331,7 +338,12 @@ def _known_set(ids: frozenset[int]) -> frozenset[int]:
 
 
 class EndpointView:
-    """Base of the views. Their URL rules accept every method, so that every response is ours."""
+    """Base of the views. Their URL rules accept every method, so that every response is ours.
+
+    :cvar has_previews: whether the ``preview`` parameter means anything.
+    """
+
+    has_previews: ClassVar[bool] = True
 
     def __init__(self, state: State, endpoint: Endpoint) -> None:
         self.state = state
@@ -358,14 +370,19 @@ class EndpointView:
             with suppress(ContentChanged):
                 with ExitStack() as stack:
                     reader = stack.enter_context(self.content(request))
-                    viewer = identify_viewer(self.state, reader, self._token(request))
-                    responder = self.responder(request, reader, viewer, **parts)
+                    query_string = request.query_string if self.has_previews else b""
+                    viewer = identify_viewer(self.state, reader, query_string)
+                    if "id" in parts:
+                        _read_id(parts["id"])
+                    # An unknown site is reported before anything else (contract, Errors).
+                    responder = Responder(request, self.state, self.endpoint, reader, viewer)
                     if viewer.previewed is not None:
                         responder.check_preview()
                         answer = self.get(responder, **parts)
                         answer.headers["Cache-Control"] = "private, no-store"
                         return _kept_open(answer, stack)
-                    freshness = Freshness(self.state, reader, viewer, request, responder.schedule)
+                    host, schedule = responder.host.address, responder.schedule
+                    freshness = Freshness(self.state, reader, viewer, request, host, schedule)
                     if (unchanged := freshness.not_modified()) is not None:
                         return unchanged
                     for schedule, key in freshness.keys.items():
@@ -380,12 +397,6 @@ class EndpointView:
                 return answer
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
-    def _token(self, request: Request) -> str | None:
-        # Most requests need not be read for this; a name may be percent-encoded.
-        if b"preview" not in request.query_string and b"%" not in request.query_string:
-            return None
-        return read_query_string(request.query_string).get("preview")
-
     def content(self, request: Request) -> AbstractContextManager[Reader]:
         """The content for a request."""
         return self.state.backend.reader()
@@ -397,10 +408,10 @@ class EndpointView:
         """
         raise NotImplementedError
 
-    def show(self, responder: Responder, identity: int, *tags: str) -> Response:
+    def show(self, responder: Responder, identity: int, *shown: Tagged) -> Response:
         """The detail view of an object.
 
-        :param tags: cache tags besides that of the object.
+        :param shown: what it is made of besides the object.
         :raises NotFound: if it may not be seen.
         """
         name, plans = self.endpoint.name, dict[str, Plan]()
@@ -416,15 +427,8 @@ class EndpointView:
         if found is None:
             raise _not_found(self.endpoint)
         label, row = found
-        tags = (*tags, tag_of(name, identity))
-        return responder.respond(plans[label], [row], lambda items: items[0], *tags)
-
-    def responder(
-        self, request: Request, reader: Reader, viewer: Viewer, **parts: str
-    ) -> Responder:
-        """The responder for a request. An unknown site is reported before anything else (contract,
-        Errors)."""
-        return Responder(request, self.state, self.endpoint, reader, viewer)
+        shown = (*shown, (name, identity))
+        return responder.respond(plans[label], [row], lambda items: items[0], *shown)
 
 
 def _kept_open(answer: Response, stack: ExitStack) -> Response:
@@ -443,38 +447,41 @@ class ListView(EndpointView):
         )
         if is_streamed:
             return self.state.backend.snapshot_reader()
-        return super().content(request)
+        return self.state.backend.reader()
 
     def get(self, responder: Responder, **parts: str) -> Response:
-        query_string = responder.request.query_string
-        plan, asked = self.state.parameters.list(self.endpoint.name, query_string)
-        for condition in asked.filters if self.endpoint.tree else ():
+        name, query_string = self.endpoint.name, responder.request.query_string
+        asked = self.state.parameters.list(name, query_string, responder.given)
+        for condition in asked.query.filters if self.endpoint.tree else ():
             if condition[:2] == ("locale", "eq"):
                 responder.check_locale(condition.value)
         # Without a home page the answer is that of a site whose home page is hidden.
         home = responder.site.homes[0].page if responder.site.homes else NO_PAGE
-        of_site = Filter("site_name", "in", responder.names)
-        query = replace(
-            asked,
-            filters=(*asked.filters, *[of_site] * self.endpoint.redirects),
-            viewer=responder.viewer,
-            scope=responder.scope,
-            tree=tuple(t._replace(page=home) if t.page == ROOT else t for t in asked.tree),
-        )
-        if query.limit is None or _names_other_pages(query, plan.layout.type):
+        plan, filters, tree = asked.plan, asked.query.filters, asked.query.tree
+        if self.endpoint.redirects:
+            filters = (*filters, Filter("site_name", "in", responder.names))
+        if tree:
+            tree = tuple(t._replace(page=home) if t.page == ROOT else t for t in tree)
+        viewer, scope = responder.viewer, responder.scope
+        query = replace(asked.query, viewer=viewer, scope=scope, filters=filters, tree=tree)
+        if query.limit is None or asked.names_other_pages:
             responder.schedule = None
         selected = responder.reader.select(
             replace(query, limit=0) if query.limit is None else query
         )
         if selected.unseen:
-            raise BadRequest(_unseen_message(asked, query, selected.unseen))
+            raise BadRequest(_unseen_message(asked.query, query, selected.unseen))
         if query.limit is None:
             return responder.stream(plan, query)
+        meta: dict[str, Any] = {"total_count": selected.total}
+        if plan.facets:
+            context, meta["facets"] = Context(responder.addresses, ()), {}
+            for facet, counted in zip(plan.facets, selected.facets, strict=True):
+                write = facet.write(context)
+                values = [{"value": write((value,)), "count": count} for value, count in counted]
+                meta["facets"][facet.name] = values
         response = responder.respond(
-            plan,
-            selected.rows,
-            lambda items: {"meta": _list_meta(plan, selected, responder), "items": items},
-            tag_of(self.endpoint.name),
+            plan, selected.rows, lambda items: {"meta": meta, "items": items}, (name, None)
         )
         if query.random:
             response.headers["Cache-Control"] = "no-store"
@@ -506,14 +513,6 @@ class ListView(EndpointView):
 class DetailView(EndpointView):
     """One object (specification, 4)."""
 
-    def responder(
-        self, request: Request, reader: Reader, viewer: Viewer, **parts: str
-    ) -> Responder:
-        if parts["id"] == "detail_by_path" and not self.endpoint.tree:
-            raise NotFound("Only pages/ has detail_by_path/; elsewhere there is find/.")
-        _read_id(parts["id"])
-        return super().responder(request, reader, viewer, **parts)
-
     def get(self, responder: Responder, **parts: str) -> Response:
         return self.show(responder, _read_id(parts["id"]))
 
@@ -542,7 +541,8 @@ class FindView(EndpointView):
         address = f"{responder.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
         response = cast(Response, redirect(location, 302, Redirect))
-        return responder.tagged(response, [tag_of(self.endpoint.name)])
+        responder.tag(response, (self.endpoint.name, None))
+        return response
 
     def find(self, responder: Responder) -> Row:
         """The id of the object that the parameters name, and its path if it has one.
@@ -637,11 +637,13 @@ class DetailByPathView(FindPageView):
         if "html_path" not in responder.given:
             raise NotFound("detail_by_path/ needs html_path, the path of a page.")
         identity, _ = self.find(responder)
-        return self.show(responder, identity, tag_of(self.endpoint.name))
+        return self.show(responder, identity, (self.endpoint.name, None))
 
 
 class IndexView(EndpointView):
     """What there is, and where. It is given an endpoint that needs no site."""
+
+    has_previews = False
 
     def dispatch(self, **parts: str) -> Response:
         """Answers GET and HEAD; browsers are sent to the explorer, if there is one."""
@@ -658,9 +660,6 @@ class IndexView(EndpointView):
             response = super().dispatch(**parts)
         response.vary.add("Accept")
         return response
-
-    def _token(self, request: Request) -> str | None:
-        return None
 
     def get(self, responder: Responder, **parts: str) -> Response:
         site, addresses = responder.site, responder.addresses
@@ -721,7 +720,7 @@ class RenditionView(EndpointView):
         layout, name = RowLayout(self.endpoint.base), self.endpoint.name
         picture = picture_of(layout)
         with self.content(request) as reader:
-            viewer = identify_viewer(self.state, reader, self._token(request))
+            viewer = identify_viewer(self.state, reader, request.query_string)
             rows = reader.fetch(name, [identity], layout.columns, viewer)
         if identity not in rows:
             raise _not_found(self.endpoint)
@@ -739,8 +738,8 @@ class RenditionView(EndpointView):
             base = state.origins.base(host_of(request), request.root_path)
             address = f"{base}{state.settings.url_prefix}/{endpoint}/{picture.id}/renditions/"
             # What only the token shows is there with it alone.
-            token = "" if viewer.previewed is None else self._token(request) or ""
-            query = f"?{urlencode({'preview': token})}" if token else ""
+            given = {} if viewer.previewed is None else read_query_string(request.query_string)
+            query = f"?{urlencode({'preview': given['preview']})}" if given else ""
             moved = cast(Response, redirect(f"{address}{current}{query}", 302, Response))
             moved.headers["Cache-Control"] = "no-store"
             return moved
@@ -786,6 +785,8 @@ def _described(site: Site) -> Mapping[str, Any]:
 
 
 def _read_id(text: str, needed: str = "An object is named by its id, a number.") -> int:
+    if text == "detail_by_path":
+        needed = "Only pages/ has detail_by_path/; elsewhere there is find/."
     identity = kinds.parse_integer(text) if _ID.fullmatch(text) else -1
     if identity < 0 or identity not in kinds.INT64:
         raise NotFound(needed)
@@ -794,29 +795,6 @@ def _read_id(text: str, needed: str = "An object is named by its id, a number.")
 
 def _not_found(endpoint: Endpoint, hint: str = "") -> NotFound:
     return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.{hint}")
-
-
-def _list_meta(plan: Plan, selected: Selected, responder: Responder) -> dict[str, Any]:
-    meta: dict[str, Any] = {"total_count": selected.total}
-    if plan.facets:
-        context, meta["facets"] = Context(responder.addresses, ()), {}
-        for facet, counted in zip(plan.facets, selected.facets, strict=True):
-            write = facet.write(context)
-            values = [{"value": write((value,)), "count": count} for value, count in counted]
-            meta["facets"][facet.name] = values
-    return meta
-
-
-def _names_other_pages(query: Query, declared: ObjectType) -> bool:
-    """Whether a query's filters, order or facets look at pages that need not be of the site."""
-    named = {
-        *(condition.column for condition in query.filters),
-        *(key.column for key in query.order),
-        *query.facets,
-    }
-    columns = map(declared.columns.get, named)
-    targets = [column.target.served_at for column in columns if column and column.target]
-    return any(target.tree or target.essential for target in targets)
 
 
 def _unseen_message(asked: Query, query: Query, unseen: Sequence[int]) -> str:

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from flask_contentapi.query import Viewer
-from flask_contentapi_memory import queries, visible
-from flask_contentapi_memory.snapshot import Snapshot
+from flask_contentapi_memory import queries, shelves
+from flask_contentapi_memory.backend import Snapshot
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, blog, image, page, private, site
@@ -123,7 +123,7 @@ def test_what_was_found_in_random_order_has_another_order_else(make_api: MakeAPI
 def test_what_is_kept_of_lists_is_bounded(
     make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(visible, "MATCH_CACHE_SIZE", most)
+    monkeypatch.setattr(shelves, "MATCH_CACHE_SIZE", most)
     api = make_api(content())
     for number in range(50):
         api.total(f"pages/?title=Title {number}")
@@ -131,7 +131,7 @@ def test_what_is_kept_of_lists_is_bounded(
     with api.backend.reader() as reader:
         cache: Any = cast(Snapshot, reader).visible_to(Viewer(datetime.now(UTC))).match_cache
     assert 0 < cache._entries.currsize <= most
-    assert len(cache) <= most / visible.ENTRY_OVERHEAD
+    assert len(cache) <= most / shelves.ENTRY_OVERHEAD
 
 
 @pytest.mark.backends("memory", "jsonfiles")

@@ -10,7 +10,7 @@ from marshmallow import fields
 
 from flask_contentapi import Page, Related
 from flask_contentapi.query import Query, Selected
-from flask_contentapi_memory.snapshot import Snapshot
+from flask_contentapi_memory.backend import Snapshot
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import page, private, site

@@ -25,8 +25,8 @@ from flask_contentapi.testing import TYPES, BackendTests, WriteTests
 from flask_contentapi.testing.sample import NOW
 from flask_contentapi.writer import StoredObject
 from flask_contentapi_memory import MemoryBackend
+from flask_contentapi_memory.backend import Snapshot
 from flask_contentapi_memory.draft import Draft
-from flask_contentapi_memory.snapshot import Snapshot
 
 #: Each wrong backend, with a test that has to detect the fault.
 FAULTS: dict[str, tuple[type[Backend], str]] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
@@ -12,13 +13,89 @@ from uuid import uuid4
 import orjson
 
 from flask_contentapi.backend import Backend, Reader
-from flask_contentapi.cache import renew_after_fork
-from flask_contentapi.content import Library, changed_tags, read_library
+from flask_contentapi.cache import BoundedCache, renew_after_fork
+from flask_contentapi.content import Library, Restrictions, changed_tags, read_library
 from flask_contentapi.errors import Problem
+from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import content_changed
+from flask_contentapi.sites import Sites
 from flask_contentapi_memory.draft import Draft
-from flask_contentapi_memory.snapshot import Snapshot
+from flask_contentapi_memory.queries import QueryRunner
+from flask_contentapi_memory.shelves import Shelf, VisibleContent, projection
+
+#: For how many sets of rights the visible content is cached.
+VISIBLE_CACHE_SIZE = 16
+
+
+class Snapshot(Reader):
+    """A state of the content.
+
+    :param library: the content.
+    :param version: its stamp; None for content that is being changed.
+    :param before: a state that differs in few objects.
+    """
+
+    def __init__(
+        self, library: Library, version: str | None, before: Snapshot | None = None
+    ) -> None:
+        self.library = library
+        self._version = version
+        known: Mapping[str, Shelf] = {} if before is None else before.shelves
+        self.shelves: Mapping[str, Shelf] = {
+            name: known[name]
+            if name in known and known[name].table is table
+            else Shelf(table, known.get(name))
+            for name, table in library.tables.items()
+        }
+        self._visible: BoundedCache[VisibleContent] = BoundedCache(VISIBLE_CACHE_SIZE)
+
+    @property
+    def version(self) -> str | None:
+        return self._version
+
+    @property
+    def sites(self) -> Sites:
+        return self.library.sites
+
+    @property
+    def locales(self) -> Sequence[str]:
+        return self.library.locales
+
+    @property
+    def restrictions(self) -> Restrictions:
+        return self.library.restrictions
+
+    def visible_to(self, viewer: Viewer) -> VisibleContent:
+        """What a viewer may see."""
+        passed = self.shelves["pages"].passed(viewer.moment)
+        key = (passed, viewer.pages, viewer.collections, viewer.previewed, viewer.everything)
+        return self._visible.get(key) or self._visible.put(
+            key, VisibleContent(self.shelves, viewer)
+        )
+
+    def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
+        return self.visible_to(viewer).next_change(scope)
+
+    def select(self, query: Query) -> Selected:
+        return QueryRunner(self.visible_to(query.viewer), query).run()
+
+    def fetch(
+        self,
+        endpoint: str,
+        ids: Iterable[int],
+        columns: Sequence[str],
+        viewer: Viewer,
+        scope: Sequence[int] | None = None,
+    ) -> Mapping[int, Row]:
+        visible, wanted = self.visible_to(viewer).of(endpoint), tuple(columns)
+        shelf = visible.shelf
+        ranges = shelf.branches(scope)
+        rows = [shelf.rows[shelf.ids[i]] for i in ids if visible.sees(i, ranges)]
+        # Of each object the columns of its own type.
+        return {
+            row[0]: projection(shelf.endpoint, wanted, frozenset([row[1]]))(row) for row in rows
+        }
 
 
 class SnapshotBackend(Backend):
@@ -138,9 +215,9 @@ class MemoryBackend(SnapshotBackend):
         return super().dump()
 
     def reader(self) -> AbstractContextManager[Reader]:
-        if not self.is_writing or self._draft is None:
-            return super().reader()
-        return nullcontext(Snapshot(self._draft.library(), None, self.snapshot))
+        if self._draft is not None and self.is_writing:
+            return nullcontext(Snapshot(self._draft.library(), None, self.snapshot))
+        return nullcontext(self.snapshot)
 
     @contextmanager
     def transaction(self) -> Iterator[Draft]:

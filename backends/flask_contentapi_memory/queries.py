@@ -6,15 +6,13 @@ import random
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask_contentapi.declarations import Column
 from flask_contentapi.filters import OPERATORS
-from flask_contentapi.query import MOST_VALUES, Filter, Query, Selected, Tree
-from flask_contentapi_memory.shelves import Labels, Ranges, projection, reader
-from flask_contentapi_memory.visible import ColumnKey, Read, VisibleContent
+from flask_contentapi.query import MOST_VALUES, Filter, Query, Row, Selected, Tree
+from flask_contentapi_memory.shelves import ColumnKey, Read, VisibleContent, projection, reader
 
 #: For a smaller part of all objects, sorting is faster than walking all in order.
 SMALL_PART = 1 / 20
@@ -42,11 +40,14 @@ class QueryRunner:
         self._scope = self._shelf.branches(query.scope)
 
     def run(self) -> Selected:
-        query, rows = self._query, self._shelf.rows
+        query, rows, cache = self._query, self._shelf.rows, self._content.match_cache
         unseen = [t.page for t in query.tree if not self._visible.sees(t.page, self._scope)]
         if unseen:
             return Selected((), 0, tuple(unseen))
-        matches = self._matches()
+        key = (*query.conditions, query.scope, query.order)
+        matches = cache.get(key)
+        if matches is None:
+            matches = cache.put(key, self._in_order(self._found()))
         if query.random:
             size = len(matches) if query.limit is None else min(query.limit, len(matches))
             positions: Sequence[int] = random.sample(matches, size)
@@ -71,7 +72,7 @@ class QueryRunner:
         return kept
 
     def _facet(self, column: str, matches: Iterable[int]) -> list[tuple[Any, int]]:
-        rows, read = self._shelf.rows, self._read(column)
+        rows, (_, read) = self._shelf.rows, self._column(column)
         values = (read(rows[position]) for position in matches)
         entries = ({*v} if isinstance(v, tuple) else (v,) for v in values)
         counts = Counter(chain.from_iterable(entries))
@@ -83,132 +84,105 @@ class QueryRunner:
         ]
         return sorted(known, key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES]
 
-    def _matches(self) -> Sequence[int]:
-        """The positions of all objects that match, in the requested order."""
-        query, cache = self._query, self._content.match_cache
-        key = (*query.conditions, query.scope, query.order)
-        found = cache.get(key)
-        return cache.put(key, self._in_order(self._found())) if found is None else found
-
     def _found(self) -> Sequence[int]:
-        rows, types = self._shelf.rows, self._query.types
-        every = Condition(self._visible.of_types(types), bool)
-        conditions = [*self._conditions()]
+        """The positions of all objects that match, in default order."""
+        query, rows, ranges = self._query, self._shelf.rows, self._scope
+        every = Condition(self._visible.of_types(query.types), bool)
+        conditions = [part for condition in query.filters for part in self._filtered(condition)]
+        for tree in query.tree:
+            if tree.relation != "descendant_of":
+                conditions.append(self._relatives(tree))
+                continue
+            position = self._shelf.ids[tree.page]
+            low, high = position + 1, self._shelf.table.ends[position]
+            parts = ((low, high),) if ranges is None else ranges
+            shared = ((max(low, first), min(high, last)) for first, last in parts)
+            ranges = tuple((first, last) for first, last in shared if first < last)
+        for scores in self._scores:
+            conditions.append(self._among(sorted(map(self._shelf.ids.__getitem__, scores))))
         # Goes through the shortest list and tests all other conditions on it.
         indexed = [condition for condition in conditions if condition.positions is not None]
         best = min([*indexed, every], key=lambda condition: len(condition.positions or ()))
-        assert best.positions is not None
-        positions = _within(best.positions, self._ranges())
-        if types is not None and best is not every:
-            positions = [position for position in positions if rows[position][1] in types]
+        positions = best.positions or ()
+        if ranges is not None:
+            at = partial(bisect_left, positions)
+            positions = [
+                *chain.from_iterable(positions[at(low) : at(high)] for low, high in ranges)
+            ]
+        if query.types is not None and best is not every:
+            positions = [position for position in positions if rows[position][1] in query.types]
         for condition in conditions:
             if condition is not best:
                 positions = [*filter(condition.test, positions)]
         return positions
 
-    def _ranges(self) -> Ranges:
-        """The ranges of positions that the scope and ``descendant_of`` allow."""
-        ranges = self._scope
-        for tree in self._query.tree:
-            if tree.relation == "descendant_of":
-                position = self._shelf.ids[tree.page]
-                low, high = position + 1, self._shelf.table.ends[position]
-                parts = ((low, high),) if ranges is None else ranges
-                shared = ((max(low, first), min(high, last)) for first, last in parts)
-                ranges = tuple((first, last) for first, last in shared if first < last)
-        return ranges
-
-    def _conditions(self) -> Iterator[Condition]:
-        for tree in self._query.tree:
-            if tree.relation != "descendant_of":
-                yield self._relatives(tree)
-        for condition in self._query.filters:
-            yield from self._filtered(condition)
-        for scores in self._scores:
-            yield self._among(sorted(map(self._shelf.ids.__getitem__, scores)))
-
     def _among(self, positions: Iterable[int]) -> Condition:
-        """A condition that the visible ones of certain positions meet."""
         seen = [position for position in positions if self._visible.flags[position]]
         return Condition(seen, frozenset(seen).__contains__)
 
     def _relatives(self, tree: Tree) -> Condition:
         if tree.relation == "child_of":
-            return self._equal("parent", tree.page)
+            (children,) = self._filtered(Filter("parent", "eq", tree.page))
+            return children
         rows, position = self._shelf.rows, self._shelf.ids[tree.page]
         if tree.relation == "ancestor_of":
-            return self._among(self._ancestors(position))
+            parent, above = reader(self._shelf.endpoint, "parent"), list[int]()
+            while (page := parent(rows[position])) is not None:
+                position = self._shelf.ids[page]
+                above.insert(0, position)
+            return self._among(above)
+        index = self._visible.index(*self._column("translation_key"))
         key = reader(self._shelf.endpoint, "translation_key")(rows[position])
-        same = () if key is None else self._index("translation_key")[key]
-        return self._among(other for other in same if other != position)
-
-    def _ancestors(self, position: int) -> list[int]:
-        parent = reader(self._shelf.endpoint, "parent")
-        found: list[int] = []
-        while (above := parent(self._shelf.rows[position])) is not None:
-            position = self._shelf.ids[above]
-            found.insert(0, position)
-        return found
+        return self._among(p for p in (() if key is None else index[key]) if p != position)
 
     def _filtered(self, condition: Filter) -> Iterator[Condition]:
-        column, comparison, wanted = condition
+        name, comparison, wanted = condition
+        (key, read), rows, visible = self._column(name), self._shelf.rows, self._visible
         if comparison in ("eq", "all"):
+            index = visible.index(key, read)
             for value in wanted if comparison == "all" else (wanted,):
-                yield self._equal(column, value)
+
+                def has(position: int, value: Any = value) -> bool:
+                    own = read(rows[position])
+                    return value in own if isinstance(own, tuple) else bool(own == value)
+
+                yield Condition(index.get(value, ()), has)
         elif comparison == "in":
-            lists = [self._index(column).get(value, ()) for value in {*wanted}]
+            lists = [visible.index(key, read).get(value, ()) for value in {*wanted}]
             # One object can have several of the values.
             yield self._among(sorted({*chain.from_iterable(lists)}))
         else:
-            meets, read, rows = OPERATORS[comparison].meets, self._read(column), self._shelf.rows
+            meets = OPERATORS[comparison].meets
             yield Condition(None, lambda position: meets(read(rows[position]), wanted))
 
-    def _equal(self, column: str, wanted: Any) -> Condition:
-        read, rows = self._read(column), self._shelf.rows
-
-        def test(position: int) -> bool:
-            value = read(rows[position])
-            return wanted in value if isinstance(value, tuple) else bool(value == wanted)
-
-        return Condition(self._index(column).get(wanted, ()), test)
-
-    def _key(self, column: str) -> ColumnKey:
-        is_common = column in self._shelf.endpoint.base.columns
-        labels = None if is_common else self._query.types
-        stored = self._stored(column, labels)
-        within = self._scope if stored is not None and stored.within_site else None
-        return ColumnKey(column, labels, within)
-
-    def _stored(self, column: str, labels: Labels) -> Column | None:
-        """The declared field of a column; those that are derived have none."""
-        endpoint = self._shelf.endpoint
+    def _column(self, name: str) -> tuple[ColumnKey, Read]:
+        """A column, and what reads it: of relations only what leads to visible objects."""
+        endpoint, types = self._shelf.endpoint, self._query.types
+        labels = None if name in endpoint.base.columns else types
         declared = endpoint.base if labels is None else endpoint.type_of(next(iter(labels)))
-        return declared.columns.get(column)
-
-    def _read(self, column: str) -> Read:
-        """The function that reads a column, of relations only what leads to visible objects."""
-        _, labels, ranges = self._key(column)
-        read, stored = reader(self._shelf.endpoint, column, labels), self._stored(column, labels)
+        # Columns that are derived from others are not declared.
+        stored, read = declared.columns.get(name), reader(endpoint, name, labels)
         if stored is None or stored.target is None:
-            return read
+            return ColumnKey(name, labels, None), read
+        ranges = self._scope if stored.within_site else None
         targets = self._content.of(stored.target.served_at.name)
-        if stored.kind.many:
-            return lambda row: tuple([i for i in read(row) if targets.sees(i, ranges)])
-        return lambda row: i if (i := read(row)) is not None and targets.sees(i, ranges) else None
 
-    def _index(self, column: str) -> Mapping[Any, Sequence[int]]:
-        return self._visible.index(self._key(column), self._read(column))
+        def visible(row: Row) -> Any:
+            value = read(row)
+            if isinstance(value, tuple):
+                return tuple([i for i in value if targets.sees(i, ranges)])
+            return value if value is not None and targets.sees(value, ranges) else None
 
-    # The requested order.
+        return ColumnKey(name, labels, ranges), visible
 
     def _in_order(self, matches: Sequence[int]) -> Sequence[int]:
         order, visible = self._query.order, self._visible
         if not order:
             return sorted(matches, key=self._relevance) if self._query.searches else matches
-        keys = [(self._read(column), descending) for column, descending in order]
+        columns = [(*self._column(column), descending) for column, descending in order]
         if len(order) > 1 or len(matches) < SMALL_PART * len(visible.positions):
-            return visible.sort(matches, keys)
-        ranking = visible.ranking(self._key(order[0].column), *keys[0])
+            return visible.sort(matches, [(read, descending) for _, read, descending in columns])
+        ranking = visible.ranking(*columns[0])
         if len(matches) == len(ranking):
             return ranking
         return [*filter({*matches}.__contains__, ranking)]
@@ -218,13 +192,4 @@ class QueryRunner:
 
     @cached_property
     def _scores(self) -> Sequence[Mapping[int, int]]:
-        """The scores of objects that match each search, by id."""
         return [self._shelf.words.score(search) for search in self._query.searches]
-
-
-def _within(positions: Sequence[int], ranges: Ranges) -> Sequence[int]:
-    """The positions that are within ranges, in order."""
-    if ranges is None:
-        return positions
-    windows = [(bisect_left(positions, low), bisect_left(positions, high)) for low, high in ranges]
-    return [*chain.from_iterable(positions[low:high] for low, high in windows)]

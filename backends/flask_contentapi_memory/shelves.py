@@ -1,28 +1,37 @@
-"""All objects of an endpoint, for any viewer, identified by their positions in default order.
+"""The objects of each endpoint, for any viewer and for some, with indexes made on first use.
 
-So a list of positions in ascending order is in default order too, and a branch of the tree is a
-range.
+They are identified by their positions in default order. So a list of positions in ascending order
+is in default order too, and a branch of the tree is a range.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
+from itertools import chain, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from flask_contentapi.cache import BoundedCache
 from flask_contentapi.content import Table
 from flask_contentapi.declarations import Endpoint
-from flask_contentapi.query import Row
+from flask_contentapi.query import Row, Viewer
 from flask_contentapi.search import words_of
 from flask_contentapi_memory.words import WordIndex
 
+#: The size of the cache of matches, counted in positions.
+MATCH_CACHE_SIZE = 500_000
+#: The size of an entry besides its positions, counted in positions.
+ENTRY_OVERHEAD = 100
 #: The types that have a column; None if all have it.
 Labels = frozenset[str] | None
 #: Ranges of positions, each with its first and the one after its last; None: everything.
 Ranges = tuple[tuple[int, int], ...] | None
+#: Reads a column of a row.
+Read = Callable[[Row], Any]
 
 
 class Shelf:
@@ -100,11 +109,15 @@ def is_within(position: int, ranges: Ranges) -> bool:
     return ranges is None or any(low <= position < high for low, high in ranges)
 
 
-@lru_cache(1024)
-def reader(endpoint: Endpoint, column: str, labels: Labels = None) -> Callable[[Row], Any]:
-    """The function that reads a column of objects of some types."""
+def _places(endpoint: Endpoint, column: str, labels: Labels) -> Mapping[str, int | None]:
     types = map(endpoint.type_of, labels or {endpoint.base.label, *endpoint.types})
-    places = {t.label: -1 if column == "url_path" else t.places.get(column) for t in types}
+    return {t.label: -1 if column == "url_path" else t.places.get(column) for t in types}
+
+
+@lru_cache(1024)
+def reader(endpoint: Endpoint, column: str, labels: Labels = None) -> Read:
+    """The function that reads a column of objects of some types."""
+    places = _places(endpoint, column, labels)
     first, *others = {*places.values()}
     if first is not None and not others:
         return itemgetter(first)
@@ -122,5 +135,156 @@ def projection(
     endpoint: Endpoint, columns: tuple[str, ...], labels: Labels
 ) -> Callable[[Row], Row]:
     """The function that reads several columns of objects of some types, in order."""
+    known = [{*_places(endpoint, column, labels).values()} for column in columns]
+    same = [place for places in known if len(places) == 1 for place in places if place is not None]
+    if 1 < len(same) == len(columns):
+        return itemgetter(*same)
     readers = [reader(endpoint, column, labels) for column in columns]
     return lambda row: tuple([read(row) for read in readers])
+
+
+class ColumnKey(NamedTuple):
+    """A column as the objects of some types have it.
+
+    :param column: its name.
+    :param labels: the types, which all have it; None: all objects have it.
+    :param ranges: for a relation within a site, the ranges that its targets have to be in.
+    """
+
+    column: str
+    labels: Labels
+    ranges: Ranges
+
+
+class VisibleObjects:
+    """The visible objects of one endpoint, with their indexes.
+
+    :param shelf: the objects.
+    :param flags: for each position whether it may be seen.
+    """
+
+    def __init__(self, shelf: Shelf, flags: bytearray) -> None:
+        self.shelf = shelf
+        self.flags = flags
+        self.positions = [position for position, seen in enumerate(flags) if seen]
+        self._indexes: dict[ColumnKey, Mapping[Any, Sequence[int]]] = {}
+        self._rankings: dict[tuple[ColumnKey, bool], Sequence[int]] = {}
+
+    def sees(self, identity: int, ranges: Ranges = None) -> bool:
+        """Whether an object exists, may be seen, and is within the ranges."""
+        position = self.shelf.ids.get(identity)
+        return position is not None and bool(self.flags[position]) and is_within(position, ranges)
+
+    @cached_property
+    def _by_type(self) -> Mapping[str, Sequence[int]]:
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for position in self.positions:
+            found[self.shelf.rows[position][1]].append(position)
+        return found
+
+    def of_types(self, labels: Labels) -> Sequence[int]:
+        """The positions of the objects of some types."""
+        if labels is None:
+            return self.positions
+        lists = [self._by_type[label] for label in labels if label in self._by_type]
+        return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
+
+    def index(self, key: ColumnKey, read: Read) -> Mapping[Any, Sequence[int]]:
+        """The positions of the objects by value of a column; for tags and relations to many by
+        each entry.
+
+        :param read: reads the column.
+        """
+        if key not in self._indexes:
+            positions, found = self.of_types(key.labels), defaultdict[Any, list[int]](list)
+            values = map(read, map(self.shelf.rows.__getitem__, positions))
+            for position, value in zip(positions, values, strict=True):
+                if isinstance(value, tuple):
+                    for entry in {*value}:
+                        found[entry].append(position)
+                else:
+                    found[value].append(position)
+            self._indexes[key] = dict(found)
+        return self._indexes[key]
+
+    def ranking(self, key: ColumnKey, read: Read, descending: bool) -> Sequence[int]:
+        """The positions of the objects in the order of one column."""
+        if (key, descending) not in self._rankings:
+            ordered = self.sort(self.of_types(key.labels), [(read, descending)])
+            self._rankings[key, descending] = ordered
+        return self._rankings[key, descending]
+
+    def sort(self, positions: Iterable[int], order: Sequence[tuple[Read, bool]]) -> list[int]:
+        """Sorts positions by some columns, each descending or not, then by id."""
+        rows = self.shelf.rows
+        ordered = sorted(positions, key=lambda position: rows[position][0])
+        for read, descending in reversed(order):
+            values = dict(zip(ordered, map(read, map(rows.__getitem__, ordered)), strict=True))
+            absent = [position for position in ordered if values[position] is None]
+            ordered = [position for position in ordered if values[position] is not None]
+            ordered.sort(key=values.__getitem__, reverse=descending)
+            ordered = ordered + absent if descending else absent + ordered
+        return ordered
+
+
+class VisibleContent:
+    """What viewers with the same rights may see, until a page becomes visible or expires."""
+
+    def __init__(self, shelves: Mapping[str, Shelf], viewer: Viewer) -> None:
+        self._shelves = shelves
+        self._viewer = viewer
+        self._visible: dict[str, VisibleObjects] = {}
+        self._next_changes: dict[Ranges, datetime | None] = {}
+        #: The positions of all objects that match a list, in its order.
+        self.match_cache: BoundedCache[Sequence[int]] = BoundedCache(
+            MATCH_CACHE_SIZE, lambda found: ENTRY_OVERHEAD + len(found)
+        )
+
+    def of(self, endpoint: str) -> VisibleObjects:
+        """The visible objects of an endpoint."""
+        if endpoint not in self._visible:
+            shelf = self._shelves[endpoint]
+            self._visible[endpoint] = VisibleObjects(shelf, self._flags(shelf))
+        return self._visible[endpoint]
+
+    def _flags(self, shelf: Shelf) -> bytearray:
+        """For each object whether the viewer may see it."""
+        viewer, endpoint = self._viewer, shelf.endpoint
+        if viewer.everything:
+            return bytearray(b"\1" * len(shelf.rows))
+        opened = {None} | (viewer.pages if endpoint.tree else viewer.collections)
+        flags = bytearray(access in opened for access in shelf.table.access)
+        if endpoint.tree:
+            live, start, end = (reader(endpoint, c) for c in ("live", "go_live_at", "expires_at"))
+            for position, row in enumerate(shelf.rows):
+                if not live(row) or not _in_time(start(row), end(row), viewer.moment):
+                    flags[position] = 0
+        if endpoint.essential is not None:
+            target, pages = reader(endpoint, endpoint.essential), self.of("pages")
+            for position, row in enumerate(shelf.rows):
+                flags[position] = (page := target(row)) is None or pages.sees(page)
+        previewed, identity = viewer.previewed or ("", 0)
+        if previewed == endpoint.name and identity in shelf.ids:
+            flags[shelf.ids[identity]] = 1
+        return flags
+
+    def next_change(self, scope: Sequence[int] | None) -> datetime | None:
+        """As :meth:`flask_contentapi.Reader.next_change`."""
+        shelf = self._shelves["pages"]
+        ranges = shelf.branches(scope)
+        if ranges not in self._next_changes:
+            opened = {None} | self._viewer.pages
+            coming = islice(shelf.changes, shelf.passed(self._viewer.moment), None)
+            self._next_changes[ranges] = next(
+                (
+                    moment
+                    for moment, position in coming
+                    if shelf.table.access[position] in opened and is_within(position, ranges)
+                ),
+                None,
+            )
+        return self._next_changes[ranges]
+
+
+def _in_time(start: datetime | None, end: datetime | None, moment: datetime) -> bool:
+    return (start is None or start <= moment) and (end is None or moment < end)
