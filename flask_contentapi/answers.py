@@ -479,8 +479,8 @@ class Planner:
 
     def _key(self, layout: RowLayout, export: Export, selection: Selection) -> Key:
         if (source := export.source) is not None:
-            value = source.compile(layout)
-            serialized = _serialized(export, value, source.kind(layout))
+            value, kind = source.compile(layout)
+            serialized = _serialized(export, value, kind)
             index = None
             if isinstance(source, Stored):
                 index = place = layout.note_text(source.column)
@@ -506,7 +506,12 @@ class Planner:
         several = Several(types.values(), types)
         chosen = choose_each(layout.type, "nested", export.shown or selection, False, several)
         plan = self._plan(layout, *chosen)
-        if selection is not DEFAULT and _count_inside(layout.steps) > MAX_INSIDE:
+        inside = 0
+        for step in layout.steps if selection is not DEFAULT else ():
+            columns = map(step.layout.type.columns.get, step.layout.columns)
+            tags = sum(isinstance(column.kind, kinds.Tags) for column in columns if column)
+            inside += (step.level > 0) + tags
+        if inside > MAX_INSIDE:
             raise BadRequest(
                 f"fields asks for more than {MAX_INSIDE} relations, tag fields and lists of child "
                 "objects inside brackets. Name fewer of them."
@@ -610,16 +615,6 @@ def _origin(export: Export) -> Hashable:
     return export.name, id(stored or export)
 
 
-def _count_inside(steps: Sequence[Step]) -> int:
-    """The number of relations, tag fields and lists of child objects inside others."""
-    number = 0
-    for step in steps:
-        columns = map(step.layout.type.columns.get, step.layout.columns)
-        tags = sum(isinstance(column.kind, kinds.Tags) for column in columns if column)
-        number += (step.level > 0) + tags
-    return number
-
-
 def _assembler(keys: Sequence[Key]) -> Assembler:
     """Compiles the function that puts the values of keys together, as one would write it by hand.
 
@@ -634,9 +629,11 @@ def _assembler(keys: Sequence[Key]) -> Assembler:
         )
     if meta:
         first = {"id": body.pop("id")} if next(iter(body), None) == "id" else {}
-        body = {**first, "meta": _literal(meta), **body}
-    getters = ", ".join(f"get{number}" for number, _ in enumerate(keys))
-    return _compiled(f"lambda {getters}: lambda row: {_literal(body)}")
+        inner = ", ".join([f"{name!r}: {value}" for name, value in meta.items()])
+        body = {**first, "meta": f"{{{inner}}}", **body}
+    getters = ", ".join([f"get{number}" for number, _ in enumerate(keys)])
+    whole = ", ".join([f"{name!r}: {value}" for name, value in body.items()])
+    return _compiled(f"lambda {getters}: lambda row: {{{whole}}}")
 
 
 @lru_cache(COMPILED)
@@ -644,10 +641,6 @@ def _compiled(source: str) -> Assembler:
     """The function with a source, which the same selection of any relation to a type shares."""
     assembler: Assembler = eval(source, {})  # noqa: S307
     return assembler
-
-
-def _literal(entries: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f"{key!r}: {value}" for key, value in entries.items()) + "}"
 
 
 def _embedding(found: Mapping[int, Row], build: Callable[[Row], Any]) -> Callable[[int], Any]:
@@ -699,7 +692,7 @@ def facet_of(declared: ObjectType, export: Export) -> Facet:
         return Facet(export.name, export.name, bind, False)
     if source is not None and not column.kind.many:
         layout = RowLayout(declared)
-        bind = _serialized(export, source.compile(layout), source.kind(layout))
+        bind = _serialized(export, *source.compile(layout))
     return Facet(export.name, column.name, bind, export.volatile)
 
 

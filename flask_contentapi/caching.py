@@ -34,6 +34,7 @@ from flask_contentapi.query import Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
 from flask_contentapi.signals import EVERYTHING
+from flask_contentapi.sites import Host
 from flask_contentapi.state import State
 from flask_contentapi.types import APIField, APIFilter, Content
 
@@ -94,7 +95,7 @@ class NotModified(Response):
 class Freshness:
     """The validator and lifetime of the response to one request.
 
-    :param host: scheme, host and port of the request.
+    :param host: the host of the request.
     :param scope: the pages of the site, as :attr:`Query.scope`.
     :ivar etags: the ETags, without quotes, of a response that pages of a scope can change by
         appearing or expiring, for two scopes: the site's, and None. Empty if the content has no
@@ -109,7 +110,7 @@ class Freshness:
         reader: Reader,
         viewer: Viewer,
         request: Request,
-        host: str,
+        host: Host,
         scope: Scope,
     ) -> None:
         self._state, self._settings = state, state.settings
@@ -123,7 +124,7 @@ class Freshness:
         for some, change in self._changes.items() if reader.version is not None else ():
             if change not in made:
                 who = sorted(viewer.pages), sorted(viewer.collections)
-                where = host, request.root_path, request.path, request.query_string
+                where = *host, request.root_path, request.path, request.query_string
                 parts = (state.fingerprint, reader.version, change, *who, *where)
                 digest = blake2b("\0".join(map(str, parts)).encode(), digest_size=16)
                 made[change] = digest.hexdigest()

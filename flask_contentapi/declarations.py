@@ -226,11 +226,8 @@ class Source(ABC):
     @abstractmethod
     def compile(self, layout: Any) -> Any:
         """Adds what is needed to a :class:`~flask_contentapi.sources.RowLayout`; returns the
-        function from the context of a request to the one from a row to the value."""
-
-    def kind(self, layout: Any) -> kinds.Kind | None:
-        """The kind of the values; None if they can be anything."""
-        return kinds.Text()
+        function from the context of a request to the one from a row to the value, and the kind of
+        the values, None if they can be anything."""
 
 
 @dataclass(frozen=True)

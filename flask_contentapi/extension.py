@@ -10,20 +10,17 @@ from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from textwrap import shorten
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
-from flask import Blueprint, Flask, Response, current_app, redirect, request
+from flask import Blueprint, Flask, current_app
 from flask.blueprints import BlueprintSetupState
 from werkzeug.exceptions import (
-    BadHost,
     HTTPException,
-    InternalServerError,
-    SecurityError,
     default_exceptions,
 )
-from werkzeug.routing import RequestRedirect, Rule, WebsocketMismatch
+from werkzeug.routing import Rule
 
-from flask_contentapi.addresses import Origins, PageURLs, host_of
+from flask_contentapi.addresses import Origins, PageURLs
 from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cache import AnswerCache
 from flask_contentapi.caching import fingerprint
@@ -32,7 +29,6 @@ from flask_contentapi.errors import (
     BackendUnavailable,
     ConfigurationError,
     DeclarationError,
-    NotFound,
 )
 from flask_contentapi.explorer import ExplorerView, is_explored
 from flask_contentapi.logs import Outages, log
@@ -41,11 +37,9 @@ from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
 from flask_contentapi.renditions import Renditions
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
-from flask_contentapi.sites import Host
 from flask_contentapi.state import CanView, State
 from flask_contentapi.types import Entry
 from flask_contentapi.views import (
-    NOTHING,
     DetailByPathView,
     DetailView,
     EndpointView,
@@ -57,12 +51,14 @@ from flask_contentapi.views import (
     OpenAPIView,
     RenditionView,
     UnknownView,
-    allowed_methods,
-    json_response,
+    http_error,
+    routing_error,
+    unavailable,
 )
 
 #: Stands for a setting that is absent.
 _UNSET = object()
+_NOW = partial(datetime.now, UTC)
 
 
 class ContentAPI:
@@ -101,7 +97,7 @@ class ContentAPI:
         page_urls: PageURLs | None = None,
         name: str = "contentapi",
         config_prefix: str = "CMSAPI_",
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = _NOW,
     ) -> None:
         given: Any = types
         if isinstance(given, str) or not isinstance(given, Iterable):
@@ -287,11 +283,11 @@ class ContentAPI:
             blueprint.cli.add_command(command)
         # Flask prefers an application's handler for a code to a blueprint's handler for a class.
         for code in default_exceptions:
-            blueprint.register_error_handler(code, _http_error)
-        blueprint.register_error_handler(HTTPException, _http_error)
-        blueprint.register_error_handler(BackendUnavailable, partial(_unavailable, state.outages))
+            blueprint.register_error_handler(code, http_error)
+        blueprint.register_error_handler(HTTPException, http_error)
+        blueprint.register_error_handler(BackendUnavailable, partial(unavailable, state.outages))
         blueprint.register_error_handler(Exception, _reraise)
-        blueprint.before_app_request(_routing_error_handler(state))
+        blueprint.before_app_request(partial(routing_error, state))
 
         def add(rule: str, view_name: str, view: type[EndpointView], served: str) -> None:
             dispatch = view(state, state.registry.endpoints[served]).dispatch
@@ -344,91 +340,11 @@ def _add_rule(
     setup.app.view_functions[endpoint] = view_function
 
 
-def _routing_error_handler(state: State) -> Callable[[], Response | None]:
-    """Makes the function that answers requests under the prefix for which Flask finds no view.
-
-    These are few: those without the last slash, to hosts that Werkzeug does not know, or with a
-    newline in the path. Redirects get the same base as all other addresses.
-    """
-    prefix = f"{state.settings.url_prefix}/"
-
-    def answer() -> Response | None:
-        error = request.routing_exception
-        if error is None or not f"{request.path}/".startswith(prefix):
-            return None
-        if request.method == "OPTIONS":
-            return allowed_methods()
-        host = host_of(request)
-        # A host that Werkzeug does not know, or a WebSocket, a wish that servers may ignore.
-        if not isinstance(error, SecurityError) and (
-            isinstance(error, BadHost | WebsocketMismatch) or not request.host
-        ):
-            error = request.routing_exception = _match_at(host)
-        if error is None:
-            return None
-        if isinstance(error, RequestRedirect):
-            # Not raised, because TRAP_HTTP_EXCEPTIONS would make an error of it.
-            path = error.new_url.partition("://")[2].partition("/")[2]
-            path = f"/{path.removeprefix(request.root_path.strip('/')).lstrip('/')}"
-            base = state.origins.base(host, request.root_path)
-            return cast(Response, redirect(base + path, error.code, Response))
-        if isinstance(error, SecurityError):
-            error.description = "Requests to this host are not answered."
-        if isinstance(error, NotFound):
-            error.description = NOTHING
-        return _http_error(error)
-
-    return answer
-
-
-def _match_at(host: Host) -> HTTPException | None:
-    """Looks for the view again, at the host in its normal form or, without one, at any. Returns the
-    error if there is none."""
-    url_map = current_app.url_map
-    adapter = url_map.bind(
-        str(host) if host.name else "localhost",
-        request.root_path,
-        None if url_map.host_matching else url_map.default_subdomain,
-        default_method=request.method,
-        path_info=request.path,
-        query_args=request.query_string.decode("utf-8", "replace"),
-    )
-    try:
-        request.url_rule, view_args = adapter.match(return_rule=True)
-    except HTTPException as error:
-        return error
-    request.view_args = dict(view_args)
-    return None
-
-
 def _taken(settings: Settings, registry: Registry) -> set[str]:
     prefix, further = settings.url_prefix, ["explorer"] * bool(settings.explorer)
     return {prefix, *(f"{prefix}/{name}" for name in (*registry.endpoints, *further))}
 
 
-def _http_error(error: HTTPException) -> Response:
-    if error.description == InternalServerError.description:
-        error.description = "The answer cannot be made because of an error in the application."
-    response = json_response({"message": error.description or error.name}, error.code or 500)
-    for name, value in error.get_headers():
-        if name.lower() != "content-type":
-            response.headers[name] = value
-    return _forbid_caching(response)
-
-
-def _forbid_caching(response: Response) -> Response:
-    """Forbids caching an error. It has no cache tags, so caches could not tell when it is over."""
-    response.headers["Cache-Control"] = "no-store"
-    return response
-
-
 def _reraise(error: Exception) -> NoReturn:
     """Overrides an application's handler for all exceptions, so that the response is our 500."""
     raise error
-
-
-def _unavailable(outages: Outages, error: BackendUnavailable) -> Response:
-    outages.report(error)
-    response = json_response({"message": "The content cannot be read now; try again later."}, 503)
-    response.headers["Retry-After"] = str(error.retry_after)
-    return _forbid_caching(response)

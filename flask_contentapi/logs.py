@@ -49,6 +49,7 @@ class Outages:
     """Logs the outages of a storage: one line a minute, and one when it answers again.
 
     :param clock: returns a time in seconds that never goes back.
+    :ivar is_reported: whether the last line says that it does not answer.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -60,7 +61,7 @@ class Outages:
         """Forgets the outage."""
         self._lock = Lock()
         self._silent_until = -math.inf
-        self._is_reported = False
+        self.is_reported = False
 
     def report(self, error: BackendUnavailable) -> None:
         """Logs that a request could not be answered, unless another one was just before it."""
@@ -69,16 +70,15 @@ class Outages:
             if now < self._silent_until:
                 return
             self._silent_until = now + PAUSE
-            self._is_reported = True
+            self.is_reported = True
         log.error("The content cannot be read: %s", error)
 
     def end(self) -> None:
         """Logs that a request could be answered, if the last line says that it could not."""
-        if self._is_reported:
-            with self._lock:
-                was_reported, self._is_reported = self._is_reported, False
-            if was_reported:
-                log.warning("The content can be read again.")
+        with self._lock:
+            was_reported, self.is_reported = self.is_reported, False
+        if was_reported:
+            log.warning("The content can be read again.")
 
 
 T = TypeVar("T")

@@ -43,6 +43,8 @@ MAX_FACETS = 5
 CACHE_SIZE, MAX_CACHED = 4096, 1024
 #: How many schemas are cached, one for each combination of names.
 SCHEMAS = 512
+#: How many query strings are cached in parts.
+QUERY_STRINGS = 256
 #: The format of lists that are sent as a whole, and its media type.
 STREAM, STREAM_TYPE = "ndjson", "application/x-ndjson"
 #: Stands for the page of the parameter ``root`` until the site, and so its home page, is known.
@@ -102,7 +104,8 @@ class Parameter(NamedTuple):
     empty_is_absent: bool = False
 
 
-def read_query_string(query_string: bytes) -> dict[str, str]:
+@lru_cache(QUERY_STRINGS)
+def read_query_string(query_string: bytes) -> Mapping[str, str]:
     """The parameters of a query string. The last of repeated ones counts, but ``type`` adds up.
 
     If it is too long, only the beginning is read, for checks that come before that error.
@@ -165,6 +168,7 @@ class Parameters:
 
     def __init__(self, endpoints: Mapping[str, Endpoint], settings: Settings, ranks: bool) -> None:
         self._endpoints, self._settings, self._ranks = endpoints, settings, ranks
+        self._default_limit = settings.default_limit
         self._planner = Planner(endpoints.values(), settings.i18n, settings.limit_max)
         self._lists: BoundedCache[Asked] = BoundedCache(CACHE_SIZE, lambda asked: asked.plan.size)
         self._plans: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
@@ -259,7 +263,7 @@ class Parameters:
             searches=tuple(wanted for wanted in searches if wanted.words),
             order=order,
             random=random,
-            limit=None if is_streamed else read.get("limit", self._settings.default_limit),
+            limit=None if is_streamed else read.get("limit", self._default_limit),
             offset=read.get("offset", 0),
             facets=tuple(facet.column for facet in facets),
         )

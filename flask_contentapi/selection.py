@@ -65,13 +65,13 @@ class _Parser:
         self._end = 0
         self._brackets_left = MAX_BRACKETS
         self.ahead = ""
-        self._advance()
+        self.advance()
 
     def error(self, why: str) -> BadRequest:
         start = self._end - len(self.ahead)
         return BadRequest(f"fields cannot be read at character {start + 1}: {why}.")
 
-    def _advance(self) -> str:
+    def advance(self) -> str:
         taken = self.ahead
         match = _TOKEN.match(self._text, self._end)
         if not match and self._end < len(self._text):
@@ -89,41 +89,40 @@ class _Parser:
         first = True
         while first or self.ahead == ",":
             if not first:
-                self._advance()
-            minus = bool(self.ahead == "-" and self._advance())
+                self.advance()
+            minus = bool(self.ahead == "-" and self.advance())
             if self.ahead == "" or self.ahead in "(),-":
                 raise self.error("a name is missing")
-            name = self._advance()
+            name = self.advance()
             if name in ("*", "_"):
                 if minus or not first:
                     raise self.error(f"{name!r} stands first or not at all, without a minus")
                 base = name
             elif minus:
-                self._refuse(base == "_", "after '_' there is nothing to take away")
+                if base == "_":
+                    raise self.error("after '_' there is nothing to take away")
                 added.pop(name, None)
                 removed.add(name)
             else:
-                inner = self._brackets(depth)
-                is_double = base == "*" and inner is None and name not in ONLY_NAMED
-                self._refuse(is_double, f"'*' brings {name!r} already")
+                inner = self._brackets(depth) if self.ahead == "(" else None
+                if base == "*" and inner is None and name not in ONLY_NAMED:
+                    raise self.error(f"'*' brings {name!r} already")
                 removed.discard(name)
                 added[name] = inner
-            self._refuse(self.ahead == "(", "brackets follow a name that is asked for")
+            if self.ahead == "(":
+                raise self.error("brackets follow a name that is asked for")
             first = False
         return Selection(base, MappingProxyType(added), frozenset(removed))
 
-    def _refuse(self, wrong: bool, why: str) -> None:
-        if wrong:
-            raise self.error(why)
-
-    def _brackets(self, depth: int) -> Selection | None:
-        if self.ahead != "(":
-            return None
-        self._refuse(depth == 0, f"brackets are nested more than {MAX_DEPTH} deep")
-        self._refuse(self._brackets_left == 0, f"there are more than {MAX_BRACKETS} brackets")
+    def _brackets(self, depth: int) -> Selection:
+        if depth == 0:
+            raise self.error(f"brackets are nested more than {MAX_DEPTH} deep")
+        if self._brackets_left == 0:
+            raise self.error(f"there are more than {MAX_BRACKETS} brackets")
         self._brackets_left -= 1
-        self._advance()
+        self.advance()
         inner = self.parse_level(depth - 1)
-        self._refuse(self.ahead != ")", "a bracket is not closed")
-        self._advance()
+        if self.ahead != ")":
+            raise self.error("a bracket is not closed")
+        self.advance()
         return inner

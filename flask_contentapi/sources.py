@@ -39,6 +39,8 @@ class Context:
 
 
 Bind = Callable[[Context], Getter]
+#: What gives values, and their kind; None if they can be anything.
+Compiled = tuple[Bind, kinds.Kind | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,35 +307,34 @@ class Stored(Source):
     def __init__(self, column: str) -> None:
         self.column = column
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         column = layout.type.columns[self.column]
         if column.target is not None or column.related_blocks:
-            return _attribute(layout, self.column)
+            kind = column.kind if column.is_plain and not column.related_blocks else None
+            return _attribute(layout, self.column), kind
         index = layout.index_of(self.column)
-        get = itemgetter(index) if column.is_plain else lambda row: column.to_python(row[index])
-        return lambda context: get
-
-    def kind(self, layout: RowLayout) -> kinds.Kind | None:
-        column = layout.type.columns[self.column]
-        return column.kind if column.is_plain and not column.related_blocks else None
+        if not column.is_plain:
+            return lambda context: lambda row: column.to_python(row[index]), None
+        get = itemgetter(index)
+        return lambda context: get, column.kind
 
 
 class Type(Source):
     """The label of an object's type; None if the type is not declared (contract, Records)."""
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         if layout.type.endpoint is None:
             label = layout.type.label
-            return lambda context: lambda row: label
+            return lambda context: lambda row: label, kinds.Text()
         index = layout.index_of("type")
         declared = {label: label for label in layout.type.endpoint.types}
-        return lambda context: lambda row: declared.get(row[index])
+        return lambda context: lambda row: declared.get(row[index]), kinds.Text()
 
 
 class DetailURL(Source):
     """The address of an object's detail view, with the ``site`` parameter if needed."""
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         endpoint, index = layout.type.served_at, layout.index_of("id")
         path = layout.index_of("url_path") if endpoint.tree else None
 
@@ -348,7 +349,7 @@ class DetailURL(Source):
 
             return address
 
-        return bind
+        return bind, kinds.Text()
 
 
 class Address(Source):
@@ -360,20 +361,20 @@ class Address(Source):
     def __init__(self, column: str, method: str) -> None:
         self.column, self.method = column, method
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         index = layout.index_of(self.column)
 
         def bind(context: Context) -> Getter:
             address = getattr(context.addresses, self.method)
             return lambda row: address(row[index])
 
-        return bind
+        return bind, kinds.Text()
 
 
 class Location(Source):
     """The address that a redirect leads to: that of its page, or else its link."""
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         page, link = layout.index_of("redirect_page"), layout.index_of("redirect_link")
         lookup = layout.related(layout.type.columns["redirect_page"], embedded=False)
         path = lookup.layout.index_of("url_path")
@@ -387,7 +388,7 @@ class Location(Source):
 
             return location
 
-        return bind
+        return bind, kinds.Text()
 
 
 #: A width or height, in pixels, that no image has.
@@ -413,7 +414,7 @@ def picture_of(layout: RowLayout) -> Callable[[Row], Picture]:
 class NamedRenditions(Source):
     """The renditions of an image that the site has named."""
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         endpoint, picture = layout.type.served_at.name, picture_of(layout)
 
         def bind(context: Context) -> Getter:
@@ -426,10 +427,7 @@ class NamedRenditions(Source):
 
             return renditions
 
-        return bind
-
-    def kind(self, layout: RowLayout) -> kinds.Kind | None:
-        return kinds.Json()
+        return bind, kinds.Json()
 
 
 class RenditionOf(Source):
@@ -443,7 +441,7 @@ class RenditionOf(Source):
         self.relation = relation
         self.spec = spec
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         index = layout.index_of(self.relation)
         lookup = layout.related(layout.type.columns[self.relation], shared=True)
         endpoint, picture = lookup.endpoint, picture_of(lookup.layout)
@@ -459,10 +457,7 @@ class RenditionOf(Source):
 
             return rendition
 
-        return bind
-
-    def kind(self, layout: RowLayout) -> kinds.Kind | None:
-        return kinds.Json()
+        return bind, kinds.Json()
 
 
 class Computed(Source):
@@ -480,17 +475,14 @@ class Computed(Source):
         self.compute = compute
         self.needs = needs
 
-    def compile(self, layout: RowLayout) -> Bind:
+    def compile(self, layout: RowLayout) -> Compiled:
         build, compute = _builder(layout, self.needs), self.compute
 
         def bind(context: Context) -> Getter:
             instance = build(context)
             return lambda row: compute(instance(row))
 
-        return bind
-
-    def kind(self, layout: RowLayout) -> kinds.Kind | None:
-        return None
+        return bind, None
 
 
 #: The sources of keys that no stored field has, by the name of the key.
@@ -578,4 +570,4 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
     if isinstance(column.kind, kinds.Json):
         # It is shared with the backend, so the site's code gets a copy.
         return lambda context: lambda row: column.to_python(copy.deepcopy(row[index]))
-    return Stored(name).compile(layout)
+    return Stored(name).compile(layout)[0]

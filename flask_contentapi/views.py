@@ -17,7 +17,15 @@ import orjson
 from flask import Request, Response, current_app, redirect, send_file, stream_with_context
 from flask import request as current_request
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import Forbidden, InternalServerError, MethodNotAllowed
+from werkzeug.exceptions import (
+    BadHost,
+    Forbidden,
+    HTTPException,
+    InternalServerError,
+    MethodNotAllowed,
+    SecurityError,
+)
+from werkzeug.routing import RequestRedirect, WebsocketMismatch
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import host_of
@@ -27,6 +35,7 @@ from flask_contentapi.caching import VARY, Freshness, tag_header
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
+from flask_contentapi.logs import Outages
 from flask_contentapi.openapi import describe
 from flask_contentapi.parameters import (
     ROOT,
@@ -39,7 +48,7 @@ from flask_contentapi.parameters import (
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.renditions import MIME_TYPES, Picture, RenditionError
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sites import Site, normal_path, quote_slug, split_path
+from flask_contentapi.sites import Host, Site, normal_path, quote_slug, split_path
 from flask_contentapi.sources import Context, Lookup, RowLayout, Way, picture_of
 from flask_contentapi.state import State
 
@@ -145,6 +154,7 @@ def identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer
 class Responder:
     """Responds to one request. Knows the site it is for, and what its sender may see.
 
+    :ivar given: the parameters of the request.
     :ivar scope: as :attr:`Query.scope`.
     :ivar schedule: the scope of the pages whose appearing or expiring can change the response:
         those of the site or, once it has looked at others, all (None).
@@ -157,7 +167,7 @@ class Responder:
     ) -> None:
         self.request, self.reader, self.viewer = request, reader, viewer
         self.endpoint, self._state = endpoint, state
-        self.host = host_of(request)
+        self.host, self.given = host_of(request), read_query_string(request.query_string)
         named = self.given.get("site", "") if endpoint.of_sites else ""
         origin = state.origins.find(reader.sites, self.host, request.root_path, named)
         if origin.site is None and endpoint.of_sites:
@@ -174,11 +184,6 @@ class Responder:
         """The names of the site, the full one first, and "" for what is of all sites."""
         own = f"{self.site.hostname}:{self.site.port}"
         return *self.reader.sites.aliases.get(own, ()), ""
-
-    @cached_property
-    def given(self) -> dict[str, str]:
-        """The parameters of the request."""
-        return read_query_string(self.request.query_string)
 
     def check_preview(self) -> None:
         """Refuses the token of a page of another site.
@@ -358,7 +363,8 @@ class EndpointView:
         request: Request = current_request._get_current_object()  # type: ignore[attr-defined]
         if request.method in ("GET", "HEAD"):
             response = self._consistent_response(request, **parts)
-            self.state.outages.end()
+            if self.state.outages.is_reported:
+                self.state.outages.end()
             return response
         if request.method == "OPTIONS":
             return allowed_methods()
@@ -381,7 +387,7 @@ class EndpointView:
                         answer = self.get(responder, **parts)
                         answer.headers["Cache-Control"] = "private, no-store"
                         return _kept_open(answer, stack)
-                    host, schedule = responder.host.address, responder.schedule
+                    host, schedule = responder.host, responder.schedule
                     freshness = Freshness(self.state, reader, viewer, request, host, schedule)
                     if (unchanged := freshness.not_modified()) is not None:
                         return unchanged
@@ -804,3 +810,84 @@ def _unseen_message(asked: Query, query: Query, unseen: Sequence[int]) -> str:
         f"{relation} names a page that is not there: {'root' if page == ROOT else page}."
         for relation, page in named
     )
+
+
+# Errors.
+
+
+def routing_error(state: State) -> Response | None:
+    """The response to a request under the prefix for which Flask finds no view; None to others.
+
+    These are few: those without the last slash, to hosts that Werkzeug does not know, or with a
+    newline in the path. Redirects get the same base as all other addresses.
+    """
+    request = current_request
+    error = request.routing_exception
+    if error is None or not f"{request.path}/".startswith(f"{state.settings.url_prefix}/"):
+        return None
+    if request.method == "OPTIONS":
+        return allowed_methods()
+    host = host_of(request)
+    # A host that Werkzeug does not know, or a WebSocket, a wish that servers may ignore.
+    if not isinstance(error, SecurityError) and (
+        isinstance(error, BadHost | WebsocketMismatch) or not request.host
+    ):
+        error = request.routing_exception = _match_at(host)
+    if error is None:
+        return None
+    if isinstance(error, RequestRedirect):
+        # Not raised, because TRAP_HTTP_EXCEPTIONS would make an error of it.
+        path = error.new_url.partition("://")[2].partition("/")[2]
+        path = f"/{path.removeprefix(request.root_path.strip('/')).lstrip('/')}"
+        base = state.origins.base(host, request.root_path)
+        return cast(Response, redirect(base + path, error.code, Response))
+    if isinstance(error, SecurityError):
+        error.description = "Requests to this host are not answered."
+    if isinstance(error, NotFound):
+        error.description = NOTHING
+    return http_error(error)
+
+
+def _match_at(host: Host) -> HTTPException | None:
+    """Looks for the view again, at the host in its normal form or, without one, at any. Returns the
+    error if there is none."""
+    url_map = current_app.url_map
+    adapter = url_map.bind(
+        str(host) if host.name else "localhost",
+        current_request.root_path,
+        None if url_map.host_matching else url_map.default_subdomain,
+        default_method=current_request.method,
+        path_info=current_request.path,
+        query_args=current_request.query_string.decode("utf-8", "replace"),
+    )
+    try:
+        current_request.url_rule, view_args = adapter.match(return_rule=True)
+    except HTTPException as error:
+        return error
+    current_request.view_args = dict(view_args)
+    return None
+
+
+def http_error(error: HTTPException) -> Response:
+    """The response to an error of HTTP."""
+    if error.description == InternalServerError.description:
+        error.description = "The answer cannot be made because of an error in the application."
+    response = json_response({"message": error.description or error.name}, error.code or 500)
+    for name, value in error.get_headers():
+        if name.lower() != "content-type":
+            response.headers[name] = value
+    return _forbid_caching(response)
+
+
+def _forbid_caching(response: Response) -> Response:
+    """Forbids caching an error. It has no cache tags, so caches could not tell when it is over."""
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def unavailable(outages: Outages, error: BackendUnavailable) -> Response:
+    """The response if the storage does not answer."""
+    outages.report(error)
+    response = json_response({"message": "The content cannot be read now; try again later."}, 503)
+    response.headers["Retry-After"] = str(error.retry_after)
+    return _forbid_caching(response)

@@ -175,18 +175,12 @@ class VisibleObjects:
         position = self.shelf.ids.get(identity)
         return position is not None and bool(self.flags[position]) and is_within(position, ranges)
 
-    @cached_property
-    def _by_type(self) -> Mapping[str, Sequence[int]]:
-        found: defaultdict[str, list[int]] = defaultdict(list)
-        for position in self.positions:
-            found[self.shelf.rows[position][1]].append(position)
-        return found
-
     def of_types(self, labels: Labels) -> Sequence[int]:
         """The positions of the objects of some types."""
         if labels is None:
             return self.positions
-        lists = [self._by_type[label] for label in labels if label in self._by_type]
+        by_type = self.index(ColumnKey("type", None, None), itemgetter(1))
+        lists = [by_type[label] for label in labels if label in by_type]
         return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
 
     def index(self, key: ColumnKey, read: Read) -> Mapping[Any, Sequence[int]]:
