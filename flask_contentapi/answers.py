@@ -665,7 +665,6 @@ _PLAIN: dict[type[Any], tuple[type[fields.Field[Any]], ...]] = {
 
 
 def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
-    """Passes the values of a key through its field, unless that would change nothing."""
     field: Any = export.field
     as_it_is = getattr(field, "format", None) in (None, "iso")
     as_it_is = as_it_is and not getattr(field, "as_string", False)
@@ -675,7 +674,6 @@ def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
 
 
 def _written(value: Bind, writer: Callable[[Context], Callable[[Any], Any]]) -> Bind:
-    """Passes the values of a key through a function."""
 
     def bind(context: Context) -> Getter:
         get, write = value(context), writer(context)

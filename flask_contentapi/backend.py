@@ -146,8 +146,6 @@ class Reader(ABC):
 
 
 class _Blocks(threading.local):
-    """The blocks in which the present thread changes content, by backend."""
-
     def __init__(self) -> None:
         self.writers: dict[Backend, Writer] = {}
 
@@ -396,7 +394,6 @@ def find_backend(text: str, root: Path) -> Backend:
 
 
 def _load_class(point: EntryPoint) -> type[Backend]:
-    """The class that an entry point names."""
     named = f"The entry point {point.name} = {point.value} in {ENTRY_POINTS} names"
     try:
         # Separately from the class, so that errors inside the module are reported as such.

@@ -204,8 +204,6 @@ def fingerprint(registry: Registry, *others: object) -> str:
 
 
 class _Description:
-    """Writes values as words; each object is described once."""
-
     def __init__(self) -> None:
         # By id. Holding on to the objects keeps their ids from being reused.
         self._known: dict[int, tuple[int, object]] = {}

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -18,7 +19,14 @@ import orjson
 from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
-from flask_contentapi.backend import Backend, ContentChanged, find_backend, installed_backends
+from flask_contentapi.backend import (
+    Backend,
+    ContentChanged,
+    Reader,
+    find_backend,
+    installed_backends,
+)
+from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.files import (
@@ -29,15 +37,14 @@ from flask_contentapi.files import (
     write,
     write_file,
 )
-from flask_contentapi.kinds import INT64, utc
+from flask_contentapi.kinds import INT64, DateTime, utc
 from flask_contentapi.logs import amounts, watching
 from flask_contentapi.openapi import describe
 from flask_contentapi.pull.command import pull_site, with_options
 from flask_contentapi.query import Query, Viewer
-from flask_contentapi.reasons import Reasons, read_hidden
 from flask_contentapi.renditions import Picture, RenditionError
-from flask_contentapi.settings import doubtful_settings, no_backend
-from flask_contentapi.sites import is_absolute
+from flask_contentapi.settings import Settings, doubtful_settings, no_backend
+from flask_contentapi.sites import Site, is_absolute
 from flask_contentapi.sources import RowLayout, picture_of
 from flask_contentapi.state import State
 
@@ -54,7 +61,6 @@ def is_command() -> bool:
 
 
 def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
-    """Passes a command the state of the instance in whose group it was called."""
 
     @wraps(command)
     def run(**options: Any) -> None:
@@ -131,7 +137,6 @@ def _default_site_note(backend: Backend) -> Iterator[str]:
 
 
 def _configuration_problems(state: State) -> Iterator[str]:
-    """Problems of a configuration that is usable all the same."""
     if not state.backend_name:
         yield no_backend(state.config_prefix)
     instances: Iterable[State] = current_app.extensions["contentapi"].values()
@@ -220,7 +225,6 @@ def _require_persistent(state: State) -> None:
 
 
 def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
-    """Loads content into a backend and returns how many records of each section there were."""
     lost = backend.lost_by_loading()
     if not any(_counts(content).values()):
         lost = "There is nothing in it, so that all content would go."
@@ -383,7 +387,6 @@ def renditions(state: State, purge: bool) -> None:
 
 
 def _pictures(state: State) -> Iterator[tuple[str, Picture]]:
-    """All images whose files are here, hidden ones too, each with its endpoint."""
     for endpoint in (end for end in state.registry.endpoints.values() if end.images):
         layout = RowLayout(endpoint.base)
         picture = picture_of(layout)
@@ -490,3 +493,145 @@ def _with_counts(records: Iterable[Record], counts: Counter[str]) -> Iterator[Re
     for section, record in records:
         counts[section] += 1
         yield section, record
+
+
+# Why an object is not shown to everybody, and in which lists it is.
+
+
+def read_hidden(
+    reader: Reader, endpoint: Endpoint, id: int, viewer: Viewer
+) -> dict[str, Any] | None:
+    """The values of an object that all types of its endpoint have, whoever may see it.
+
+    :param viewer: who asks, and when.
+    :returns: the values by column; None if there is no such object.
+    """
+    columns = ["type", *endpoint.base.columns, *["url_path"] * endpoint.tree]
+    previewing = replace(viewer, previewed=(endpoint.name, id))
+    row = reader.fetch(endpoint.name, [id], columns, previewing).get(id)
+    return None if row is None else dict(zip(columns, row, strict=True))
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What decides where an object is shown.
+
+    :param reader: the content.
+    :param settings: the settings.
+    :param endpoint: the endpoint of the object.
+    :param found: its values, as :func:`read_hidden` gives them.
+    :param viewer: somebody whom no restriction lets in.
+    """
+
+    reader: Reader
+    settings: Settings
+    endpoint: Endpoint
+    found: Mapping[str, Any]
+    viewer: Viewer
+
+    def hiding(self) -> Iterator[str]:
+        """The reasons why it is not shown to everybody, each in a sentence; none if it is."""
+        if self.endpoint.tree:
+            start, end = self.found["go_live_at"], self.found["expires_at"]
+            if not self.found["live"]:
+                yield "It is a draft: its live is false."
+            if start is not None and start > self.viewer.moment:
+                yield f"It goes live at {DateTime().write(start)}."
+            if end is not None and end <= self.viewer.moment:
+                yield f"It expired at {DateTime().write(end)}."
+            yield from self._outside()
+        page = self.found[self.endpoint.essential] if self.endpoint.essential else None
+        if page is not None and not self.reader.fetch("pages", [page], ["id"], self.viewer):
+            yield f"It leads to page {page}, which is not shown to everybody."
+        kind, own = ("Page", "id") if self.endpoint.tree else ("Collection", "collection")
+        for identity, rule in self._restricted():
+            where = f"{kind} {identity}, above it,"
+            if self.found[own] == identity:
+                where = "It" if self.endpoint.tree else f"Its collection {identity}"
+            yield f"{where} is restricted ({rule['type']}): can_view decides who sees it."
+
+    def listing(self, prefix: str) -> Iterator[str]:
+        """The lists that show it to everybody, each in a sentence.
+
+        :param prefix: the address of the API.
+        """
+        if self.endpoint.redirects:
+            yield f"It is in the lists of {self.found['site_name'] or 'every site'}."
+        for site in self._sites(self.settings.i18n) if self.endpoint.tree else [None]:
+            if not self.endpoint.redirects:
+                yield self._place(prefix, site)
+        label, types = self.found["type"], self.endpoint.types.values()
+        if label not in self.endpoint.types:
+            yield f"Its type {label!r} is not declared, so that only common fields are shown."
+        named = [t.label for t in types if label in t.types or self.endpoint.is_of_all(t)]
+        if named:
+            yield f"A list with type= has it if that names {' or '.join(named)}."
+        if self.endpoint.tree and self.settings.i18n:
+            language = self.found["locale"]
+            yield (
+                f"A list with locale= has it if that is {language}."
+                if language
+                else "It has no language, so that no list with locale= has it."
+            )
+
+    def _place(self, prefix: str, site: Site | None) -> str:
+        scope, asked = None, dict[str, Any]()
+        if site is not None:
+            scope = site.scope(self.settings.i18n)
+            asked = {"site": self.reader.sites.name(site)} if site.hostname else {}
+        ids = [*self.reader.ids(Query(self.endpoint.name, ("id",), self.viewer, scope))]
+        place, size = ids.index(self.found["id"]), self.settings.default_limit
+        if size and place >= size:
+            asked["offset"] = place // size * size
+        address = f"{prefix}/{self.endpoint.name}/{'?' if asked else ''}{urlencode(asked)}"
+        return f"It is number {place + 1} of {len(ids)}: {address}"
+
+    def _sites(self, i18n: bool) -> list[Site]:
+        path = self.found["url_path"]
+        return [site for site in self.reader.sites if path.startswith(site.paths(i18n))]
+
+    def _outside(self) -> Iterator[str]:
+        if self._sites(self.settings.i18n):
+            return
+        homes = [f"{s.homes[0].page} of {s.hostname}" for s in self.reader.sites if s.homes]
+        yield (
+            "It is below a translation of a home page, which counts only with CMS_I18N_ENABLED."
+            if self._sites(i18n=True)
+            else f"It is not below the home page of any site: {', '.join(homes)}."
+        )
+
+    def _restricted(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        pages, collections = self.reader.restrictions
+        if self.endpoint.tree:
+            return _chain(pages, self._nearest_page())
+        return _chain(collections, self._nearest_collection())
+
+    def _nearest_page(self) -> int | None:
+        identity, parent = self.found["id"], self.found["parent"]
+        while identity not in self.reader.restrictions.pages:
+            if parent is None:
+                return None
+            above = read_hidden(self.reader, self.endpoint, parent, self.viewer)
+            identity, parent = parent, above and above["parent"]
+        return int(identity)
+
+    def _nearest_collection(self) -> int | None:
+        """The one that has to be opened, as readers do not know collections without restriction."""
+        known = self.reader.restrictions.collections
+        opened = {
+            nearest: frozenset(identity for identity, _ in _chain(known, nearest))
+            for nearest in (None, *known)
+        }
+        for nearest, chain in sorted(opened.items(), key=lambda item: len(item[1])):
+            viewer = replace(self.viewer, collections=chain)
+            if self.reader.fetch(self.endpoint.name, [self.found["id"]], ["id"], viewer):
+                return nearest
+        return None
+
+
+def _chain(
+    known: Mapping[int, Restriction], nearest: int | None
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    while nearest is not None:
+        yield nearest, known[nearest].rule
+        nearest = known[nearest].within

@@ -63,7 +63,6 @@ def commonmark(html: str) -> str:
 
 
 def _number(soup: BeautifulSoup, outer: Tag) -> None:
-    """Makes everything in a list an entry of it, and numbers those of an ordered one."""
     start = str(outer.get("start", ""))
     number = int(start) if _START.fullmatch(start) else 1
     children = [*outer.children]
@@ -89,7 +88,6 @@ def _address(address: str) -> str:
 
 
 def _parted(text: str) -> tuple[str, str, str]:
-    """A text without the white space around it, and that before and after it."""
     inner = text.strip()
     start = text.index(inner) if inner else len(text)
     return text[:start][:1], inner, text[start + len(inner) :][:1]

@@ -179,7 +179,6 @@ def find_sites(
 
 
 def _homes(pages: Table, wanted: Collection[int | None]) -> dict[int | None, tuple[Home, ...]]:
-    """For some pages themselves, then their translations in tree order."""
     locale, key = (pages.endpoint.base.places[name] for name in ("locale", "translation_key"))
     keys = {row[0]: row[key] for row in pages.rows if row[0] in wanted}
     shared = {*keys.values()} - {None}
@@ -509,16 +508,15 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
     changed: set[ObjectKey] = set()
     visibility_changed: set[ObjectKey] = set()
     tags = set()
-    for name, table in after.tables.items():
-        old, new = _objects(before, name), _objects(after, name)
-        if list(old) != list(new):
+    for name in after.tables:
+        old, new = _states(before, name), _states(after, name)
+        if [*old] != [*new]:
             tags.add(tag_of(name))
         for identity in old.keys() | new.keys():
             was, now = old.get(identity), new.get(identity)
             if was != now:
                 changed.add((name, identity))
-                seen = [_visibility(table, after.sites, state) for state in (was, now)]
-                if seen[0] != seen[1]:
+                if was is None or now is None or was[1] != now[1]:
                     visibility_changed.add((name, identity))
     for name, table in after.tables.items() if visibility_changed else ():
         for row in table.rows:
@@ -529,32 +527,22 @@ def changed_tags(before: Library, after: Library) -> frozenset[str]:
     return named if EVERYTHING in named else named | tags
 
 
-#: The row of an object with its path of slugs and the restrictions that apply to it.
-ObjectState = tuple[Row, str, Sequence[object]]
-
-
-def _objects(library: Library, endpoint: str) -> dict[int, ObjectState]:
-    table = library.tables[endpoint]
-    known = library.restrictions.pages if table.endpoint.tree else library.restrictions.collections
+def _states(library: Library, endpoint: str) -> dict[int, tuple[object, object]]:
+    """By id what each object is, and what determines who sees it, and when."""
+    table, sites = library.tables[endpoint], library.sites
+    is_tree, places = table.endpoint.tree, table.endpoint.base.places
+    known = library.restrictions.pages if is_tree else library.restrictions.collections
     chains: dict[int | None, list[object]] = {None: []}
-    chains |= {identity: [*_chain(known, identity)] for identity in known}
+    for identity in known:
+        chain, above = list[object](), known[identity].within
+        chain.append(known[identity].rule)
+        while above is not None:
+            chain.append(known[above].rule)
+            above = known[above].within
+        chains[identity] = chain
+    found: dict[int, tuple[object, object]] = {}
     paths = table.url_paths or [""] * len(table.rows)
-    states = zip(table.rows, paths, table.access, strict=True)
-    return {row[0]: (row, path, chains[access]) for row, path, access in states}
-
-
-def _chain(known: Mapping[int, Restriction], identity: int | None) -> Iterator[object]:
-    while identity is not None:
-        yield identity, known[identity].rule
-        identity = known[identity].within
-
-
-def _visibility(table: Table, sites: Sites, state: ObjectState | None) -> object:
-    """What determines who sees an object, and when; None if the object does not exist."""
-    if state is None:
-        return None
-    row, path, chain = state
-    if not table.endpoint.tree:
-        return (chain,)
-    places = table.endpoint.type_of(row[1]).places
-    return chain, sites.locate(path, True), *(row[places[name]] for name in _TIMES)
+    for row, path, access in zip(table.rows, paths, table.access, strict=True):
+        place = (sites.locate(path, True), *(row[places[n]] for n in _TIMES)) if is_tree else ()
+        found[row[0]] = (row, path), (chains[access], *place)
+    return found

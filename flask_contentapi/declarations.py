@@ -452,13 +452,6 @@ class Endpoint:
             and declared.columns.keys() == self.base.columns.keys()
         )
 
-    def common_type(self, types: Iterable[ObjectType]) -> ObjectType:
-        """The type with the fields that types have in common: the nearest declared one that each
-        of them is or derives from."""
-        wanted = {declared.label for declared in types}
-        above = [t for t in self.types.values() if wanted and wanted <= t.types]
-        return min(above, key=lambda declared: len(declared.types), default=self.base)
-
     def named(self, text: str) -> ObjectType:
         """The type that a part of the ``type`` parameter names.
 

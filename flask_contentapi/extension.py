@@ -33,11 +33,10 @@ from flask_contentapi.errors import (
 from flask_contentapi.explorer import ExplorerView, is_explored
 from flask_contentapi.logs import Outages, log
 from flask_contentapi.parameters import Parameters
-from flask_contentapi.previews import Previews
 from flask_contentapi.registry import Registry
 from flask_contentapi.renditions import Renditions
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
-from flask_contentapi.state import CanView, State
+from flask_contentapi.state import CanView, Previews, State
 from flask_contentapi.types import Entry
 from flask_contentapi.views import (
     DetailByPathView,
@@ -254,7 +253,6 @@ class ContentAPI:
                 raise ConfigurationError(f"{argument} is {_shortened(given)}; it must be {wanted}.")
 
     def _find_backend(self, app: Flask, backend: Backend | str | None) -> tuple[Backend, str]:
-        """The storage, and its name in messages; "" if none is given or configured."""
         where, given = "backend", self._backend if backend is None else backend
         if given is None:
             where = f"{self.config_prefix}BACKEND"

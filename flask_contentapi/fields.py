@@ -218,13 +218,11 @@ _WORDS = {
 
 
 def _worded(message: str) -> str:
-    """marshmallow's messages in our words; a site's own messages stay as they are."""
     ours = _WORDS.get(message) or message.replace("Must be one of:", "must be one of", 1)
     return ours.removesuffix(".")
 
 
 def _canonical_kind(field: fields.Field[Any]) -> kinds.Kind:
-    """The kind of texts that the field reads, stored in the form that it writes."""
 
     def canonical(value: Any) -> str:
         try:

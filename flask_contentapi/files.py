@@ -166,7 +166,6 @@ class _Member(NamedTuple):
 
 
 def _members(text: str, start: int) -> Iterator[_Member]:
-    """The members of the object or list that starts at a position; other values have none."""
     opening = text[start]
     if opening not in "{[":
         return
@@ -325,7 +324,6 @@ def _read_line(source: str, number: int, line: bytes) -> Record:
 
 
 def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
-    """A file, or the standard input."""
     try:
         return click.open_file(name, mode, encoding=None if "b" in mode else "utf-8")
     except OSError as error:

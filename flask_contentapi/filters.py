@@ -112,16 +112,7 @@ def _compared(name: str) -> Read:
     return read
 
 
-# Which fields have an operator, and which stored values meet a condition.
-
-
-def _is_ordered(column: Column) -> bool:
-    return column.kind.orderable and not isinstance(column.kind, kinds.Boolean | kinds.Relation)
-
-
-def _may_be_missing(column: Column) -> bool:
-    empty = column.kind.empty() is None or column.field.load_default is None
-    return empty and not column.kind.many
+# Which stored values meet a condition.
 
 
 def _has_any(own: Any, wanted: Collection[Any]) -> bool:
@@ -135,8 +126,14 @@ def _there(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _comparison(parameter: str, purpose: str, name: str) -> Operator:
-    meets = _there(getattr(operator, name))
-    return Operator(parameter, purpose, _is_ordered, _compared(name), meets)
+    apart = kinds.Boolean | kinds.Relation
+    return Operator(
+        parameter,
+        purpose,
+        lambda column: column.kind.orderable and not isinstance(column.kind, apart),
+        _compared(name),
+        _there(getattr(operator, name)),
+    )
 
 
 #: All operators, by the name that :class:`~flask_contentapi.query.Filter` has for them.
@@ -172,7 +169,10 @@ OPERATORS: dict[str, Operator] = {
     "isnull": Operator(
         "isnull",
         "is missing (true) or there (false)",
-        _may_be_missing,
+        lambda column: (
+            not column.kind.many
+            and (column.kind.empty_value is None or column.field.load_default is None)
+        ),
         lambda column, text: (Filter(column.name, "isnull", kinds.Boolean().parse(text)),),
         lambda own, wanted: (own is None) is wanted,
     ),

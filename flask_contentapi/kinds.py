@@ -507,7 +507,6 @@ def utc(value: datetime) -> datetime:
 
 
 def _convert(make: Callable[[Any], T], value: Any, wanted: str) -> T:
-    """The result of ``make`` for the value, with its error in our words."""
     try:
         return make(value)
     except (ValueError, OverflowError):

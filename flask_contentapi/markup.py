@@ -102,8 +102,6 @@ class Text(NamedTuple):
 
 
 class _Reader(HTMLParser):
-    """Takes a text apart at its tags."""
-
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=False)
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -324,7 +322,6 @@ def _markdown(html: str) -> str:
 
 
 def _depth(html: str) -> int:
-    """How deep elements are nested in a well-formed text, roughly."""
     depth = most = 0
     for _, tag, _ in _Reader(html).tokens:
         depth += -1 if tag.startswith("/") else tag not in _SINGLE

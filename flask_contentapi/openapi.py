@@ -148,7 +148,6 @@ def _above(declared: ObjectType) -> Iterator[ObjectType]:
 
 
 def _can_be_null(export: Export) -> bool:
-    """Whether a key that is no relation can be null."""
     column = export.column
     if column is None:
         return not (isinstance(export.source, DetailURL) or "type" in export.field.metadata)
@@ -174,7 +173,6 @@ def _defaults(export: Export) -> Iterator[fields.Field[Any]]:
 
 
 def _left_out(declared: ObjectType, selection: Selection, before: str = "") -> Iterator[str]:
-    """The paths of all keys that a selection leaves out, at every level."""
     chosen = {export.name: inner for export, inner in choose(declared, "nested", selection)}
     for name, export in declared.exports.items():
         path = f"{before}meta.{name}" if export.in_meta else f"{before}{name}"
@@ -232,8 +230,6 @@ class _Total(AnswerSchema):
 
 
 class _Converter(OpenAPIConverter):
-    """Converts fields to JSON Schema as they write answers."""
-
     field_mapping = {**DEFAULT_FIELD_MAPPING, DecimalText: ("string", "decimal")}
 
     def field2property(self, field: fields.Field[Any]) -> _Json:
@@ -521,7 +517,6 @@ def _chosen(declared: ObjectType) -> _Json:
 
 
 def _filters(schemas: Mapping[ObjectType, _Json], endpoint: Endpoint) -> _Json:
-    """The extension that says which field and operator a parameter is, and of which types."""
     found: dict[str, _Json] = {}
     for declared, schema in schemas.items():
         if own := schema.pop("x-filter", None):

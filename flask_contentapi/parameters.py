@@ -228,7 +228,10 @@ class Parameters:
         named: list[ObjectType] = []
         if "type" in given and PARAMETERS["type"].where.has(endpoint, self._settings):
             named = list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
-        declared = endpoint.common_type(named)
+        # What all of them have is in the nearest type that each of them is or derives from.
+        asked_for = {one.label for one in named}
+        above = [t for t in endpoint.types.values() if named and asked_for <= t.types]
+        declared = min(above, key=lambda one: len(one.types), default=endpoint.base)
         read = self._read(declared, given)
         order, random = read.get("order", ((), False))
         if random and "offset" in given:
@@ -361,8 +364,6 @@ _PARSER = _Parser()
 
 
 class _Integer(fields.Integer):
-    """An integer, clamped to what every database can store."""
-
     def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
         try:
             number = kinds.parse_integer(value)

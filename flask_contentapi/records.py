@@ -217,7 +217,6 @@ class RecordReader:
         return values, place
 
     def _label(self, place: Place, endpoint: Endpoint, label: Any) -> str:
-        """The label of a record's type; it can be left out if there is only one type."""
         if label is None and len(endpoint.types) == 1:
             return next(iter(endpoint.types))
         if not isinstance(label, str) or not label:
@@ -234,7 +233,6 @@ class RecordReader:
         return label
 
     def _read_object(self, place: Place, declared: ObjectType, values: dict[str, Any]) -> list[Any]:
-        """Removes the columns of a type from a record's values and reads them."""
         columns, get = declared.columns, values.get
         try:
             read = [
@@ -260,7 +258,6 @@ class RecordReader:
     def _read(
         self, place: Place, columns: Mapping[str, Column], values: dict[str, Any]
     ) -> list[Any]:
-        """Removes the columns from a record's values and reads them."""
         read: list[Any] = []
         before = len(self.problems)
         for name, column in columns.items():

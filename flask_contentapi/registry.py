@@ -27,9 +27,9 @@ from flask_contentapi.fields import (
     relation_in,
 )
 from flask_contentapi.parameters import PARAMETERS
+from flask_contentapi.renditions import read_spec
 from flask_contentapi.selection import WAYS, Selection, parse_fields
 from flask_contentapi.sources import BUILT_IN, Computed, RenditionOf, Stored, attribute
-from flask_contentapi.specs import read_spec
 from flask_contentapi.types import (
     APIField,
     APIFilter,
@@ -283,7 +283,6 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
 
 
 def _rendition(declared: ObjectType, field: Rendition) -> RenditionOf:
-    """The source of a rendition."""
     images = [
         name
         for name, column in declared.columns.items()
@@ -309,7 +308,6 @@ def _is_own_attribute(declared: ObjectType, source: Any) -> bool:
 def _computation(
     declared: ObjectType, given: APIField, source: str
 ) -> tuple[fields.Field[Any], Callable[[Any], Any]]:
-    """The field that writes a computed key, and the function that computes it."""
     field = given.field
     assert field is not None
     if isinstance(field, fields.Function):
@@ -476,8 +474,8 @@ class Registry:
     # Stored fields.
 
     def _columns(self, declared: ObjectType) -> dict[str, Column]:
-        """The columns of a type. Those of its endpoint's base come first, even with mixins."""
         own = declared.content_class.declared_fields()
+        # Those of the base come first, even with mixins.
         common = declared.endpoint.base.content_class if declared.endpoint else ChildObject
         names = dict.fromkeys(("id", *common.declared_fields(), *own))
         for name in names.keys() - own.keys():
@@ -519,7 +517,6 @@ class Registry:
         return column
 
     def _blocks(self, declared: ObjectType, name: str, field: Blocks) -> dict[str, Column]:
-        """The columns that the values of blocks are read as, by block type."""
         columns = {}
         representation: Any
         for block, representation in field.representations.items():
@@ -539,7 +536,6 @@ class Registry:
         return columns
 
     def _target(self, declared: ObjectType, name: str, field: Any) -> ObjectType | None:
-        """The type that a declared relation to one or many points to; None for other fields."""
         field = relation_in(field)
         if field is None:
             return None
@@ -608,7 +604,6 @@ class Registry:
 
 
 def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
-    """What a field stores, with the endpoint of a relation."""
     relation = relation_in(field)
     return type(kind_of(field)), None if relation is None else relation.endpoint_name
 

@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 from flask_contentapi.errors import ConfigurationError, suggest
 from flask_contentapi.markup import FORMATS, missing_packages
-from flask_contentapi.renditions import PLACEHOLDERS, unknown_placeholders
+from flask_contentapi.renditions import PLACEHOLDERS, read_spec, unknown_placeholders
 from flask_contentapi.search import STOP_WORDS, words
 from flask_contentapi.sites import Host
-from flask_contentapi.specs import read_spec
 
 _DEFAULT_LIMIT = 20
 #: The site-wide setting, for instances without their own.
@@ -158,8 +157,6 @@ def doubtful_settings(
 
 
 class _ConfigReader:
-    """Reads keys of a configuration and collects problems."""
-
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config
         self.problems: list[str] = []

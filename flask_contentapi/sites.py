@@ -181,7 +181,6 @@ class Sites:
         return iter(self._sites)
 
     def _of_host(self, hostname: str) -> Site | None:
-        """The site of a host name, if only one site has that name."""
         if self._shared[hostname] != 1:
             return None
         return next(site for site in self._sites if site.hostname == hostname)

@@ -19,8 +19,7 @@ from flask_contentapi.declarations import Column, Endpoint, ObjectType, Source
 from flask_contentapi.kinds import convert_blocks, id_converter, ids_in
 from flask_contentapi.markup import KINDS, convert, targets_in
 from flask_contentapi.query import Row
-from flask_contentapi.renditions import Picture
-from flask_contentapi.specs import FocalPoint
+from flask_contentapi.renditions import FocalPoint, Picture
 
 Getter = Callable[[Row], Any]
 S = TypeVar("S", bound="Step")
@@ -255,7 +254,6 @@ class RowLayout:
         above: int = 0,
         **own: Any,
     ) -> S:
-        """Adds a step from these rows to others."""
         level, above = len(self.steps) + 1, self.above + above
         rows = RowLayout(declared, [*columns], self.steps, level, above=above, rich=self.rich)
         added = step(self.level, rows, embedded, self.only, **own)

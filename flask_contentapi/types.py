@@ -311,7 +311,6 @@ class Document(Media):
 
 
 def _site_name(site: str) -> str:
-    """The ``site`` of a redirect in its normal form; "" for all sites."""
     try:
         hostname, port = read_host(site) if site else ("", None)
     except ValueError:

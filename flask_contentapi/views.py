@@ -324,7 +324,6 @@ class Responder:
 def _opened(
     restrictions: Mapping[int, Restriction], can_view: Callable[[Mapping[str, Any]], bool]
 ) -> frozenset[int]:
-    """The restricted pages or collections that the hook opens to the request."""
     passed = {identity for identity, own in restrictions.items() if can_view(own.rule)}
     opened = set()
     for identity in passed:
@@ -876,11 +875,7 @@ def http_error(error: HTTPException) -> Response:
     for name, value in error.get_headers():
         if name.lower() != "content-type":
             response.headers[name] = value
-    return _forbid_caching(response)
-
-
-def _forbid_caching(response: Response) -> Response:
-    """Forbids caching an error. It has no cache tags, so caches could not tell when it is over."""
+    # It has no cache tags, so caches could not tell when it is over.
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -889,5 +884,5 @@ def unavailable(outages: Outages, error: BackendUnavailable) -> Response:
     """The response if the storage does not answer."""
     outages.report(error)
     response = json_response({"message": "The content cannot be read now; try again later."}, 503)
-    response.headers["Retry-After"] = str(error.retry_after)
-    return _forbid_caching(response)
+    response.headers.update({"Retry-After": str(error.retry_after), "Cache-Control": "no-store"})
+    return response

@@ -572,7 +572,6 @@ class Writer:
         return write_record(known, stored.row, extras)
 
     def _read_new(self, endpoint: str, record: Mapping[str, Any] | Content) -> StoredObject:
-        """Reads the record of a new object, with all that may be left out."""
         known = self._endpoint(endpoint)
         given = _as_record(record)
         if not isinstance(given, Mapping):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any
 from uuid import uuid4
 
@@ -68,7 +70,8 @@ class Snapshot(Reader):
 
     def visible_to(self, viewer: Viewer) -> VisibleContent:
         """What a viewer may see."""
-        passed = self.shelves["pages"].passed(viewer.moment)
+        changes = self.shelves["pages"].changes
+        passed = bisect_right(changes, viewer.moment, key=itemgetter(0))
         key = (passed, viewer.pages, viewer.collections, viewer.previewed, viewer.everything)
         return self._visible.get(key) or self._visible.put(
             key, VisibleContent(self.shelves, viewer)

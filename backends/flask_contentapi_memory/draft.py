@@ -91,7 +91,6 @@ class Draft(Transaction):
         )
 
     def _table(self, table: Table, ids: Iterable[int]) -> Table:
-        """A table with some objects as they are now."""
         objects = [self._objects[table.endpoint.name][identity] for identity in ids]
         extras = {row[0]: dict(extras) for row, extras in objects if extras}
         return replace(table, rows=[row for row, _ in objects], extras=extras)
@@ -149,7 +148,6 @@ class Draft(Transaction):
         return dict(self._tree(page, self.url_path(page)))
 
     def _tree(self, page: int | None, path: str) -> Iterator[tuple[int, str]]:
-        """The pages below a page in tree order, each with its slugs."""
         waiting = [(child, path) for child in reversed(self._children.get(page, ()))]
         while waiting:
             here, path = waiting.pop()
@@ -232,7 +230,6 @@ class Draft(Transaction):
         self._records[section] = records
 
     def _put(self, endpoint: str, new: StoredObject) -> None:
-        """Puts in an object, with the owners of its child objects."""
         self._now = None
         row = new.row
         self._objects[endpoint][row[0]] = new

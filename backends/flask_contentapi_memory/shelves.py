@@ -99,10 +99,6 @@ class Shelf:
                 found += [(moment, position) for moment in (first, last) if moment is not None]
         return sorted(found)
 
-    def passed(self, moment: datetime) -> int:
-        """How many of these changes have happened at a moment."""
-        return bisect_right(self.changes, moment, key=itemgetter(0))
-
 
 def is_within(position: int, ranges: Ranges) -> bool:
     """Whether a position is in one of the ranges."""
@@ -242,7 +238,6 @@ class VisibleContent:
         return self._visible[endpoint]
 
     def _flags(self, shelf: Shelf) -> bytearray:
-        """For each object whether the viewer may see it."""
         viewer, endpoint = self._viewer, shelf.endpoint
         if viewer.everything:
             return bytearray(b"\1" * len(shelf.rows))
@@ -268,7 +263,8 @@ class VisibleContent:
         ranges = shelf.branches(scope)
         if ranges not in self._next_changes:
             opened = {None} | self._viewer.pages
-            coming = islice(shelf.changes, shelf.passed(self._viewer.moment), None)
+            passed = bisect_right(shelf.changes, self._viewer.moment, key=itemgetter(0))
+            coming = islice(shelf.changes, passed, None)
             self._next_changes[ranges] = next(
                 (
                     moment

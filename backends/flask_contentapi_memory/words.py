@@ -45,7 +45,6 @@ class WordIndex:
                 posting.append(first + count)
 
     def _number(self, identity: int) -> int:
-        """Gives an object a number."""
         if self._free:
             number = self._free.pop()
             self._ids[number] = identity
@@ -108,7 +107,6 @@ class WordIndex:
 
     @cached_property
     def _vocabulary(self) -> list[str]:
-        """All words, sorted."""
         return sorted(self._postings)
 
     def _sums(self, words: Sequence[str], every: bool) -> Mapping[int, int]:
@@ -125,8 +123,6 @@ class WordIndex:
 
 
 class _Postings(dict[str, "array[int]"]):
-    """The posting lists, by word; made on first use."""
-
     def __missing__(self, word: str) -> array[int]:
         # Four bytes are enough for the numbers of 2 ** 28 objects.
         posting = self[word] = array("I")

@@ -367,7 +367,6 @@ class _Media:
         self._urls: dict[str, str] = {}
 
     def name(self, url: str) -> str:
-        """The ``file`` of a record: a name below the folder, or the address if it is there."""
         from flask_contentapi.pull.records import local_file
 
         name = local_file(url)
@@ -379,13 +378,11 @@ class _Media:
         return name
 
     def find(self, content: Mapping[str, Iterable[Any]]) -> None:
-        """Finds the files that records name."""
         for section in content.keys() & {"images", "documents"}:
             for _ in content[section]:
                 pass
 
     def download(self, source: Source) -> None:
-        """Downloads the files that are not there yet."""
         from flask_contentapi.pull.source import SourceError
 
         wanted = [*self._urls.items()] if self._is_wanted else []
@@ -418,7 +415,6 @@ def _download(source: Source, url: str, target: Path) -> None:
 
 
 def _types_in(folder: Path) -> list[Any]:
-    """The types in a folder."""
     types: list[Any] = runpy.run_path(str(folder / "models.py"))["TYPES"]
     return types
 
@@ -439,7 +435,6 @@ def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _verify(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> None:
-    """Compares answers and shows the differences; ends the process if one has no cause."""
     from flask_contentapi.pull.verify import Verification
 
     with (

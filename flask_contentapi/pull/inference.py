@@ -140,7 +140,6 @@ class Shape:
         return next(((n, self._fitting[n]) for n in _NARROWEST if n in fitting), ("json", ""))
 
     def _fits(self, value: Any) -> Iterator[tuple[str, str]]:
-        """The kinds that a value fits, each with what it leads to."""
         if isinstance(value, bool):
             yield "boolean", ""
         elif isinstance(value, int):
@@ -190,7 +189,6 @@ class Shape:
                 yield "children", label
 
     def _embedded(self, value: Any) -> str:
-        """The endpoint of an embedded object, which is noted; "" if it is none."""
         reference = reference_in(value)
         if reference is None:
             return ""
@@ -202,7 +200,6 @@ class Shape:
 
 
 def _child_label(value: Any) -> str:
-    """The label of a child object; "" if it is none."""
     meta = value.get("meta") if isinstance(value, dict) else None
     if not isinstance(meta, dict) or type(value.get("id")) is not int or "detail_url" in meta:
         return ""
@@ -216,7 +213,6 @@ def is_label(value: Any) -> TypeGuard[str]:
 
 
 def _keeps(kind: kinds.Kind, value: str) -> bool:
-    """Whether a value is written as it was read."""
     try:
         return bool(kind.write(kind.read(value)) == value)
     except ValueError:

@@ -119,7 +119,6 @@ class Original(Objects):
         return items
 
     def _site(self, number: int) -> dict[str, str]:
-        """The parameter for a site."""
         name = self.sites[number].parameter if number < len(self.sites) else ""
         return {"site": name} if name else {}
 
@@ -253,7 +252,6 @@ class Original(Objects):
         return stack[-1].id
 
     def _read_types(self, site: int) -> bool:
-        """Reads the types of the pages of a site; returns whether the places of pages are right."""
         if len(self._labels["pages", site]) > MOST_NAMES:
             raise SourceError(f"{self._source.base} has more than {MOST_NAMES} types of pages.")
         parents = {page.id: page.parent for page in self.tree if page.site == site}
@@ -293,7 +291,6 @@ class Original(Objects):
                 shape.note(item)
 
     def _find_format(self, item: Item, site: int) -> None:
-        """Finds out in which format the source gives rich text unless it is asked."""
         path, asked = f"pages/{item['id']}/", self._site(site)
         shown = self._source.ask(path, **asked).data
         for name in ("html", "markdown", "db_markdown"):
@@ -317,7 +314,6 @@ class Original(Objects):
             waiting += [found for found in self.shapes.endpoints if found not in waiting]
 
     def _named_endpoints(self) -> list[str]:
-        """The endpoints that the index of the API names, if it has one."""
         try:
             index = self._source.ask("").data
         except SourceError:
@@ -428,7 +424,6 @@ class Original(Objects):
 
 
 def _items(data: Any, url: str) -> list[Item]:
-    """The items of a list."""
     items = data.get("items") if isinstance(data, dict) else None
     if not isinstance(items, list) or not all(map(_is_item, items)):
         raise SourceError(f"{url} is no list of objects with id and meta, as this API has them.")
@@ -441,7 +436,6 @@ def _is_item(item: Any) -> bool:
 
 
 def _total(data: Any, url: str) -> int:
-    """The number of results that a list tells."""
     meta = data.get("meta") if isinstance(data, dict) else None
     total = meta.get("total_count") if isinstance(meta, dict) else None
     if type(total) is not int or not 0 <= total <= MOST_OBJECTS:
@@ -452,14 +446,12 @@ def _total(data: Any, url: str) -> int:
 
 
 def _checked(label: Any) -> str:
-    """The label of a type, which becomes the name of a class."""
     if not is_label(label):
         raise SourceError(f"The source has the type {label!r}; it is to be as blog.ArticlePage.")
     return label
 
 
 def _address(item: Item) -> str | None:
-    """The address of a page with a slash at the end."""
     url = item["meta"].get("html_url")
     return f"{url.rstrip('/')}/" if url and is_address(url) else None
 
@@ -470,7 +462,6 @@ def _root(url: str) -> str:
 
 
 def _above(url: str | None, slug: Any) -> str | None:
-    """The address of the page above, if an address ends with the slug."""
     if url is None or len(url) <= len(_root(url)):
         return None
     head, _, last = url[:-1].rpartition("/")

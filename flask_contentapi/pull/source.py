@@ -330,7 +330,6 @@ class Source:
 
     @staticmethod
     def _check(response: httpx.Response, url: str, meant: bool) -> None:
-        """Refuses answers that mean nothing."""
         status, headers = response.status_code, response.headers
         if status in _BUSY:
             raise _Again(f"answers {status}", _seconds(headers.get("Retry-After", "")))
@@ -392,7 +391,6 @@ async def _body(response: httpx.Response, url: str, stream: IO[bytes] | None) ->
 
 
 def _checked(url: str) -> str:
-    """The address of the source, with a slash at the end."""
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
@@ -433,7 +431,6 @@ def _json(body: bytes, url: str, content_type: str) -> Any:
 
 
 def _seconds(text: str) -> float | None:
-    """The seconds of a ``Retry-After`` header; None if there is none."""
     if text.isdecimal():
         return float(text[:9])
     try:

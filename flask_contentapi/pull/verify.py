@@ -133,7 +133,6 @@ class Verification:
             self.asked += 1
 
     def _draw(self, chance: random.Random) -> None:
-        """Draws the objects that questions are about."""
         counts: Counter[str] = Counter()
         for section, record in self._backend.dump():
             if section == "pages":
@@ -164,7 +163,6 @@ class Verification:
         return chance.choice(kinds)(chance, Drawn(section, record, declared, asked))
 
     def _site(self, page: Record) -> str:
-        """The ``site`` parameter for a page; "" if it needs none."""
         identity: int | None = page["id"]
         while identity is not None:
             if identity in self._site_of:
@@ -173,7 +171,6 @@ class Verification:
         return ""
 
     def _fields(self, chance: random.Random, declared: ObjectType) -> Record:
-        """A ``fields`` parameter, or none."""
         names = [n for n in declared.exports if n not in WAYS and n not in ("parent", *_OURS)]
         some = chance.sample(names, min(len(names), chance.randint(1, 3)))
         nested = [
@@ -315,7 +312,6 @@ class Verification:
                 self._note(address, place, own, other, cause)
 
     def _is_ignored(self, question: Question, body: bytes) -> bool:
-        """Whether the original answers in the same way without a filter or an order."""
         left = {"limit", "fields", "site", "type"} - {question.compared}
         plain = {k: v for k, v in question.parameters.items() if k in left}
         return (
@@ -327,12 +323,10 @@ class Verification:
         self.differences.append(Difference(question, place, own, other, cause))
 
     def _below(self, path: str) -> str:
-        """What follows the prefix of either API in a path."""
         own = urlsplit(self._source.base).path.rstrip("/")
         return path.removeprefix(own).removeprefix(self._prefix)
 
     def _differences(self, own: Any, other: Any, key: str) -> Iterator[tuple[str, Any, Any, str]]:
-        """Where two values differ, with what they are there and the cause."""
         if isinstance(own, dict) and isinstance(other, dict):
             for name in own.keys() | other.keys():
                 place = f"{key}.{name}" if key else name
@@ -396,7 +390,6 @@ class Verification:
 
 
 def _order_cause(own: Any, other: Any, name: str) -> str:
-    """Why two lists are in another order, by the values that they are ordered by."""
     if [item["id"] for item in own["items"]] == [item["id"] for item in other["items"]]:
         return ""
     values = [
