@@ -43,8 +43,6 @@ MAX_FACETS = 5
 CACHE_SIZE, MAX_CACHED = 4096, 1024
 #: How many schemas are cached, one for each combination of names.
 SCHEMAS = 512
-#: How many query strings are cached in parts.
-QUERY_STRINGS = 256
 #: The format of lists that are sent as a whole, and its media type.
 STREAM, STREAM_TYPE = "ndjson", "application/x-ndjson"
 #: Stands for the page of the parameter ``root`` until the site, and so its home page, is known.
@@ -104,7 +102,6 @@ class Parameter(NamedTuple):
     empty_is_absent: bool = False
 
 
-@lru_cache(QUERY_STRINGS)
 def read_query_string(query_string: bytes) -> Mapping[str, str]:
     """The parameters of a query string. The last of repeated ones counts, but ``type`` adds up.
 
@@ -145,6 +142,7 @@ def check_values(given: Mapping[str, str]) -> None:
 class Asked(NamedTuple):
     """What a list request asks for.
 
+    :param given: its parameters.
     :param plan: how the items are made.
     :param query: the query for them, whose viewer and scope are still to be set. The page of a
         :class:`Tree` can be :data:`ROOT`. Without a limit the list is to be sent as a whole
@@ -153,6 +151,7 @@ class Asked(NamedTuple):
         not be of the site.
     """
 
+    given: Mapping[str, str]
     plan: Plan
     query: Query
     names_other_pages: bool
@@ -186,17 +185,16 @@ class Parameters:
         read = self._read(declared, known) if "rich_text_format" in known else known
         return self._plan(declared, "detail", read)
 
-    def list(self, name: str, query_string: bytes, given: Mapping[str, str]) -> Asked:
+    def list(self, name: str, query_string: bytes) -> Asked:
         """What a list request asks for.
 
-        :param given: the parameters in the query string.
         :raises BadRequest: naming what is wrong.
         """
         key = name, query_string
         if (known := self._lists.get(key)) is not None:
             return known
         check_length(query_string)
-        asked = self._list(self._endpoints[name], given)
+        asked = self._list(self._endpoints[name], read_query_string(query_string))
         return asked if len(query_string) > MAX_CACHED else self._lists.put(key, asked)
 
     def _plan(
@@ -224,7 +222,7 @@ class Parameters:
         check_values(given)
         absent = {n for n, value in given.items() if not value and n in PARAMETERS}
         absent = {name for name in absent if PARAMETERS[name].empty_is_absent}
-        given = {name: value for name, value in given.items() if name not in absent}
+        asked, given = given, {n: value for n, value in given.items() if n not in absent}
         named: list[ObjectType] = []
         if "type" in given and PARAMETERS["type"].where.has(endpoint, self._settings):
             named = list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
@@ -273,7 +271,7 @@ class Parameters:
         compared = {column for column, *_ in (*filters, *query.order)}.union(query.facets)
         columns = [declared.columns[name] for name in compared if name in declared.columns]
         targets = [column.target.served_at for column in columns if column.target]
-        return Asked(plan, query, any(target.tree or target.essential for target in targets))
+        return Asked(asked, plan, query, any(target.tree or target.essential for target in targets))
 
     def _searches(self, read: Mapping[str, Any]) -> Iterator[Search]:
         if "autocomplete" in read:

@@ -154,7 +154,6 @@ def identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer
 class Responder:
     """Responds to one request. Knows the site it is for, and what its sender may see.
 
-    :ivar given: the parameters of the request.
     :ivar scope: as :attr:`Query.scope`.
     :ivar schedule: the scope of the pages whose appearing or expiring can change the response:
         those of the site or, once it has looked at others, all (None).
@@ -167,8 +166,10 @@ class Responder:
     ) -> None:
         self.request, self.reader, self.viewer = request, reader, viewer
         self.endpoint, self._state = endpoint, state
-        self.host, self.given = host_of(request), read_query_string(request.query_string)
-        named = self.given.get("site", "") if endpoint.of_sites else ""
+        self.host, query_string = host_of(request), request.query_string
+        # Most requests need not be read for this; a name may be percent-encoded.
+        is_named = endpoint.of_sites and (b"site" in query_string or b"%" in query_string)
+        named = self.given.get("site", "") if is_named else ""
         origin = state.origins.find(reader.sites, self.host, request.root_path, named)
         if origin.site is None and endpoint.of_sites:
             here = self.host if self.host.name else "the host of the request"
@@ -178,6 +179,11 @@ class Responder:
         self.site, self.addresses = origin.site or Site("", homes=()), origin.addresses
         self.scope = origin.scope if endpoint.tree else None
         self.schedule = None if endpoint.essential else origin.scope
+
+    @cached_property
+    def given(self) -> Mapping[str, str]:
+        """The parameters of the request."""
+        return read_query_string(self.request.query_string)
 
     @property
     def names(self) -> Sequence[str]:
@@ -456,7 +462,7 @@ class ListView(EndpointView):
 
     def get(self, responder: Responder, **parts: str) -> Response:
         name, query_string = self.endpoint.name, responder.request.query_string
-        asked = self.state.parameters.list(name, query_string, responder.given)
+        asked = self.state.parameters.list(name, query_string)
         for condition in asked.query.filters if self.endpoint.tree else ():
             if condition[:2] == ("locale", "eq"):
                 responder.check_locale(condition.value)
@@ -490,11 +496,13 @@ class ListView(EndpointView):
         )
         if query.random:
             response.headers["Cache-Control"] = "no-store"
-        elif link := self._link(responder, query, selected.total):
+        elif link := self._link(responder, asked.given, query, selected.total):
             response.headers["Link"] = link
         return response
 
-    def _link(self, responder: Responder, query: Query, total: int) -> str:
+    def _link(
+        self, responder: Responder, given: Mapping[str, str], query: Query, total: int
+    ) -> str:
         offsets: dict[str, int] = {}
         if query.limit and query.offset < total - query.limit:
             offsets["next"] = query.offset + query.limit
@@ -502,7 +510,6 @@ class ListView(EndpointView):
             offsets["prev"] = max(min(query.offset, total) - query.limit, 0)
         if not offsets:
             return ""
-        given = responder.given
         if self.endpoint.of_sites and not given.get("site") and responder.site.homes:
             # With CMSAPI_BASE_URL the next request can go to the host of another site.
             site = responder.addresses.other_site(responder.site.homes[0].url_path)
