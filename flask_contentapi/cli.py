@@ -465,9 +465,6 @@ class _Sections(Mapping[str, Iterable[Any]]):
     def __getitem__(self, section: str) -> Iterator[Any]:
         if section not in self.counts:
             raise KeyError(section)
-        return self._read_section(section)
-
-    def _read_section(self, section: str) -> Iterator[Any]:
         return (record for name, record in self._read() if name == section)
 
 

@@ -217,26 +217,18 @@ _WORDS = {
 }
 
 
-def _worded(message: str) -> str:
-    ours = _WORDS.get(message) or message.replace("Must be one of:", "must be one of", 1)
-    return ours.removesuffix(".")
-
-
 def _canonical_kind(field: fields.Field[Any]) -> kinds.Kind:
-
     def canonical(value: Any) -> str:
         try:
             text = value if isinstance(value, str) else field.serialize("", value, accessor=itself)
             return str(field.serialize("", field.deserialize(text), accessor=itself))
         except (ValidationError, AttributeError) as error:
             messages = error.messages if isinstance(error, ValidationError) else ["is not valid"]
-            raise ValueError(" ".join(_worded(str(message)) for message in messages)) from None
+            ours = [_WORDS.get(message) or str(message) for message in messages]
+            ours = [text.replace("Must be one of:", "must be one of", 1) for text in ours]
+            raise ValueError(" ".join(text.removesuffix(".") for text in ours)) from None
 
     return kinds.Canonical(canonical)
-
-
-def _enum_kind(field: fields.Enum[Any]) -> kinds.Kind:
-    return kinds.Json() if field.by_value else _canonical_kind(field)
 
 
 def _decimal_kind(field: fields.Decimal) -> kinds.Kind:
@@ -261,7 +253,7 @@ _KINDS: tuple[tuple[type[fields.Field[Any]], Callable[[Any], kinds.Kind]], ...] 
     (fields.IP, _canonical_kind),
     (fields.IPInterface, _canonical_kind),
     (fields.String, lambda field: kinds.Text()),
-    (fields.Enum, _enum_kind),
+    (fields.Enum, lambda field: kinds.Json() if field.by_value else _canonical_kind(field)),
 )
 
 

@@ -191,11 +191,9 @@ class Decimal(Kind):
             raise ValueError('must be a decimal number, such as "4.50"')
         number = self._canonical(PythonDecimal(text))
         if number is None:
-            raise ValueError(f"must be a decimal with at most {self._limit()}")
+            limit = f"{DECIMAL_DIGITS} digits before the point and {self._most_places} after it"
+            raise ValueError(f"must be a decimal with at most {limit}")
         return number
-
-    def _limit(self) -> str:
-        return f"{DECIMAL_DIGITS} digits before the point and {self._most_places} after it"
 
     def _canonical(self, number: PythonDecimal) -> PythonDecimal | None:
         """The number with its places; None if it has more digits than can be stored."""

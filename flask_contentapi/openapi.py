@@ -62,7 +62,12 @@ class Schemas:
         if declared not in self._made:
             chosen = choose(declared, "list", i18n=self._i18n) if declared.endpoint else ()
             required = {export.name for export, _ in chosen}
-            types, labels = [declared, *_above(declared)], [declared.label]
+            types, labels, own = [declared], [declared.label], declared.content_class
+            # Those that it derives from: their lists have its objects too.
+            endpoint = declared.endpoint
+            for other in [endpoint.base, *endpoint.types.values()] if endpoint else ():
+                if other not in types and issubclass(own, other.content_class):
+                    types.append(other)
             self._made[declared] = self._make(declared.label, types, required, labels)
         return self._made[declared]
 
@@ -137,14 +142,6 @@ class Schemas:
         if whole:
             return lambda: self._whole(inner)
         return lambda: self.selected(inner.endpoint) if inner.endpoint else self.of(inner)
-
-
-def _above(declared: ObjectType) -> Iterator[ObjectType]:
-    """The types that a type derives from, whose lists have its objects too."""
-    endpoint = declared.endpoint
-    for other in dict.fromkeys((endpoint.base, *endpoint.types.values())) if endpoint else ():
-        if other is not declared and issubclass(declared.content_class, other.content_class):
-            yield other
 
 
 def _can_be_null(export: Export) -> bool:

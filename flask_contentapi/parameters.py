@@ -397,6 +397,10 @@ def _limit_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
     return _Integer(validate=validate.Range(0, highest, error=f"must be {allowed}"))
 
 
+def _choice(*known: str) -> fields.Field[Any]:
+    return fields.String(validate=validate.OneOf(known, error=f"must be {' or '.join(known)}"))
+
+
 def _rich_text_format(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
     def check_packages(name: str) -> None:
         if missing := missing_packages(name) if name in FORMATS else ():
@@ -405,11 +409,6 @@ def _rich_text_format(declared: ObjectType, settings: Settings) -> fields.Field[
 
     is_known = validate.OneOf([*FORMATS], error="must be one of {choices}")
     return fields.String(validate=[is_known, check_packages])
-
-
-def _format_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
-    known = ["json", *[STREAM] * settings.stream_enabled]
-    return fields.String(validate=validate.OneOf(known, error=f"must be {' or '.join(known)}"))
 
 
 def _page_field(relation: Relation) -> MakeField:
@@ -510,11 +509,6 @@ def _other_types_field(declared: ObjectType, settings: Settings) -> fields.Field
     return Parsed(read, "filters.type__not", type="string", examples=[*endpoint.types])
 
 
-def _locale_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
-    # Whether the language is known is for the content to say.
-    return Parsed(lambda text: (Filter("locale", "eq", text),), "filters.locale", type="string")
-
-
 _LIST_AND_DETAIL = ("list", "detail", "detail_by_path")
 _ALL = (*_LIST_AND_DETAIL, "find")
 
@@ -608,7 +602,10 @@ PARAMETERS = {
         Parameter(
             "locale",
             "Only pages in this language.",
-            _locale_field,
+            # Whether the language is known is for the content to say.
+            lambda *_: Parsed(
+                lambda text: (Filter("locale", "eq", text),), "filters.locale", type="string"
+            ),
             _LANGUAGES,
             views=("list", "find", "detail_by_path"),
         ),
@@ -627,7 +624,9 @@ PARAMETERS = {
             views=("find", "detail_by_path"),
         ),
         Parameter(
-            "format", "json, or ndjson for the whole list, one JSON object a line.", _format_field
+            "format",
+            "json, or ndjson for the whole list, one JSON object a line.",
+            lambda _, settings: _choice("json", *[STREAM] * settings.stream_enabled),
         ),
         Parameter("_", "Has no effect."),
     )

@@ -266,7 +266,10 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
         shown = None if composed else Stored(column.name)
         return made(answer_field(column.field), shown, column, shown=column.shown)
     if field is None:
-        if _is_own_attribute(declared, source):
+        # Whether a property or method of the site's own has the name.
+        own = [b for b in declared.content_class.__mro__ if b.__module__ != Content.__module__]
+        names = {name for base in own[:-1] for name in vars(base) if not name.startswith("_")}
+        if source in names - {*OPTIONS}:
             what = f"has {source!r}, which needs a field that writes it"
             hint = f" Write it as APIField({given.name!r}, fields.String(), source={source!r})."
             raise mistake(declared, "api_fields", what, hint)
@@ -296,13 +299,6 @@ def _rendition(declared: ObjectType, field: Rendition) -> RenditionOf:
     except ValueError as error:
         raise mistake(declared, "api_fields", f"has a Rendition; {error}".rstrip(".")) from None
     return RenditionOf(field.relation, field.spec)
-
-
-def _is_own_attribute(declared: ObjectType, source: Any) -> bool:
-    # Whether a property or method of the site's own has the name.
-    own = [base for base in declared.content_class.__mro__ if base.__module__ != Content.__module__]
-    known = {name for base in own[:-1] for name in vars(base) if not name.startswith("_")}
-    return source in known - {*OPTIONS}
 
 
 def _computation(

@@ -180,10 +180,6 @@ def _with_step(spec: Spec, step: Step) -> Spec:
     return replace(spec, steps=(*spec.steps, step))
 
 
-def _original(spec: Spec, name: str) -> Spec:
-    return spec
-
-
 def _bounded(spec: Spec, name: str, size: str) -> Spec:
     """``max``, within a size, and ``min``, covering it."""
     wanted = _match(_SIZE, size)
@@ -296,7 +292,7 @@ def _background(spec: Spec, name: str, colour: str) -> Spec:
 
 #: The operations, each with an example.
 _OPERATIONS: Mapping[str, tuple[Callable[..., Spec], str]] = {
-    "original": (_original, "original"),
+    "original": (lambda spec, name: spec, "original"),
     "max": (_bounded, "max-400x300"),
     "min": (_bounded, "min-400x300"),
     "width": (_side, "width-400"),
@@ -451,7 +447,8 @@ class Renditions:
     def file_name(self, picture: Picture, name: str) -> str:
         """The last part of an address, and the name of the file."""
         spec = self.specs[name]
-        return f"{name}.{_digest(spec, picture)}.{_ending(spec.format_for(picture.file))}"
+        format = spec.format_for(picture.file)
+        return f"{name}.{_digest(spec, picture)}.{'jpg' if format == 'jpeg' else format}"
 
     def describe(
         self, picture: Picture, name: str, address: str, url: str | None
@@ -544,10 +541,6 @@ def _digest(spec: Spec, picture: Picture) -> str:
     point = "" if picture.focal_point is None else "-".join(map(str, picture.focal_point))
     shaping = "\0".join((spec.text, picture.file, point))
     return blake2b(shaping.encode(), digest_size=8).hexdigest()
-
-
-def _ending(format: str) -> str:
-    return "jpg" if format == "jpeg" else format
 
 
 def _is_file(path: Path) -> bool:

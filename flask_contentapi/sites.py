@@ -82,19 +82,17 @@ def read_host(text: str) -> tuple[str, int | None]:
     """
     if len(text) > _LONGEST + _PORT:
         raise ValueError("no host is that long")
-    match = _HOST.fullmatch(text.lower() if text.isascii() else _to_ascii(text))
+    if not text.isascii():
+        # Each character by itself, as the lower case of a sigma depends on its neighbours.
+        host, colon, number = "".join(map(str.lower, text)).partition(":")
+        text = ".".join(map(_label_to_ascii, _DOTS.split(host))) + colon + number
+    match = _HOST.fullmatch(text.lower())
     if match is None or len(match["name"] or "") > _LONGEST:
         raise ValueError(f"{text!r} is no host")
     port = int(match["port"]) if match["port"] else None
     if port is not None and port not in range(1, 2**16):
         raise ValueError(f"{text!r} has no port")
     return match["name"] or f"[{IPv6Address(match['ipv6'])}]", port
-
-
-def _to_ascii(text: str) -> str:
-    # Each character by itself, as the lower case of a sigma depends on its neighbours.
-    host, colon, port = "".join(map(str.lower, text)).partition(":")
-    return ".".join(map(_label_to_ascii, _DOTS.split(host))) + colon + port
 
 
 def _label_to_ascii(label: str) -> str:

@@ -148,19 +148,16 @@ class Content:
     @classmethod
     def type_label(cls) -> str:
         """``<app_label>.<ModelName>``."""
-        app_label = getattr(cls, "app_label", None) or _module_label(cls.__module__)
-        return f"{app_label}.{cls.__name__}"
+        app_label = getattr(cls, "app_label", None)
+        if not app_label and cls.__module__ == "__main__":
+            app_label = Path(getattr(sys.modules["__main__"], "__file__", None) or "app").stem
+        *packages, last = cls.__module__.split(".")
+        is_plain = packages and last in ("models", "types", "content")
+        return f"{app_label or (packages[-1] if is_plain else last)}.{cls.__name__}"
 
     def to_record(self) -> dict[str, Any]:
         """The object as a content record."""
         return {"type": self.type_label(), **self.__dict__}
-
-
-def _module_label(module: str) -> str:
-    if module == "__main__":
-        return Path(getattr(sys.modules[module], "__file__", None) or "app").stem
-    *packages, last = module.split(".")
-    return packages[-1] if packages and last in ("models", "types", "content") else last
 
 
 class ChildObject(Content):

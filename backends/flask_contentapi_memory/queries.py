@@ -178,7 +178,9 @@ class QueryRunner:
     def _in_order(self, matches: Sequence[int]) -> Sequence[int]:
         order, visible = self._query.order, self._visible
         if not order:
-            return sorted(matches, key=self._relevance) if self._query.searches else matches
+            rows, scores = self._shelf.rows, self._scores
+            relevance = lambda place: [-found[rows[place][0]] for found in scores]  # noqa: E731
+            return sorted(matches, key=relevance) if scores else matches
         columns = [(*self._column(column), descending) for column, descending in order]
         if len(order) > 1 or len(matches) < SMALL_PART * len(visible.positions):
             return visible.sort(matches, [(read, descending) for _, read, descending in columns])
@@ -186,9 +188,6 @@ class QueryRunner:
         if len(matches) == len(ranking):
             return ranking
         return [*filter({*matches}.__contains__, ranking)]
-
-    def _relevance(self, position: int) -> list[int]:
-        return [-scores[self._shelf.rows[position][0]] for scores in self._scores]
 
     @cached_property
     def _scores(self) -> Sequence[Mapping[int, int]]:

@@ -58,19 +58,13 @@ class Shelf:
     @cached_property
     def words(self) -> WordIndex:
         """The word index."""
-        words = self._made_words() if self._indexed is None else self._revised_words(self._indexed)
-        self._indexed = None
-        return words
-
-    def _made_words(self) -> WordIndex:
         rows, type_of = self.table.rows, self.endpoint.type_of
-        ordered = (rows[position] for _, position in sorted(self.ids.items()))
-        return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in ordered)
-
-    def _revised_words(self, indexed: Shelf) -> WordIndex:
+        indexed, self._indexed = self._indexed, None
+        if indexed is None:
+            ordered = (rows[position] for _, position in sorted(self.ids.items()))
+            return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in ordered)
         before = {row[0]: row for row in indexed.table.rows}
-        after = {row[0]: row for row in self.table.rows}
-        type_of = self.endpoint.type_of
+        after = {row[0]: row for row in rows}
         # Unchanged rows are identical.
         changed = [i for i in before.keys() | after.keys() if before.get(i) is not after.get(i)]
         return indexed.words.revised(
@@ -246,7 +240,9 @@ class VisibleContent:
         if endpoint.tree:
             live, start, end = (reader(endpoint, c) for c in ("live", "go_live_at", "expires_at"))
             for position, row in enumerate(shelf.rows):
-                if not live(row) or not _in_time(start(row), end(row), viewer.moment):
+                first, last = start(row), end(row)
+                is_early = first is not None and viewer.moment < first
+                if not live(row) or is_early or (last is not None and last <= viewer.moment):
                     flags[position] = 0
         if endpoint.essential is not None:
             target, pages = reader(endpoint, endpoint.essential), self.of("pages")
@@ -274,7 +270,3 @@ class VisibleContent:
                 None,
             )
         return self._next_changes[ranges]
-
-
-def _in_time(start: datetime | None, end: datetime | None, moment: datetime) -> bool:
-    return (start is None or start <= moment) and (end is None or moment < end)
