@@ -13,7 +13,7 @@ from marshmallow import ValidationError, fields, missing
 
 from flask_contentapi import kinds
 from flask_contentapi.errors import BadRequest, suggest
-from flask_contentapi.fields import Blocks, Derived, Related, RichText, itself, relation_in
+from flask_contentapi.fields import Blocks, Derived, Related, RichText, relation_in
 from flask_contentapi.kinds import blocks_in, ids_in
 from flask_contentapi.markup import targets_in
 from flask_contentapi.query import ObjectKey, Row
@@ -45,6 +45,11 @@ class Column:
     def relation(self) -> Related | None:
         """The declared relation, to one or many; None if it is no relation."""
         return relation_in(self.field)
+
+    @cached_property
+    def derive(self) -> Callable[[Mapping[str, Any]], str] | None:
+        """What gives its values from those before it; None if records have them."""
+        return self.field.derive if isinstance(self.field, Derived) else None
 
     @cached_property
     def names_others(self) -> bool:
@@ -154,10 +159,7 @@ class Column:
 
     def check(self, stored: Any) -> None:
         """Raises a ValueError if the field does not take a stored value (any longer)."""
-        if not self.is_plain:
-            self.read_given(self.kind.write(stored))
-        elif self.is_checked:
-            self._check(stored, stored)
+        self._check(stored if self.is_plain else self.kind.write(stored), stored)
 
     def _check(self, value: Any, stored: Any) -> None:
         try:
@@ -380,22 +382,6 @@ class ObjectType:
         return {name: index for index, name in enumerate(self.column_names)}
 
     @cached_property
-    def readers(self) -> list[tuple[str, Callable[[], Any], Callable[[Any], Any]]]:
-        """For each column its name, what makes a missing value, and what reads a given one; child
-        objects are left as they are. Values that follow from others are always refused."""
-        return [
-            (name, _refuse_missing, _refuse_missing)
-            if isinstance(column.field, Derived)
-            else (name, column.default, column.read_given if column.child is None else itself)
-            for name, column in self.columns.items()
-        ]
-
-    @cached_property
-    def child_columns(self) -> list[tuple[int, Column]]:
-        """The columns of child objects, each with its index in the columns."""
-        return [(n, c) for n, c in enumerate(self.columns.values()) if c.child is not None]
-
-    @cached_property
     def checked_places(self) -> list[tuple[Column, int]]:
         """The columns that may refuse a stored value, or that there is none, each with its index in
         rows."""
@@ -423,8 +409,6 @@ class Endpoint:
     :param collections: whether they belong to collections, which can be restricted.
     :param redirects: whether they are redirects, each of a site or of all sites.
     :param images: whether they are images, which have renditions.
-    :ivar essential: the relation without whose target an object does not exist, if it points to
-        one; None if there is no such relation.
     :ivar of_sites: whether the ``site`` parameter chooses among the objects.
     """
 
@@ -435,6 +419,9 @@ class Endpoint:
     collections: bool = False
     redirects: bool = False
     images: bool = False
+    #: The relation without whose target an object does not exist, if it points to one; None if
+    #: there is no such relation.
+    essential: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.essential = "redirect_page" if self.redirects else None

@@ -131,7 +131,7 @@ class RecordReader:
         if values is None:
             return None
         label = shared(self._label(place, endpoint, values.pop("type", None)))
-        read = self._read_object(place, endpoint.type_of(label), values)
+        read = self._read(place, endpoint.type_of(label).columns, values)
         if label in endpoint.types:
             self._note_unknown_keys(place, values, endpoint.types[label].columns)
         else:
@@ -232,42 +232,18 @@ class RecordReader:
             self.note(place, "type", f"{label} is no type of {endpoint.name}")
         return label
 
-    def _read_object(self, place: Place, declared: ObjectType, values: dict[str, Any]) -> list[Any]:
-        columns, get = declared.columns, values.get
-        try:
-            read = [
-                default() if (value := get(name)) is None else read_given(value)
-                for name, default, read_given in declared.readers
-            ]
-        except ValueError:
-            # This tells what is wrong, and where.
-            return self._read(place, columns, values)
-        for index, column in declared.child_columns:
-            if (value := get(column.name)) is not None:
-                try:
-                    read[index] = self._children(place, column, value)
-                except ValueError as error:
-                    read[index] = None
-                    self.note(place, column.name, str(error))
-        if values.keys() <= columns.keys():
-            values.clear()
-        for name in columns if values else ():
-            values.pop(name, None)
-        return read
-
     def _read(
         self, place: Place, columns: Mapping[str, Column], values: dict[str, Any]
     ) -> list[Any]:
+        """Removes the columns from a record's values and reads them."""
         read: list[Any] = []
         before = len(self.problems)
         for name, column in columns.items():
-            field = column.field
-            value = None if isinstance(field, Derived) else values.pop(name, None)
             try:
-                if isinstance(field, Derived):
+                if column.derive is not None:
                     known = dict(zip(columns, read, strict=False))
-                    read.append(field.derive(known) if len(self.problems) == before else None)
-                elif value is None:
+                    read.append(column.derive(known) if len(self.problems) == before else None)
+                elif (value := values.pop(name, None)) is None:
                     read.append(column.default())
                 elif column.child is None:
                     read.append(column.read_given(value))
@@ -275,7 +251,7 @@ class RecordReader:
                     read.append(self._children(place, column, value))
             except ValueError as error:
                 read.append(None)
-                self.note(place, "" if isinstance(field, Derived) else name, str(error))
+                self.note(place, "" if column.derive is not None else name, str(error))
         return read
 
     def _children(self, place: Place, column: Column, records: Any) -> tuple[Row, ...]:
@@ -291,7 +267,7 @@ class RecordReader:
         if values is None:
             self.note(inner, "", "must be an object")
             return ()
-        read = self._read_object(inner, child, values)
+        read = self._read(inner, child.columns, values)
         self._note_unknown_keys(inner, values, child.columns)
         if read[0] in self._child_ids[child.label]:
             self.note(inner, "id", f"{read[0]} is the id of another {child.label} already")
