@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from hashlib import blake2b
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import orjson
@@ -26,6 +26,7 @@ from flask_contentapi_memory.draft import Draft
 from flask_contentapi_memory.queries import QueryRunner
 from flask_contentapi_memory.shelves import Shelf, VisibleContent, projection
 
+T = TypeVar("T")
 #: For how many sets of rights the visible content is cached.
 VISIBLE_CACHE_SIZE = 16
 
@@ -133,16 +134,12 @@ class SnapshotBackend(Backend):
     @property
     def snapshot(self) -> Snapshot:
         """The current state of the content."""
-        if self._snapshot is None:
-            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
-        return self._snapshot
+        return _opened(self._snapshot)
 
     @property
     def registry(self) -> Registry:
         """The declared types."""
-        if self._registry is None:
-            raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
-        return self._registry
+        return _opened(self._registry)
 
     def begin(self, registry: Registry) -> None:
         """Sets the declared types; there is no content yet."""
@@ -237,6 +234,12 @@ class MemoryBackend(SnapshotBackend):
             except BaseException:
                 draft.undo()
                 raise
+
+
+def _opened(part: T | None) -> T:
+    if part is None:
+        raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+    return part
 
 
 def _version_of(library: Library) -> str:

@@ -66,29 +66,24 @@ class Draft(Transaction):
 
     def library(self) -> Library:
         """The content as it is now."""
+        if self._now is None and not self._is_restructured:
+            tables = dict(self._before.tables)
+            for name in self._replaced:
+                tables[name] = self._table(tables[name], [row[0] for row in tables[name].rows])
+            self._now = replace(self._before, tables=tables)
         if self._now is None:
-            self._now = self._assembled() if self._is_restructured else self._patched()
-        return self._now
-
-    def _patched(self) -> Library:
-        tables = dict(self._before.tables)
-        for name in self._replaced:
-            tables[name] = self._table(tables[name], [row[0] for row in tables[name].rows])
-        return replace(self._before, tables=tables)
-
-    def _assembled(self) -> Library:
-        tables = {}
-        for name, endpoint in self.registry.endpoints.items():
             pages = chain.from_iterable(self._children.values())
-            ids = pages if endpoint.tree else self._objects[name]
-            tables[name] = self._table(Table(endpoint), ids)
-        return assemble_library(
-            tables,
-            tuple(self._records["locales"]),
-            self._records["sites"],
-            {collection["id"]: collection for collection in self._records["collections"]},
-            RecordReader(self.registry),
-        )
+            self._now = assemble_library(
+                {
+                    name: self._table(Table(known), pages if known.tree else self._objects[name])
+                    for name, known in self.registry.endpoints.items()
+                },
+                tuple(self._records["locales"]),
+                self._records["sites"],
+                {collection["id"]: collection for collection in self._records["collections"]},
+                RecordReader(self.registry),
+            )
+        return self._now
 
     def _table(self, table: Table, ids: Iterable[int]) -> Table:
         objects = [self._objects[table.endpoint.name][identity] for identity in ids]

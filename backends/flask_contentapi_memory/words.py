@@ -40,18 +40,10 @@ class WordIndex:
     def _add(self, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
         posting_of = self._postings.__getitem__
         for identity, counts in documents:
-            first = self._number(identity) << _BITS
+            number = self._free.pop() if self._free else len(self._ids)
+            self._ids[number : number + 1] = array("q", [identity])
             for posting, count in zip(map(posting_of, counts), counts.values(), strict=True):
-                posting.append(first + count)
-
-    def _number(self, identity: int) -> int:
-        if self._free:
-            number = self._free.pop()
-            self._ids[number] = identity
-        else:
-            number = len(self._ids)
-            self._ids.append(identity)
-        return number
+                posting.append((number << _BITS) + count)
 
     def revised(
         self, before: Mapping[int, Mapping[str, int]], after: Mapping[int, Mapping[str, int]]
@@ -80,19 +72,18 @@ class WordIndex:
     def score(self, search: Search) -> Mapping[int, int]:
         """The scores of objects that match a search, by id."""
         # Clients that page through results repeat the search.
-        known = self._scores.get(search)
-        return self._scores.put(search, self._score(search)) if known is None else known
-
-    def _score(self, search: Search) -> Mapping[int, int]:
+        if (known := self._scores.get(search)) is not None:
+            return known
         if not search.prefix:
-            return self._sums(search.words, search.every)
+            return self._scores.put(search, self._sums(search.words, search.every))
         *whole, begun = search.words
         among = self._sums(whole, True) if whole else None
-        return {
+        found = {
             identity: int(count > 1)
             for identity, count in self._begun(begun).items()
             if among is None or identity in among
         }
+        return self._scores.put(search, found)
 
     def _begun(self, beginning: str) -> Mapping[int, int]:
         """The greatest weight of a word with a beginning in each object that has one, by id."""
