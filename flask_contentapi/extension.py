@@ -225,28 +225,17 @@ class ContentAPI:
         return state.previews.write((endpoint, id), max_age, at)
 
     def _check_arguments(self) -> None:
-        name, prefix = self.name, self.config_prefix
+        name, prefix, hook, urls = self.name, self.config_prefix, self._can_view, self._page_urls
+        is_name = isinstance(name, str) and bool(name) and "." not in name
+        takes_one = "a function of one argument, the restriction, and not async"
+        is_hook, is_clock = hook is None or _takes_one(hook), callable(self._clock)
+        a_class = "an instance of a subclass of PageURLs"
         checks: tuple[tuple[str, object, bool, str], ...] = (
-            (
-                "name",
-                name,
-                isinstance(name, str) and bool(name) and "." not in name,
-                "a text without dots",
-            ),
+            ("name", name, is_name, "a text without dots"),
             ("config_prefix", prefix, isinstance(prefix, str), "a text, as 'CMSAPI_'"),
-            (
-                "can_view",
-                self._can_view,
-                self._can_view is None or _takes_one(self._can_view),
-                "a function of one argument, the restriction, and not async",
-            ),
-            ("clock", self._clock, callable(self._clock), "a function that returns the time"),
-            (
-                "page_urls",
-                self._page_urls,
-                isinstance(self._page_urls, PageURLs),
-                "an instance of a subclass of PageURLs",
-            ),
+            ("can_view", hook, is_hook, takes_one),
+            ("clock", self._clock, is_clock, "a function that returns the time"),
+            ("page_urls", urls, isinstance(urls, PageURLs), a_class),
         )
         for argument, given, fits, wanted in checks:
             if not fits:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -221,10 +220,37 @@ def _media_url(value: Any) -> str:
     return f"{address.rstrip('/')}/"
 
 
-def _maximum(value: Any) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError("a whole number from 1 on, or None for no maximum")
-    return value
+def _checked(wanted: str, fits: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if not fits(value):
+            raise ValueError(wanted)
+        return value
+
+    return check
+
+
+def _is_whole(value: Any, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+_boolean = _checked("True or False", lambda value: isinstance(value, bool))
+_boolean_or_none = _checked(
+    "True, False, or None for debug mode alone",
+    lambda value: value is None or isinstance(value, bool),
+)
+_maximum = _checked(
+    "a whole number from 1 on, or None for no maximum",
+    lambda value: value is None or _is_whole(value, 1),
+)
+_bytes = _checked("a whole number of bytes from 0 on", _is_whole)
+_seconds = _checked("a whole number of seconds from 0 on", _is_whole)
+_seconds_or_none = _checked(
+    "None or a whole number of seconds from 0 on", lambda value: value is None or _is_whole(value)
+)
+_header = _checked(
+    "None, 'Cache-Tag' or 'Surrogate-Key'",
+    lambda value: value in (None, "Cache-Tag", "Surrogate-Key"),
+)
 
 
 def _rich_text_format(value: Any) -> str:
@@ -286,43 +312,12 @@ def _folder(value: Any) -> Path | None:
     raise ValueError("None or the path of a folder")
 
 
-def _number(unit: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"a whole number of {unit} from 0 on")
-    return value
-
-
-def _seconds_or_none(value: Any) -> int | None:
-    try:
-        return None if value is None else _number("seconds", value)
-    except ValueError as error:
-        raise ValueError(f"None or {error}") from None
-
-
-def _header(value: Any) -> str | None:
-    if value not in (None, "Cache-Tag", "Surrogate-Key"):
-        raise ValueError("None, 'Cache-Tag' or 'Surrogate-Key'")
-    return None if value is None else str(value)
-
-
 def _release(value: Any) -> str:
     # Environment variables that look like numbers become numbers, and commit hashes can.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
         raise ValueError("a text")
-    return value
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("True or False")
-    return value
-
-
-def _boolean_or_none(value: Any) -> bool | None:
-    if value is not None and not isinstance(value, bool):
-        raise ValueError("True, False, or None for debug mode alone")
     return value
 
 
@@ -352,9 +347,9 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "RENDITION_URL": ("rendition_url", _rendition_url, "null for None"),
     "RENDITION_FOLDER": ("rendition_folder", _folder, "null for None"),
     "MEDIA_FOLDER": ("media_folder", _folder, "null for None"),
-    "CACHE_SIZE": ("cache_size", partial(_number, "bytes"), "16777216"),
+    "CACHE_SIZE": ("cache_size", _bytes, "16777216"),
     "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none, "60 or null"),
-    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", partial(_number, "seconds"), "60"),
+    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds, "60"),
     "CACHE_TAG_HEADER": ("cache_tag_header", _header, "null for None"),
     "RELEASE": ("release", _release, "it in double quotes, as '\"1e5\"'"),
 }

@@ -168,7 +168,7 @@ def _change(method: Method) -> Method:
 
     @wraps(method)
     def change(self: Writer, *args: Any, **options: Any) -> Any:
-        self.require_open()
+        self._stored  # noqa: B018 - the block is not over, and is that of the present thread
         try:
             return method(self, *args, **options)
         except ContentError:
@@ -202,21 +202,13 @@ class Writer:
         self._visibility_changed: set[ObjectKey] = set()
         self._is_everything_changed = False
 
-    def require_open(self) -> Transaction:
-        """Makes sure that the block is not over, and is that of the present thread.
-
-        :returns: the content.
-        :raises RuntimeError: if not.
-        """
+    @property
+    def _stored(self) -> Transaction:
         if self._owner != (os.getpid(), get_ident()):
             raise RuntimeError("A block belongs to the thread that has begun it; begin another.")
         if self._transaction is None:
             raise RuntimeError("The block is over in which the content is changed; begin another.")
         return self._transaction
-
-    @property
-    def _stored(self) -> Transaction:
-        return self.require_open()
 
     def close(self, failure: BaseException | None = None) -> None:
         """Ends the block: from now on nothing can be changed.
