@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import jsonschema_rs
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from flask_contentapi.caching import fingerprint
 from flask_contentapi.openapi import describe
 from flask_contentapi.state import State
 
@@ -81,15 +82,29 @@ class Description:
             raise AssertionError(f"{response.request.url} {response.text}\n{error}") from None
 
 
-_known: dict[str, Description] = {}
+#: Settings that no description has anything of, so that instances that differ in them share one.
+UNSEEN: Mapping[str, Any] = {
+    "url_prefix": "/unseen",
+    "base_url": "http://unseen.example",
+    "media_url": "/unseen/",
+    "stop_words": frozenset({"unseen"}),
+    "rich_text_format": "html",
+    "embed_max": 7,
+}
+_known: dict[tuple[str, bool], Description] = {}
 
 
 def description_of(app: Flask, state: State) -> Description:
     """The description of an instance; those with the same declarations share it."""
-    if state.fingerprint not in _known:
-        made = describe(app.name, state.registry.endpoints, state.settings, state.parameters)
-        _known[state.fingerprint] = Description(made)
-    return _known[state.fingerprint]
+    own = state.fingerprint, state.settings.makes_renditions
+    if own not in _known:
+        settings = replace(state.settings, **UNSEEN)
+        shared = fingerprint(state.registry, settings.shaping), settings.makes_renditions
+        if shared not in _known:
+            made = describe(app.name, state.registry.endpoints, state.settings, state.parameters)
+            _known[shared] = Description(made)
+        _known[own] = _known[shared]
+    return _known[own]
 
 
 def check(app: Flask, response: TestResponse) -> None:

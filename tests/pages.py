@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,8 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def blocks_of(page: str) -> list[Block]:
+@cache
+def blocks_of(page: str) -> tuple[Block, ...]:
     """All code blocks on a page."""
     directives.register_directive("code-block", _CodeBlock)
     for name in ("confval", "option"):
@@ -90,7 +92,7 @@ def blocks_of(page: str) -> list[Block]:
     # Roles and directives that only Sphinx has are ignored.
     settings = {"report_level": 5, "halt_level": 5, "file_insertion_enabled": False}
     document = publish_doctree(text_of(page), str(ROOT / page), settings_overrides=settings)
-    return list(_blocks(document))
+    return tuple(_blocks(document))
 
 
 def _blocks(document: Any) -> Iterator[Block]:

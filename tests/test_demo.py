@@ -130,6 +130,7 @@ def records(section: str) -> list[dict[str, Any]]:
 # Links.
 
 
+@pytest.mark.slow
 def test_no_link_is_dead(crawled: Mapping[str, Answer]) -> None:
     assert {
         url: answer.status for url, answer in crawled.items() if answer.status != "200 OK"

@@ -129,7 +129,7 @@ def test_page_type_can_be_added_to_the_demo(tmp_path: Path) -> None:
     Workshop(tmp_path).follow(second_part)
 
 
-def tutorial() -> list[list[Block]]:
+def tutorial() -> list[tuple[Block, ...]]:
     """The code of the tutorial: up to the database server, from there to the demo, and the rest."""
     blocks = blocks_of(TUTORIAL)
     places = [

@@ -374,6 +374,7 @@ OTHER_MARKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), OTHER_MARKS.values(), ids=OTHER_MARKS)
 def test_models_can_get_another_mark(
     database: peewee.Database, before: dict[str, Any], after: dict[str, Any]
@@ -484,6 +485,7 @@ LEFT_OUT: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "values", "why"), LEFT_OUT)
 def test_rows_that_do_not_fit_are_left_out(
     api: API, database: peewee.Database, model: Any, values: dict[str, Any], why: str
@@ -625,6 +627,7 @@ REFUSED: list[Callable[[Writer], Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", REFUSED)
 def test_rows_are_not_written(api: API, write: Callable[[Writer], Any]) -> None:
     with writing(api) as writer, pytest.raises(ContentError) as raised:
@@ -747,6 +750,7 @@ def test_requests_take_one_more_statement(api: API, path: str) -> None:
     assert following == count() + 1
 
 
+@pytest.mark.slow
 def test_few_rows_are_read_for_one_change(api: API, database: peewee.Database) -> None:
     with database:
         rows = [{"id": n, "headline": "P", "slug": f"p{n}", "changed": n} for n in range(4, 1204)]
@@ -859,6 +863,7 @@ REMOVED = st.builds(lambda model, id: (model, id, None), st.sampled_from([Sectio
 STEPS = st.lists(st.lists(SECTION | POST | REMOVED, min_size=1, max_size=8), max_size=5)
 
 
+@pytest.mark.slow
 def test_copies_are_what_new_copies_would_be(database: peewee.Database) -> None:
     api = serve(database)
 

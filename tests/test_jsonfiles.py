@@ -46,6 +46,7 @@ def _requests() -> dict[str, list[tuple[str, str]]]:
 REQUESTS = _requests()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", REQUESTS)
 def test_a_tree_of_files_answers_as_the_same_content_in_memory(
     folder: Folder, reference_content: Mapping[str, Any], settings: str

@@ -215,6 +215,7 @@ def failure_of(load: Callable[[], None]) -> BaseException | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [Stopped, lambda: OSError(28, "No space left on device")])
 @pytest.mark.parametrize("step", range(STEPS))
 def test_a_load_that_is_interrupted_leaves_the_old_content_or_the_new(

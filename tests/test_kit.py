@@ -17,7 +17,20 @@ from docs.examples.list_backend import ListBackend, ListReader, Thing
 from flask_contentapi.backend import Backend, ContentChanged, find_backend
 from flask_contentapi.content import read_library
 from flask_contentapi.query import Search
-from flask_contentapi.testing import BackendTests, LoadTests, WriteTests
+from flask_contentapi.testing import (
+    AnswerTests,
+    BackendTests,
+    FactTests,
+    FilterTests,
+    Kit,
+    LoadTests,
+    OrderTests,
+    RowTests,
+    SearchTests,
+    TreeTests,
+    VisibilityTests,
+    WriteTests,
+)
 from flask_contentapi_jsonfiles import JSONFilesBackend
 from flask_contentapi_memory import MemoryBackend
 from tests.stores import fresh_address
@@ -46,8 +59,8 @@ class TestJSONFilesBackend(BackendTests):
         return JSONFilesBackend(backend.folder)
 
 
-class DatabaseTests(BackendTests, WriteTests):
-    """Tests of backends that answer each statement from the current content."""
+class DatabaseKit(Kit):
+    """A backend that answers each statement from the current content."""
 
     holds_content = False
     name: ClassVar[str]
@@ -66,20 +79,37 @@ class DatabaseTests(BackendTests, WriteTests):
 
 
 @pytest.mark.backends("sqlite")
-class TestSQLiteBackend(DatabaseTests):
+class TestSQLiteAnswers(
+    DatabaseKit,
+    FactTests,
+    RowTests,
+    VisibilityTests,
+    FilterTests,
+    TreeTests,
+    SearchTests,
+    OrderTests,
+    AnswerTests,
+):
+    name = "sqlite"
+
+
+@pytest.mark.slow
+@pytest.mark.backends("sqlite")
+class TestSQLiteChanges(DatabaseKit, LoadTests, WriteTests):
     name = "sqlite"
 
 
 @pytest.mark.backends("postgresql")
-class TestPostgreSQLBackend(DatabaseTests):
+class TestPostgreSQLBackend(DatabaseKit, BackendTests, WriteTests):
     name = "postgresql"
 
 
 @pytest.mark.backends("mariadb")
-class TestMariaDBBackend(DatabaseTests):
+class TestMariaDBBackend(DatabaseKit, BackendTests, WriteTests):
     name = "mariadb"
 
 
+@pytest.mark.slow
 class TestListBackend(BackendTests):
     def make_backend(self) -> Backend:
         return ListBackend()
@@ -136,6 +166,7 @@ class LockedBackend(ListBackend):
             yield self.content
 
 
+@pytest.mark.slow
 class TestBackendWhoseLoadsWait(LoadTests):
     load_waits = True
 

@@ -30,6 +30,7 @@ def tree_of(module: str) -> ast.Module:
     return ast.parse(FILES[module].read_text(encoding="utf-8"))
 
 
+@cache
 def offered_by(module: str) -> set[str]:
     """The names in a module's ``__all__``, or else all it defines without an underscore."""
     defined: set[str] = set()
@@ -60,7 +61,7 @@ def taken_by(module: str) -> Iterator[tuple[str, str]]:
                 else:
                     yield node.module, name
     for node in ast.walk(tree_of(module)):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in modules:
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in modules:
             yield modules[ast.unparse(node.value)], node.attr
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -15,9 +16,11 @@ from marshmallow import Schema, fields, validate
 from openapi_spec_validator import validate as validate_document
 
 from flask_contentapi import APIField, ContentAPI, Page, Related
+from flask_contentapi.openapi import describe
+from flask_contentapi.parameters import Parameters
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.description import description_of
+from tests.description import UNSEEN, description_of
 from tests.samples import page
 from tests.stores import on_memory
 
@@ -94,6 +97,14 @@ def test_description_is_known_by_its_tag(reference: API) -> None:
 def test_description_is_kept_as_long_as_configured(make_api: MakeAPI) -> None:
     api = make_api(config={"CMSAPI_CACHE_MAX_AGE": 60})
     assert api.get("openapi.json").headers["Cache-Control"] == "public, max-age=60"
+
+
+def test_description_has_nothing_of_some_settings(reference: API) -> None:
+    (state,) = reference.app.extensions["contentapi"].values()
+    types = state.registry.endpoints
+    every = (state.settings, replace(state.settings, **UNSEEN))
+    first, second = (describe("", types, own, Parameters(types, own, True)) for own in every)
+    assert first == second
 
 
 def test_description_needs_no_storage(make_api: MakeAPI) -> None:

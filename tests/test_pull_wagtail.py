@@ -17,7 +17,7 @@ from tests.wagtails import PYTHON, Wagtail, running_wagtail
 pytestmark = [on_memory, pytest.mark.slow]
 
 #: How many answers are compared.
-COMPARED = 2000
+COMPARED = 1000
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +117,8 @@ def test_only_the_change_is_written(wagtail: Wagtail, folder: Path) -> None:
     assert "2 of pages new" in said
     changed = {name for name, data in state_of(folder).items() if data != before[name]}
     assert changed == {"pages.json"}
-    assert pull(wagtail, folder) == "Nothing has changed.\n"
     said = pull(wagtail, folder, "--verify", "--requests", "100", "--seed", "3")
+    assert said.startswith("Nothing has changed.\n")
     assert "0 unexplained" in said
 
 

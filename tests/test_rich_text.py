@@ -248,6 +248,7 @@ def test_odd_markup_fails_nowhere_and_leaks_nothing(empty: API, format: str) -> 
             assert not any(canary in written for canary in CANARIES), written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -123,7 +123,11 @@ def test_passwords_are_percent_encoded(scheme: str, password: str) -> None:
     with pytest.raises(ConfigurationError, match="password is percent-encoded, as %2F") as error:
         api_at(f"{scheme}://u:{password}@localhost/x")
     assert "ret" not in str(error.value)
-    api_at(f"{scheme}://u:{quote(password, safe='')}@127.0.0.1:{free_port()}/x")
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
+def test_encoded_passwords_are_taken(scheme: str) -> None:
+    api_at(f"{scheme}://u:{quote('80/sec?r#e@t%[', safe='')}@127.0.0.1:{free_port()}/x")
 
 
 @pytest.mark.parametrize("name", ["what?.db", "50%.db", "a#b.db", "a&b=c.db"])

@@ -23,7 +23,7 @@ from tests.databases import api_at, asked, noted, on_databases, storage, until, 
 from tests.samples import page, private, site
 from tests.stores import fresh_address
 
-pytestmark = on_databases
+pytestmark = [on_databases, pytest.mark.slow]
 
 CONTENT = {
     "sites": [site(1)],
@@ -174,7 +174,6 @@ def test_processes_that_were_forked_share_no_connection(address: str) -> None:
     assert api.status("pages/") == 200
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_who_is_forked_while_others_ask_can_ask_as_well(address: str) -> None:
     api = api_at(f"{address}?max_connections=4")
@@ -188,7 +187,6 @@ def test_who_is_forked_while_others_ask_can_ask_as_well(address: str) -> None:
     assert {*statuses} <= {200}
 
 
-@pytest.mark.slow
 def test_what_is_closed_while_others_ask_is_opened_again(address: str) -> None:
     api = api_at(address)
     known = {"If-None-Match": api.get("pages/2/").headers["ETag"]}
@@ -201,7 +199,6 @@ def test_what_is_closed_while_others_ask_is_opened_again(address: str) -> None:
     assert lent(api) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("known", ["version", "next_change"])
 def test_who_waits_for_a_connection_lets_others_use_theirs(address: str, known: str) -> None:
     api = api_at(f"{address}?max_connections=1")

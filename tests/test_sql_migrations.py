@@ -466,6 +466,7 @@ def test_a_type_that_leaves_a_base_and_comes_back_has_what_it_had(backend: str) 
     assert api.json("pages/1/?fields=*") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("types", "between"),
     [
@@ -768,6 +769,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("was", "is_now", "value", "said"), REFUSED.values(), ids=REFUSED)
 def test_values_that_do_not_fit_are_named_and_stay(
     backend: str, was: Any, is_now: Any, value: Any, said: str
@@ -866,6 +868,7 @@ UNITED: dict[str, tuple[Types, Types]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), UNITED.values(), ids=UNITED)
 def test_child_objects_that_would_have_the_same_id_are_named_and_stay(
     backend: str, before: Types, after: Types

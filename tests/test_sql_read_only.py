@@ -90,7 +90,7 @@ def protected(file: Path, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 class TestProtectedFiles:
-    pytestmark = [on_posix, on_sqlite]
+    pytestmark = [on_posix, on_sqlite, pytest.mark.slow]
 
     def test_they_are_served(self, file: Path, protected: str) -> None:
         api = at(file)
@@ -122,7 +122,7 @@ def copied(file: Path) -> Path:
 
 
 class TestFiles:
-    pytestmark = [on_posix, on_sqlite]
+    pytestmark = [on_posix, on_sqlite, pytest.mark.slow]
 
     def test_protected_copies_are_served(self, file: Path) -> None:
         copy = copied(file)
@@ -189,7 +189,7 @@ class TestFiles:
 
 
 class TestFullDisks:
-    pytestmark = [on_posix, on_sqlite]
+    pytestmark = [on_posix, on_sqlite, pytest.mark.slow]
 
     def test_files_are_served(self, file: Path) -> None:
         before = answers(at(file))

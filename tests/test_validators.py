@@ -191,6 +191,7 @@ print(API(make_site("memory", CONTENT, TYPES)).get("pages/?search=storm").header
 """
 
 
+@pytest.mark.slow
 def test_each_process_has_the_same_tags() -> None:
     said = set()
     for seed in "12":
@@ -363,6 +364,7 @@ def test_the_same_declarations_have_the_same_tags() -> None:
     assert declared_etag() == declared_etag()
 
 
+@pytest.mark.slow
 def test_each_declaration_has_tags_of_its_own() -> None:
     found = {name: declared_etag(**own) for name, own in DECLARATIONS.items()}
     assert len({declared_etag(), *found.values()}) == len(DECLARATIONS) + 1

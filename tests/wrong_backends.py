@@ -961,12 +961,19 @@ class DumpsWhatIsChanged(MemoryBackend):
         pass
 
 
-def kit_for(fault: str) -> type[BackendTests]:
-    """The tests for backends, with a wrong backend."""
-    backend, _ = FAULTS[fault]
+def kits() -> dict[str, type[BackendTests]]:
+    """For each fault the tests for backends, with that wrong backend and the test that has to
+    fail alone."""
+    return {f"Test{fault}": _kit(*wrong) for fault, wrong in FAULTS.items()}
 
+
+def _kit(backend: type[Backend], test: str) -> type[BackendTests]:
     class TestWrong(BackendTests, WriteTests):
         def make_backend(self) -> Backend:
             return backend()
 
+    own = test.partition("[")[0]
+    for name in dir(TestWrong):
+        if name.startswith("test_") and name != own:
+            setattr(TestWrong, name, None)
     return TestWrong
