@@ -84,7 +84,8 @@ def check_attributes(content_class: type[Content]) -> None:
     """
     for base in content_class.__mro__:
         for name, value in vars(base).items():
-            wrong = _wrong_attribute(name, value)
+            # What Python adds to every class is no mistake.
+            wrong = "" if name.startswith("__") else _wrong_attribute(name, value)
             if wrong:
                 raise DeclarationError(f"{content_class.__name__}.{name} {wrong}")
 
@@ -476,14 +477,20 @@ class Registry:
         names = dict.fromkeys(("id", *common.declared_fields(), *own))
         for name in names.keys() - own.keys():
             raise mistake(declared, name, "is no field any more, but every type has to have it")
-        return {name: self._column(declared, name, own[name]) for name in names}
-
-    def _column(self, declared: ObjectType, name: str, field: fields.Field[Any]) -> Column:
         # The class of the package that it derives from.
-        own: Any = next(
+        package: Any = next(
             base for base in declared.content_class.__mro__ if base.__module__ == Content.__module__
         )
-        built_in = own.declared_fields().get(name)
+        built_in = package.declared_fields()
+        return {name: self._column(declared, name, own[name], built_in.get(name)) for name in names}
+
+    def _column(
+        self,
+        declared: ObjectType,
+        name: str,
+        field: fields.Field[Any],
+        built_in: fields.Field[Any] | None,
+    ) -> Column:
         if built_in is not None and _stored_kind(field) != _stored_kind(built_in):
             raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"

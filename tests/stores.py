@@ -46,6 +46,10 @@ QUICK = ("memory", "sqlite")
 REQUIRED = "CONTENTAPI_REQUIRE_SERVERS"
 #: Marks what the core does alike over every backend, so that one is enough.
 on_memory = pytest.mark.backends("memory")
+#: Marks what the core does with what is stored: one store asks in Python, and one in SQL.
+on_two = pytest.mark.backends("memory", "sqlite")
+#: Marks what JSON files, which answer from memory's snapshots, do as memory does.
+except_files = pytest.mark.backends("memory", *DATABASES)
 #: Marks tests of the stores in modules with that mark.
 on_all = pytest.mark.backends(*BACKENDS)
 #: After this many stores with the same tables, garbage collection looks for unused ones.

@@ -19,6 +19,9 @@ from flask_contentapi_peewee.selects import CONDITIONS
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, image, page, private, site
+from tests.stores import except_files
+
+pytestmark = except_files
 
 #: Texts around what indexes hold and sort by, and around the surrogates, the end of Unicode and
 #: what some databases take for equal.

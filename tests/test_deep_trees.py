@@ -8,9 +8,12 @@ import pytest
 
 from flask_contentapi import ContentError
 from tests.api import API
-from tests.conftest import MakeAPI
+from tests.conftest import Fill
 from tests.databases import on_writable, writing
 from tests.samples import Record, image, page, private, site
+from tests.stores import except_files
+
+pytestmark = except_files
 
 DEEPEST = 400
 SAID = "level 401 of the tree, which has at most 400; put it further up"
@@ -27,14 +30,12 @@ def collections(levels: int) -> list[Record]:
     return [{"id": n, "name": "C", "parent": n - 1 or None} for n in range(1, levels + 1)]
 
 
-def full(make_api: MakeAPI) -> API:
-    return make_api(
-        {"sites": [site(1)], "pages": pages(DEEPEST), "collections": collections(DEEPEST)}
-    )
+def full(fill: Fill) -> API:
+    return fill({"sites": [site(1)], "pages": pages(DEEPEST), "collections": collections(DEEPEST)})
 
 
-def test_the_deepest_trees_are_served(make_api: MakeAPI) -> None:
-    api = full(make_api)
+def test_the_deepest_trees_are_served(fill: Fill) -> None:
+    api = full(fill)
     lowest = api.json(f"pages/{DEEPEST}/")
     assert lowest["meta"]["parent"]["id"] == DEEPEST - 1
     assert lowest["meta"]["html_url"] == "http://localhost" + ADDRESS
@@ -45,18 +46,18 @@ def test_the_deepest_trees_are_served(make_api: MakeAPI) -> None:
     assert api.follow(api.get(f"pages/find/?html_path={ADDRESS}").location).json == lowest
 
 
-def test_a_restriction_at_the_top_counts_below(make_api: MakeAPI) -> None:
+def test_a_restriction_at_the_top_counts_below(fill: Fill) -> None:
     levels = collections(DEEPEST)
     levels[0]["restriction"] = private()
-    api = make_api({"collections": levels, "images": [image(1, collection=DEEPEST), image(2)]})
+    api = fill({"collections": levels, "images": [image(1, collection=DEEPEST), image(2)]})
     assert api.ids("images/") == [2]
 
 
 @pytest.mark.parametrize(("section", "made"), [("pages", pages), ("collections", collections)])
 def test_deeper_ones_are_refused(
-    make_api: MakeAPI, section: str, made: Callable[[int], list[Record]]
+    fill: Fill, section: str, made: Callable[[int], list[Record]]
 ) -> None:
-    api = full(make_api)
+    api = full(fill)
     before = api.dump()
     with pytest.raises(ContentError) as error:
         api.load({section: made(DEEPEST + 200)})
@@ -65,8 +66,8 @@ def test_deeper_ones_are_refused(
 
 
 @on_writable
-def test_nothing_is_added_below_the_last_level(make_api: MakeAPI) -> None:
-    api = full(make_api)
+def test_nothing_is_added_below_the_last_level(fill: Fill) -> None:
+    api = full(fill)
     with writing(api) as writer, pytest.raises(ContentError, match=SAID):
         writer.add("pages", page(1000, DEEPEST))
     with writing(api) as writer, pytest.raises(ContentError, match=SAID):
@@ -74,8 +75,8 @@ def test_nothing_is_added_below_the_last_level(make_api: MakeAPI) -> None:
 
 
 @on_writable
-def test_a_branch_that_gets_too_deep_stays(make_api: MakeAPI) -> None:
-    api = make_api({"pages": [*pages(DEEPEST - 2), page(1000), page(1001, 1000), page(1002, 1001)]})
+def test_a_branch_that_gets_too_deep_stays(fill: Fill) -> None:
+    api = fill({"pages": [*pages(DEEPEST - 2), page(1000), page(1001, 1000), page(1002, 1001)]})
     with (
         writing(api) as writer,
         pytest.raises(ContentError, match=f"pages 1002, parent: is on {SAID}"),

@@ -25,6 +25,9 @@ from tests.edits import (
     edited,
     heard,
 )
+from tests.stores import on_two
+
+pytestmark = on_two
 
 #: Answers by host, path and the restriction that the viewer may pass.
 Known = dict[tuple[str, str, str], Answer]

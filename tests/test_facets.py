@@ -12,7 +12,10 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases
 from tests.samples import blog, image, page, private, site
+from tests.stores import except_files
 from tests.test_comparisons import TEXTS
+
+pytestmark = except_files
 
 
 class Shouted(fields.String):

@@ -19,7 +19,9 @@ from tests.api import API, PREFIX
 from tests.conformance.reference_site import TYPES
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import image, page, site
-from tests.stores import on_memory
+from tests.stores import on_memory, on_two
+
+pytestmark = on_two
 
 #: The maximum length of an error. It quotes what was wrong, at most the query string.
 LONGEST_ERROR = 60_000

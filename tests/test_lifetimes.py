@@ -13,7 +13,9 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import NOW, Clock
 from tests.samples import image, page, private, site
-from tests.stores import on_memory
+from tests.stores import on_memory, on_two
+
+pytestmark = on_two
 
 AGE, STALE = "CMSAPI_CACHE_MAX_AGE", "CMSAPI_CACHE_STALE_WHILE_REVALIDATE"
 TAGS = "CMSAPI_CACHE_TAG_HEADER"

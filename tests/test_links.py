@@ -9,6 +9,9 @@ import pytest
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import image, page, site
+from tests.stores import on_two
+
+pytestmark = on_two
 
 LINK = re.compile(r'<([^>]*)>; rel="(next|prev)"')
 

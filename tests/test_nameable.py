@@ -30,7 +30,9 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import on_writable, writing
 from tests.samples import Record, image, page, site
-from tests.stores import on_memory
+from tests.stores import except_files, on_memory
+
+pytestmark = except_files
 
 Size = enum.Enum("Size", [("S,M", 1), ("L ", 2)])
 

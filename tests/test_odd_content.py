@@ -12,6 +12,9 @@ from flask_contentapi import APIField, Entry, Image, Page
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, document, image, page, site
+from tests.stores import except_files
+
+pytestmark = except_files
 
 # Types that are no longer declared.
 

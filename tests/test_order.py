@@ -9,30 +9,32 @@ from urllib.parse import unquote
 import pytest
 
 from tests.api import API
-from tests.conftest import MakeAPI
+from tests.conftest import Fill
 from tests.samples import Record, blog, image, page, site
-from tests.stores import on_memory
+from tests.stores import except_files, on_memory
+
+pytestmark = except_files
 
 
-def ids_by(pairs: list[tuple[int, Any]], name: str, make_api: MakeAPI, order: str) -> list[int]:
+def ids_by(pairs: list[tuple[int, Any]], name: str, fill: Fill, order: str) -> list[int]:
     """The ids of blog pages that differ in one field, in some order."""
     pages = [page(1), *(blog(id, 1, **{name: value}) for id, value in pairs)]
-    api = make_api({"sites": [site(1)], "pages": pages})
+    api = fill({"sites": [site(1)], "pages": pages})
     return api.ids(f"pages/?type=blog.BlogPage&order={order}")
 
 
-def test_keys_have_their_own_direction(make_api: MakeAPI) -> None:
+def test_keys_have_their_own_direction(fill: Fill) -> None:
     pairs: list[tuple[int, Any]] = [(5, "b"), (2, "a"), (4, "a"), (3, "b")]
-    assert ids_by(pairs, "title", make_api, "title,-id") == [4, 2, 5, 3]
-    assert ids_by(pairs, "title", make_api, "-title,id") == [3, 5, 2, 4]
-    assert ids_by(pairs, "title", make_api, "-title,-id") == [5, 3, 4, 2]
+    assert ids_by(pairs, "title", fill, "title,-id") == [4, 2, 5, 3]
+    assert ids_by(pairs, "title", fill, "-title,id") == [3, 5, 2, 4]
+    assert ids_by(pairs, "title", fill, "-title,-id") == [5, 3, 4, 2]
 
 
 @pytest.mark.parametrize(
     "order", ["title", "-title", "featured,title", "title,title", "title,-title"]
 )
-def test_ties_end_in_id_order(make_api: MakeAPI, order: str) -> None:
-    assert ids_by([(5, "a"), (2, "a"), (9, "a"), (3, "a")], "title", make_api, order) == [
+def test_ties_end_in_id_order(fill: Fill, order: str) -> None:
+    assert ids_by([(5, "a"), (2, "a"), (9, "a"), (3, "a")], "title", fill, order) == [
         2,
         3,
         5,
@@ -40,9 +42,9 @@ def test_ties_end_in_id_order(make_api: MakeAPI, order: str) -> None:
     ]
 
 
-def test_pages_of_one_title_are_listed_each_once(make_api: MakeAPI) -> None:
+def test_pages_of_one_title_are_listed_each_once(fill: Fill) -> None:
     ids = random.sample(range(2, 1000), 60)
-    api = make_api({"pages": [page(1), *(page(id, 1, title="One") for id in ids)]})
+    api = fill({"pages": [page(1), *(page(id, 1, title="One") for id in ids)]})
     seen = [
         id
         for offset in (0, 20, 40)
@@ -88,9 +90,9 @@ def test_random_order_stands_alone(reference: API, order: str) -> None:
     )
 
 
-def test_each_object_is_listed_once_in_random_order(make_api: MakeAPI) -> None:
+def test_each_object_is_listed_once_in_random_order(fill: Fill) -> None:
     images = [image(id, tags=["a", "b", "c"]) for id in range(1, 16)]
-    api = make_api({"images": [*images, image(16, tags=["a"])]})
+    api = fill({"images": [*images, image(16, tags=["a"])]})
     orders = [api.ids("images/?tags=a,b&order=random") for _ in range(8)]
     assert all(sorted(ids) == list(range(1, 16)) for ids in orders)
     assert len(set(map(tuple, orders))) > 1
@@ -110,26 +112,26 @@ def test_each_object_is_listed_once_in_random_order(make_api: MakeAPI) -> None:
         ("feed_image", [1, 2, 10]),
     ],
 )
-def test_missing_values_are_smallest(make_api: MakeAPI, name: str, values: list[Any]) -> None:
+def test_missing_values_are_smallest(fill: Fill, name: str, values: list[Any]) -> None:
     ids = random.sample(range(10, 100), len(values))
     pages = [blog(1), blog(2, **{name: None})]
     pages += [blog(id, **{name: value}) for id, value in zip(ids, values, strict=True)]
     random.shuffle(pages)
-    api = make_api({"pages": pages, "images": [image(id) for id in (1, 2, 10)]})
+    api = fill({"pages": pages, "images": [image(id) for id in (1, 2, 10)]})
     assert api.ids(f"pages/?type=blog.BlogPage&order={name}") == [1, 2, *ids]
     assert api.ids(f"pages/?type=blog.BlogPage&order=-{name}") == [*ids[::-1], 1, 2]
 
 
-def test_an_empty_text_is_not_missing_but_first(make_api: MakeAPI) -> None:
-    assert ids_by([(2, "a"), (3, ""), (4, None)], "intro", make_api, "intro") == [3, 4, 2]
+def test_an_empty_text_is_not_missing_but_first(fill: Fill) -> None:
+    assert ids_by([(2, "a"), (3, ""), (4, None)], "intro", fill, "intro") == [3, 4, 2]
 
 
-def test_long_texts_are_ordered_by_their_ends(make_api: MakeAPI) -> None:
+def test_long_texts_are_ordered_by_their_ends(fill: Fill) -> None:
     pairs = [(id, 2000 * "\N{SNOWMAN}" + end) for id, end in [(2, "c"), (3, "a"), (4, "b")]]
-    assert ids_by(pairs, "title", make_api, "title") == [3, 4, 2]
+    assert ids_by(pairs, "title", fill, "title") == [3, 4, 2]
 
 
-def test_text_is_ordered_by_code_point(make_api: MakeAPI) -> None:
+def test_text_is_ordered_by_code_point(fill: Fill) -> None:
     texts = [
         " a",
         "-",
@@ -152,7 +154,7 @@ def test_text_is_ordered_by_code_point(make_api: MakeAPI) -> None:
     ids = random.sample(range(10, 100), len(texts))
     pairs = list(zip(ids, texts, strict=True))
     random.shuffle(pairs)
-    assert ids_by([*pairs], "title", make_api, "title") == ids
+    assert ids_by([*pairs], "title", fill, "title") == ids
 
 
 # Equality.
@@ -172,25 +174,23 @@ ALIKE = [
 
 
 @pytest.mark.parametrize("title", ALIKE)
-def test_equal_is_only_what_is_the_same(make_api: MakeAPI, title: str) -> None:
+def test_equal_is_only_what_is_the_same(fill: Fill, title: str) -> None:
     pages = [page(1), *(page(id, 1, title=text) for id, text in enumerate(ALIKE, 2))]
-    api = make_api({"pages": pages})
+    api = fill({"pages": pages})
     assert api.ids(f"pages/?title={title}".replace(" ", "%20")) == [ALIKE.index(title) + 2]
 
 
-def test_slugs_that_differ_in_case_are_two_pages(make_api: MakeAPI) -> None:
+def test_slugs_that_differ_in_case_are_two_pages(fill: Fill) -> None:
     pages = [page(1), page(2, 1, slug="log"), page(3, 1, slug="Log"), page(4, 1, slug="LOG")]
-    api = make_api({"sites": [site(1)], "pages": pages})
+    api = fill({"sites": [site(1)], "pages": pages})
     for id, slug in ((2, "log"), (3, "Log"), (4, "LOG")):
         found = api.get(f"pages/find/?html_path=/{slug}/")
         assert found.headers["Location"].endswith(f"/pages/{id}/")
         assert api.ids(f"pages/?slug={slug}") == [id]
 
 
-def test_tags_that_differ_in_case_are_two_tags(make_api: MakeAPI) -> None:
-    api = make_api(
-        {"images": [image(1, tags=["Storm", "storm", "storm"]), image(2, tags=["storm"])]}
-    )
+def test_tags_that_differ_in_case_are_two_tags(fill: Fill) -> None:
+    api = fill({"images": [image(1, tags=["Storm", "storm", "storm"]), image(2, tags=["storm"])]})
     assert api.ids("images/?tags=storm") == [1, 2]
     assert api.ids("images/?tags=Storm") == [1]
     assert api.ids("images/?tags=Storm,storm") == [1]
@@ -203,8 +203,8 @@ def test_tags_that_differ_in_case_are_two_tags(make_api: MakeAPI) -> None:
 
 
 @pytest.mark.parametrize("text", ["%", "_", "p%", "p_", "p*", "[a-z]2", "p2' OR '1'='1", "P2"])
-def test_text_filters_have_no_patterns(make_api: MakeAPI, text: str) -> None:
-    api = make_api({"pages": [page(1), page(2, 1)]})
+def test_text_filters_have_no_patterns(fill: Fill, text: str) -> None:
+    api = fill({"pages": [page(1), page(2, 1)]})
     assert api.ids(f"pages/?slug={text}".replace("%", "%25").replace(" ", "%20")) == []
 
 
@@ -232,24 +232,24 @@ TREE = [
 @pytest.mark.parametrize(
     ("id", "below"), [(2, [3]), (4, [5]), (6, [7]), (8, [9]), (10, []), (11, [12])]
 )
-def test_branches_are_kept_apart(make_api: MakeAPI, id: int, below: list[int]) -> None:
-    api = make_api({"sites": [site(1)], "pages": TREE})
+def test_branches_are_kept_apart(fill: Fill, id: int, below: list[int]) -> None:
+    api = fill({"sites": [site(1)], "pages": TREE})
     assert api.ids(f"pages/?descendant_of={id}") == below
     assert api.ids(f"pages/?child_of={id}") == below
 
 
 @pytest.mark.parametrize("record", TREE, ids=lambda record: record["slug"])
-def test_each_page_is_at_its_own_address(make_api: MakeAPI, record: Record) -> None:
-    api = make_api({"sites": [site(1)], "pages": TREE})
+def test_each_page_is_at_its_own_address(fill: Fill, record: Record) -> None:
+    api = fill({"sites": [site(1)], "pages": TREE})
     address = api.json(f"pages/{record['id']}/")["meta"]["html_url"]
     path = unquote(address.removeprefix("http://localhost"))
     found = api.get("pages/find/", query_string={"html_path": path})
     assert found.headers["Location"].endswith(f"/pages/{record['id']}/")
 
 
-def test_pages_stand_in_tree_order(make_api: MakeAPI) -> None:
+def test_pages_stand_in_tree_order(fill: Fill) -> None:
     pages = [page(5, 9), page(1), page(9, 1), page(3, 1), page(2, 9), page(8, 3), page(4, 5)]
-    api = make_api({"sites": [site(1)], "pages": pages})
+    api = fill({"sites": [site(1)], "pages": pages})
     assert api.ids("pages/") == [1, 9, 5, 4, 2, 3, 8]
     assert api.ids("pages/?descendant_of=9") == [5, 4, 2]
     assert api.ids("pages/?child_of=1") == [9, 3]
@@ -258,13 +258,13 @@ def test_pages_stand_in_tree_order(make_api: MakeAPI) -> None:
     assert api.ids("pages/?descendant_of=root&ancestor_of=4") == [9, 5]
 
 
-def test_branches_are_found_without_any_site(make_api: MakeAPI) -> None:
-    api = make_api({"pages": TREE})
+def test_branches_are_found_without_any_site(fill: Fill) -> None:
+    api = fill({"pages": TREE})
     assert api.ids("pages/?descendant_of=2") == api.ids("pages/?child_of=2") == [3]
     assert api.ids("pages/?descendant_of=root&ancestor_of=5") == [4]
 
 
-def test_images_and_documents_stand_in_id_order(make_api: MakeAPI) -> None:
+def test_images_and_documents_stand_in_id_order(fill: Fill) -> None:
     records = [image(id) for id in (3, 10, 1, 2)]
-    api = make_api({"images": records, "documents": records})
+    api = fill({"images": records, "documents": records})
     assert api.ids("images/") == api.ids("documents/") == [1, 2, 3, 10]

@@ -16,6 +16,9 @@ from flask_contentapi_memory.backend import Snapshot
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, blog, image, page, private, site
+from tests.stores import on_two
+
+pytestmark = on_two
 
 PAGES = range(10, 60)
 

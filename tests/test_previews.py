@@ -14,7 +14,9 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases
 from tests.samples import document, image, page, private, site
-from tests.stores import on_memory
+from tests.stores import on_memory, on_two
+
+pytestmark = on_two
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOMORROW = NOW + timedelta(days=1)

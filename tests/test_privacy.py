@@ -11,7 +11,9 @@ import pytest
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, blog, document, image, page, private, site
-from tests.stores import on_memory
+from tests.stores import on_memory, on_two
+
+pytestmark = on_two
 
 #: The mark in the title, slug or file of everything that is hidden.
 HIDDEN = "hidden"

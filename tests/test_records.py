@@ -30,7 +30,9 @@ from flask_contentapi_memory import MemoryBackend
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import Record, blog, document, image, page, plain, site
-from tests.stores import on_memory
+from tests.stores import on_memory, on_two
+
+pytestmark = on_two
 
 Content = dict[str, list[Any]]
 

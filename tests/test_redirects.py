@@ -11,6 +11,9 @@ from flask_contentapi.fields import Derived
 from flask_contentapi.registry import Registry
 from tests.api import API
 from tests.conftest import MakeAPI
+from tests.stores import on_two
+
+pytestmark = on_two
 
 PAGES: list[dict[str, Any]] = [
     {"id": 1, "parent": None, "title": "Home", "slug": "home"},

@@ -22,7 +22,9 @@ from flask_contentapi import (
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, document, image, page, private, site
-from tests.stores import on_memory
+from tests.stores import on_memory, on_two
+
+pytestmark = on_two
 
 #: The mark in the texts of everything that is hidden, and in its ids and those of what is missing.
 HIDDEN, MARK = "hidden", "9090"

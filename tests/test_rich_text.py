@@ -31,6 +31,9 @@ from flask_contentapi.signals import EVERYTHING
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import NOW, Clock
+from tests.stores import on_two
+
+pytestmark = on_two
 
 #: The formats in which targets are looked up.
 RESOLVED = ("html", "markdown", "db_markdown")

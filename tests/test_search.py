@@ -15,7 +15,9 @@ from flask_contentapi_memory.words import WordIndex
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, document, image, page, site
-from tests.stores import on_memory
+from tests.stores import except_files, on_memory
+
+pytestmark = except_files
 
 TITLES = {
     2: "Éclairs",

@@ -30,7 +30,9 @@ from flask_contentapi import (
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import Record, document, image, page, private
-from tests.stores import on_memory
+from tests.stores import except_files, on_memory
+
+pytestmark = except_files
 
 
 def one(make_api: MakeAPI, content_class: type[Page], **values: Any) -> API:

@@ -14,7 +14,9 @@ from flask_contentapi_memory.backend import Snapshot
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import page, private, site
-from tests.stores import on_memory
+from tests.stores import on_memory, on_two
+
+pytestmark = on_two
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SOON = (NOW + timedelta(seconds=50)).isoformat()

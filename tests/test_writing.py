@@ -17,7 +17,7 @@ from flask_contentapi import Backend, ChildObject, Children, Image, Page, conten
 from flask_contentapi.errors import ContentError
 from flask_contentapi.writer import Writer
 from tests.api import API
-from tests.conftest import MakeAPI
+from tests.conftest import Fill, MakeAPI
 from tests.databases import on_writable, writing
 from tests.generated import contents, requests
 from tests.rewriting import Change, Content, Refused, changes
@@ -131,10 +131,10 @@ def change_some(data: st.DataObject, wanted: Wanted, writer: Writer) -> None:
 
 
 @pytest.fixture
-def api(make_api: MakeAPI) -> API:
+def api(fill: Fill) -> API:
     """A site with a home page and three pages below it, of which the second has a child."""
     pages = [page(1, slug="home"), page(2, 1), page(3, 1), page(4, 1), page(5, 3)]
-    return make_api({"locales": ["en", "fr"], "sites": [site(1)], "pages": pages})
+    return fill({"locales": ["en", "fr"], "sites": [site(1)], "pages": pages})
 
 
 def test_what_is_changed_shows_in_the_next_request(api: API) -> None:
