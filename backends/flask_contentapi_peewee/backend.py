@@ -25,7 +25,6 @@ from flask_contentapi_peewee.connections import (
     ConnectionLost,
     connected,
     error_sentence,
-    file_of,
     is_outage,
     refuses_writing,
 )
@@ -126,16 +125,6 @@ class PeeweeBackend(Backend):
 
     # Set-up.
 
-    @property
-    def _name(self) -> str:
-        return "The database"
-
-    def _require_database(self) -> None:
-        """Makes sure that there may be a database to connect to.
-
-        :raises ConfigurationError: if there is none, with the remedy.
-        """
-
     def _require_ready(self) -> None:
         """Makes sure that the database can be served from.
 
@@ -148,7 +137,7 @@ class PeeweeBackend(Backend):
             except ConfigurationError as error:
                 raise BackendUnavailable(str(error)) from error
             except DATABASE_ERRORS as error:
-                raise BackendUnavailable(error_sentence(error, self._name)) from error
+                raise BackendUnavailable(error_sentence(error, self.engine.name)) from error
             self._is_ready = True
 
     def _check_ready(self, database: peewee.Database) -> None:
@@ -156,13 +145,13 @@ class PeeweeBackend(Backend):
 
         :raises ConfigurationError: if not.
         """
-        self._require_database()
+        self.engine.require_there()
         _retried(lambda: self.setup.require_ready(database))
 
     def _require_connection(self) -> None:
-        """Makes sure that there is a connection for writing; one may have broken while idle."""
-        self._require_database()
-        _retried(self._use_connection)
+        self.engine.require_there()
+        if self.engine.breaks_while_idle:
+            _retried(self._use_connection)
 
     def _use_connection(self) -> None:
         with connected(self.engine.database):
@@ -178,7 +167,7 @@ class PeeweeBackend(Backend):
             ):
                 self.setup.create()
         except DATABASE_ERRORS as error:
-            raise ConfigurationError(error_sentence(error, self._name)) from error
+            raise ConfigurationError(error_sentence(error, self.engine.name)) from error
 
     def migrate(self, *, forget: bool = False) -> list[str]:
         """Makes what is derived from the content anew, if the declared types have changed.
@@ -188,7 +177,7 @@ class PeeweeBackend(Backend):
         """
         self.require_no_writing("migrated")
         database = self.engine.database
-        self._require_database()
+        self.engine.require_there()
         with self._reporting_outages(), connected(database):
             steps = self.setup.changes(database)
             # A migration that was killed may have left tables that it had replaced.
@@ -242,7 +231,7 @@ class PeeweeBackend(Backend):
             # Of a table that is missing, the error names no remedy.
             self._require_ready()
             if is_outage(error):
-                raise BackendUnavailable(error_sentence(error, self._name)) from error
+                raise BackendUnavailable(error_sentence(error, self.engine.name)) from error
             raise
 
     def snapshot_reader(self) -> AbstractContextManager[Reader]:
@@ -285,7 +274,7 @@ class PeeweeBackend(Backend):
         except DATABASE_ERRORS as error:
             if not is_outage(error):
                 raise
-            raise BackendUnavailable(error_sentence(error, self._name)) from error
+            raise BackendUnavailable(error_sentence(error, self.engine.name)) from error
 
     def _current_reader(self, database: peewee.Database) -> DatabaseReader:
         # Within a write() block the version is the same before and after each change.
@@ -527,38 +516,13 @@ class PeeweeBackend(Backend):
                 self.engine.test_writing(self.tables.state.model._meta.table_name)
         except (*DATABASE_ERRORS, ConnectionLost) as error:
             if refuses_writing(error):
-                yield error_sentence(error, self._name)
+                yield error_sentence(error, self.engine.name)
 
 
 class SQLiteBackend(PeeweeBackend):
     """The backend for SQLite, with an address such as ``sqlite:///site.db``."""
 
     engine_class = SQLite
-
-    @property
-    def _name(self) -> str:
-        file = file_of(self.engine.database)
-        return "The database" if file is None else f"The database file {str(file)!r}"
-
-    def create(self) -> None:
-        self._require_folder()
-        super().create()
-
-    def _use_connection(self) -> None:
-        """Does nothing, as the pool itself replaces connections to a file that is gone."""
-
-    def _require_database(self) -> None:
-        file = file_of(self.engine.database)
-        if file is not None and not file.exists():
-            self._require_folder()
-            raise ConfigurationError(f"There is no database file {str(file)!r}. {_PUT}")
-
-    def _require_folder(self) -> None:
-        file = file_of(self.engine.database)
-        if file is not None and not file.parent.is_dir():
-            raise ConfigurationError(
-                f"There is no folder {str(file.parent)!r} for {file.name}; create it."
-            )
 
 
 class PostgreSQLBackend(PeeweeBackend):
@@ -587,6 +551,3 @@ def _retried(check: Callable[[], None]) -> None:
             check()
             return
     raise peewee.OperationalError("connections break as soon as they are used")
-
-
-_PUT = "Put it there. An empty one for the site is made by the command: flask contentapi init-db."

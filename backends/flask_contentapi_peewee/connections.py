@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 import peewee
@@ -48,9 +48,9 @@ _OUTAGES = (
     MaxConnectionsExceeded,
 )
 _BROKEN = (peewee.DatabaseError, sqlite3.DatabaseError)
-#: How servers say that nothing can be written (PostgreSQL's states, MariaDB's numbers), and that an
-#: account may not do something.
-_READ_ONLY = {"25006", 1290, 1792, 1836}
+#: How databases say that nothing can be written (PostgreSQL's states, MariaDB's and SQLite's
+#: numbers), and that an account may not do something.
+_READ_ONLY = {"25006", 1290, 1792, 1836, sqlite3.SQLITE_READONLY}
 _FORBIDDEN = {"42501", 1142}
 #: How many bytes of each key MariaDB compares when it sorts (by default 1,024), and how much memory
 #: it has at least, which must hold some rows with all their keys.
@@ -100,18 +100,14 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         raise NotImplementedError
 
     def connect_outside_pool(self) -> Any:
-        """A connection outside the pool."""
+        """A connection that is not in the pool."""
         return super(PooledDatabase, self)._connect()
 
     def prepared_query(
         self, connection: Any, question: str, parameters: Sequence[Any]
     ) -> Callable[[], object]:
-        """A function that runs the same query on a connection each time.
-
-        :param connection: a connection that is used for nothing else.
-        :param question: the statement.
-        :param parameters: its parameters.
-        """
+        """A function that asks the same on a connection, which is used for nothing else, each
+        time."""
         cursor = connection.cursor()
 
         def ask() -> object:
@@ -127,9 +123,12 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         """
         return not (self._is_closed(connection) or (self._stale_timeout and self._is_stale(since)))
 
-    def is_connection_broken(self) -> bool:
-        """Whether the open connection of this thread is broken."""
-        return not self.is_closed() and self._is_closed(self.connection())
+    def raise_if_lost(self, error: BaseException) -> None:
+        """Raises :exc:`ConnectionLost` if an error broke the connection of this thread."""
+        if not self.is_closed() and self._is_closed(self.connection()):
+            # If one is broken, others probably are too.
+            self.close_idle()
+            raise ConnectionLost(reason(error)) from error
 
     def confirm(self) -> None:
         """Confirms that what this thread's connection has read belongs together.
@@ -346,22 +345,15 @@ class BorrowedConnection:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         database = self._database
         try:
-            if isinstance(error, DATABASE_ERRORS) and isinstance(database, Pool):
-                self._raise_if_lost(database, error)
             if error is None and isinstance(database, Pool):
                 database.confirm()
+            elif isinstance(error, DATABASE_ERRORS) and isinstance(database, Pool):
+                database.raise_if_lost(error)
         finally:
             if self._opened_here and not database.is_closed():
                 # A broken connection cannot always be closed.
                 with suppress(*DATABASE_ERRORS):
                     database.close()
-
-    @staticmethod
-    def _raise_if_lost(pool: Pool, error: BaseException) -> None:
-        if pool.is_connection_broken():
-            # If one is broken, others probably are too.
-            pool.close_idle()
-            raise ConnectionLost(reason(error)) from error
 
 
 @contextmanager
@@ -404,21 +396,14 @@ def is_outage(error: BaseException) -> bool:
 
 def refuses_writing(error: BaseException) -> bool:
     """Whether an error means that a database can only be read."""
-    if isinstance(error, ReadOnly):
-        return True
-    code = getattr(_driver_error(error), "sqlite_errorcode", 0)
-    return code & _PRIMARY == sqlite3.SQLITE_READONLY or bool(_codes_of(error) & _READ_ONLY)
-
-
-def _driver_error(error: BaseException) -> BaseException:
-    """The error of the driver that an error of peewee stands for."""
-    return getattr(error, "orig", None) or error
+    return isinstance(error, ReadOnly) or bool(_codes_of(error) & _READ_ONLY)
 
 
 def _codes_of(error: BaseException) -> set[object]:
-    """A server's codes for an error."""
-    original = _driver_error(error)
-    return {getattr(original, "sqlstate", None), *original.args[:1]}
+    """The codes that SQLite or a server has for an error."""
+    original = getattr(error, "orig", None) or error
+    of_file = getattr(original, "sqlite_errorcode", 0) & _PRIMARY
+    return {getattr(original, "sqlstate", None), of_file, *original.args[:1]}
 
 
 def error_sentence(error: BaseException, name: str) -> str:
@@ -492,9 +477,7 @@ class _File(peewee.SqliteDatabase):
 
     @property
     def _file(self) -> Path:
-        file = file_of(self)
-        assert file is not None
-        return file
+        return cast(Path, file_of(self))
 
     def _connect(self) -> _FileConnection:
         connection = self._open("mode=rw")

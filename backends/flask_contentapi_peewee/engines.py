@@ -56,6 +56,20 @@ class Engine(ABC):
         :raises ConfigurationError: if the address cannot be used.
         """
 
+    #: Whether connections may break while nobody uses them.
+    breaks_while_idle: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return "The database"
+
+    def require_there(self) -> None:  # noqa: B027 - most are
+        """Makes sure that there may be a database to connect to.
+
+        :raises ConfigurationError: if there is none, with the remedy.
+        """
+
     @contextmanager
     def creation(self) -> Iterator[None]:
         """Makes the database itself where a program can, and removes it if what follows fails."""

@@ -16,8 +16,13 @@ from flask_contentapi_peewee.columns import GAP, OPEN, Clause, step
 from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, target_term
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
-from flask_contentapi_peewee.structure import COLLECTION_COLUMNS, SITE_COLUMNS
-from flask_contentapi_peewee.tables import MARK_PREFIX, USED_ID_PREFIX, EndpointTables, Tables
+from flask_contentapi_peewee.tables import (
+    MARK_PREFIX,
+    SECTIONS,
+    USED_ID_PREFIX,
+    EndpointTables,
+    Tables,
+)
 
 
 def load(content: Mapping[str, Iterable[Any]], statements: Statements) -> None:
@@ -54,9 +59,9 @@ def load(content: Mapping[str, Iterable[Any]], statements: Statements) -> None:
         if refused:
             raise ContentError(refused.values())
         clear(tables)
-        insert_records(tables, "locales", outline.locales)
-        insert_records(tables, "sites", outline.site_records)
-        insert_records(tables, "collections", outline.collections.values())
+        tables.insert_records("locales", outline.locales)
+        tables.insert_records("sites", outline.site_records)
+        tables.insert_records("collections", outline.collections.values())
         with tables.engine.filling(tables.content):
             for name, file in files.items():
                 pickle.dump(waiting[name], file)
@@ -82,30 +87,6 @@ def clear(tables: Tables) -> None:
         state.model.delete().where(state.fields["key"].startswith(prefix)).execute()
     for endpoint in tables.endpoints.values():
         tables.engine.clear_words(endpoint.words)
-
-
-#: The columns of the tables of sections, and the one with the order.
-_SECTIONS: Mapping[str, tuple[Sequence[str], str]] = {
-    "locales": (["code"], "sort"),
-    "sites": (SITE_COLUMNS, "id"),
-    "collections": (COLLECTION_COLUMNS, "sort"),
-}
-
-
-def read_records(reader: DatabaseReader, section: str) -> list[Any]:
-    """The codes of all languages, or the records of all sites or collections with all keys."""
-    columns, order = _SECTIONS[section]
-    records = reader.records(getattr(reader.tables, section), columns, order)
-    return [record["code"] for record in records] if section == "locales" else records
-
-
-def insert_records(tables: Tables, section: str, records: Iterable[Any]) -> None:
-    """Writes what :func:`read_records` gives into its table, which is empty."""
-    table, (_, order) = getattr(tables, section), _SECTIONS[section]
-    for number, record in enumerate(records):
-        row = {"code": record} if section == "locales" else record
-        fields = {table.fields[name]: value for name, value in row.items()}
-        table.model.insert({**fields, table.fields[order]: number}).execute()
 
 
 def _load_objects(
@@ -147,8 +128,8 @@ def _find_positions(pages: Table) -> dict[int, TreePosition]:
 def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
     """The content of the tables as records, each with its section."""
     tables = reader.tables
-    for section in _SECTIONS:
-        yield from ((section, record) for record in read_records(reader, section))
+    for section in SECTIONS:
+        yield from ((section, record) for record in reader.records(section))
     for name, endpoint in tables.endpoints.items():
         documents = reader.documents[name]
         for found in reader.objects(name):
@@ -162,7 +143,7 @@ def check(reader: DatabaseReader, *, values: bool = True) -> Iterator[Problem]:
     """The problems of the content: undeclared types, dangling relations, and values that the
     declared fields no longer take, if these are wanted."""
     ids = {
-        name: {record["id"] for record in reader.records(tables.base, ["id"], "id")}
+        name: {i for (i,) in reader.all(tables.base.model.select(tables.base.fields["id"]))}
         for name, tables in reader.tables.endpoints.items()
     }
     records = RecordReader(reader.tables.registry, logs=False)

@@ -22,7 +22,7 @@ from flask_contentapi_peewee.documents import Projection, batches
 from flask_contentapi_peewee.shapes import NOBODY, Shape, Values
 from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
-from flask_contentapi_peewee.tables import StoredTable, Tables
+from flask_contentapi_peewee.tables import Tables
 
 #: From this offset on, rows are skipped in an index without being looked up.
 DEEP = 100
@@ -219,13 +219,9 @@ class DatabaseReader(Reader):
         statement, projection = self._statements.fetch(shape)
         return self._run(statement, values._replace(ids=ids)), projection
 
-    def records(
-        self, table: StoredTable, columns: Sequence[str], order: str
-    ) -> list[dict[str, Any]]:
-        """All rows of a table, of some columns, in the order of one."""
-        query = table.model.select(*(table.fields[column] for column in columns))
-        found = self.all(query.order_by(table.fields[order]))
-        return [dict(zip(columns, row, strict=True)) for row in found]
+    def records(self, section: str) -> list[Any]:
+        """As :meth:`Tables.records`."""
+        return self.tables.records(section, self._database)
 
     def all(self, query: Any) -> list[tuple[Any, ...]]:
         """The result of a peewee query, as tuples."""

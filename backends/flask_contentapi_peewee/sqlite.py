@@ -31,19 +31,45 @@ class SQLite(Engine):
         "float": "REAL",
     }
 
+    # The pool itself replaces connections to a file that is gone.
+    breaks_while_idle = False
+
     def __init__(self, database: peewee.Database) -> None:
         super().__init__(database)
         known = cast(peewee.SqliteDatabase, database)
         known.register_function(md5, "md5", 1)
 
+    @property
+    def _file(self) -> Path | None:
+        return file_of(self.database)
+
+    @property
+    def name(self) -> str:
+        return super().name if self._file is None else f"The database file {str(self._file)!r}"
+
     @classmethod
     def connect(cls, address: str, root: Path) -> SQLite:
         return cls(addresses.sqlite(address, root))
 
+    def require_there(self) -> None:
+        if self._file is not None and not self._file.exists():
+            self._require_folder()
+            raise ConfigurationError(
+                f"There is no database file {str(self._file)!r}. Put it there. An empty one for "
+                "the site is made by the command: flask contentapi init-db."
+            )
+
+    def _require_folder(self) -> None:
+        file = self._file
+        if file is not None and not file.parent.is_dir():
+            raise ConfigurationError(
+                f"There is no folder {str(file.parent)!r} for {file.name}; create it."
+            )
+
     @contextmanager
     def creation(self) -> Iterator[None]:
-        file = file_of(self.database)
-        is_new = False
+        self._require_folder()
+        file, is_new = self._file, False
         if file is not None:
             try:
                 # Several may make it at once; only one of them may remove it.

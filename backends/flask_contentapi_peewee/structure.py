@@ -26,9 +26,6 @@ from flask_contentapi.sites import Home, Site, Sites
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, any_of, end, microseconds
 from flask_contentapi_peewee.tables import StoredTable, Tables
 
-#: The keys of the records of sites and collections.
-SITE_COLUMNS = ("hostname", "port", "site_name", "root_page", "is_default")
-COLLECTION_COLUMNS = ("id", "name", "parent", "restriction")
 #: How many totals are cached.
 TOTALS_CACHE_SIZE = 4096
 
@@ -84,7 +81,7 @@ class Structure:
     @cached_property
     def locales(self) -> list[str]:
         """The codes of all languages."""
-        return [code for (code,) in self._rows(self._tables.locales, "code", order="sort")]
+        return self._tables.records("locales", self._database)
 
     @property
     def paths(self) -> Mapping[int, str]:
@@ -94,10 +91,8 @@ class Structure:
 
     @cached_property
     def collections(self) -> dict[int, dict[str, Any]]:
-        """The parent and the restriction of each collection."""
-        columns = ("id", "parent", "restriction")
-        rows = self._rows(self._tables.collections, *columns, order="sort")
-        return {row[0]: dict(zip(columns, row, strict=True)) for row in rows}
+        """The record of each collection."""
+        return {one["id"]: one for one in self._tables.records("collections", self._database)}
 
     @cached_property
     def restrictions(self) -> Restrictions:
@@ -122,11 +117,11 @@ class Structure:
     @cached_property
     def sites(self) -> Sites:
         """All sites."""
-        records = self._rows(self._tables.sites, *SITE_COLUMNS, order="id")
-        homes = self._read_homes({record[3] for record in records})
+        records = self._tables.records("sites", self._database)
+        homes = self._read_homes({record["root_page"] for record in records})
         sites = [
             Site(hostname, port, name, default, homes.get(root, ()))
-            for hostname, port, name, root, default in records
+            for hostname, port, name, root, default in (record.values() for record in records)
         ]
         return Sites(sites, () if sites else self._first_root())
 
@@ -158,10 +153,6 @@ class Structure:
             for home in rows
             if home[0] in roots
         }
-
-    def _rows(self, table: StoredTable, *columns: str, order: str) -> list[Any]:
-        query = table.model.select(*(table.fields[column] for column in columns))
-        return self._all(query.order_by(table.fields[order]))
 
     def _all(self, query: Any) -> list[Any]:
         return self._tables.all(query, self._database)

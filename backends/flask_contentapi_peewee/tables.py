@@ -43,6 +43,13 @@ MARK_PREFIX = "mark "
 #: columns scan all rows.
 MOST_INDEXES = 60
 
+#: The columns of the tables of sections, and the one with the order.
+SECTIONS: Mapping[str, tuple[Sequence[str], str]] = {
+    "locales": (["code"], "sort"),
+    "sites": (["hostname", "port", "site_name", "root_page", "is_default"], "id"),
+    "collections": (["id", "name", "parent", "restriction"], "sort"),
+}
+
 Model = type[peewee.Model]
 
 
@@ -112,9 +119,8 @@ class EndpointTables:
         #: The stored fields that have a column in the base table.
         self.fixed = _fixed_columns(endpoint)
         self.base = make.base(endpoint, self.fixed)
-        document = {"doc": make.text(), "large": make.text(null=True)}
         self.documents = make.table(
-            f"{endpoint.name}_documents", {"id": make.integer(primary_key=True), **document}
+            f"{endpoint.name}_documents", id="integer!", doc="text", large="text?"
         )
         self.indexes = [*self._make_indexes(make)]
         types = {"": endpoint.base, **dict(sorted(endpoint.types.items()))}
@@ -142,7 +148,7 @@ class EndpointTables:
                 if declared is endpoint.base:
                     # Objects of undeclared types have the fields of the base.
                     labels.add("")
-                yield make.index(endpoint.name, label, added, frozenset(labels))
+                yield make.of_type(endpoint.name, label, added, frozenset(labels))
 
     def lineage(self, label: str) -> list[IndexTable]:
         """The index tables in which objects of a type have a row."""
@@ -222,33 +228,36 @@ class Tables:
     def __init__(self, registry: Registry, engine: Engine) -> None:
         make = _Maker(engine)
         self.registry, self.engine = registry, engine
-        self.state = make.table("state", {"key": make.key(primary_key=True), "value": make.text()})
-        self.locales = make.table(
-            "locales", {"code": make.key(primary_key=True), "sort": make.integer()}
-        )
+        self.state = make.table("state", key="key!", value="text")
+        self.locales = make.table("locales", code="key!", sort="integer")
         self.sites = make.table(
             "sites",
-            {
-                "id": make.integer(primary_key=True),
-                "hostname": make.text(),
-                "port": make.integer(),
-                "site_name": make.text(),
-                "root_page": make.integer(),
-                "is_default": make.column(kinds.Boolean()),
-            },
+            id="integer!",
+            hostname="text",
+            port="integer",
+            site_name="text",
+            root_page="integer",
+            is_default="boolean",
         )
         self.collections = make.table(
             "collections",
-            {
-                "id": make.integer(primary_key=True),
-                "name": make.text(),
-                "parent": make.integer(null=True),
-                "restriction": make.column(kinds.Json(), null=True),
-                "sort": make.integer(),
-            },
+            id="integer!",
+            name="text",
+            parent="integer?",
+            restriction="json?",
+            sort="integer",
         )
         #: The rows of the site's own models that are to be read again, or are left out.
-        self.followed = make.followed()
+        self.followed = make.table(
+            "followed",
+            id="integer!",
+            type="key",
+            row="integer",
+            standing="integer",
+            problems="text?",
+        )
+        make.index(self.followed, ["type", "row"])
+        make.index(self.followed, ["standing"])
         #: The types that have the rows of the site's own models, each with a part of a sentence.
         self.followed_types: dict[str, str] = {}
         self.endpoints = {
@@ -312,6 +321,23 @@ class Tables:
                 # MariaDB counts only rows that an update really changes.
                 self.state.model.delete().where(key == name).execute()
                 self.state.model.insert({key: name, value: text}).execute()
+
+    def records(self, section: str, database: peewee.Database) -> list[Any]:
+        """The codes of all languages, or the records of all sites or collections with all keys."""
+        table, (columns, order) = getattr(self, section), SECTIONS[section]
+        query = table.model.select(*(table.fields[column] for column in columns))
+        rows = self.all(query.order_by(table.fields[order]), database)
+        if section == "locales":
+            return [code for (code,) in rows]
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def insert_records(self, section: str, records: Iterable[Any]) -> None:
+        """Writes what :meth:`records` gives into its table, which is empty."""
+        table, (_, order) = getattr(self, section), SECTIONS[section]
+        for number, record in enumerate(records):
+            row = {"code": record} if section == "locales" else record
+            fields = {table.fields[name]: value for name, value in row.items()}
+            table.model.insert({**fields, table.fields[order]: number}).execute()
 
     @staticmethod
     def all(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
@@ -405,19 +431,30 @@ class _Maker:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def column(self, kind: kinds.Kind, **options: Any) -> StoredField:
-        return stored_field(kind, self._engine.sql_types, **options)
+    def table(
+        self, name: str, columns: Mapping[str, Column] | None = None, /, **others: str
+    ) -> StoredTable:
+        """A table.
 
-    def integer(self, **options: Any) -> StoredField:
-        return self.column(kinds.Integer(), **options)
+        :param columns: stored fields that it has a column for.
+        :param others: the kinds of its other columns; ``!`` is behind that of the primary key, and
+            ``?`` behind those of columns that may be empty.
+        """
+        fields = {
+            n: stored_field(c.kind, self._engine.sql_types, null=True)
+            for n, c in (columns or {}).items()
+        }
+        for column, text in others.items():
+            options: dict[str, Any] = {"primary_key": text[-1] == "!", "null": text[-1] == "?"}
+            kind = text.rstrip("!?")
+            fields[column] = (
+                StoredField(kinds.Text(), self._engine.sql_types[kind], **options)
+                if kind in ("key", "path")
+                else stored_field(_KINDS[kind], self._engine.sql_types, **options)
+            )
+        return StoredTable(self._model(name, fields), fields, columns or {})
 
-    def text(self, **options: Any) -> StoredField:
-        return self.column(kinds.Text(), **options)
-
-    def key(self, **options: Any) -> StoredField:
-        return StoredField(kinds.Text(), self._engine.sql_types["key"], **options)
-
-    def model(self, name: str, fields: Mapping[str, StoredField]) -> Model:
+    def _model(self, name: str, fields: Mapping[str, StoredField]) -> Model:
         _refuse_columns(name, fields)
         meta: dict[str, Any] = {
             "database": self._engine.database,
@@ -429,77 +466,48 @@ class _Maker:
         attributes: dict[str, Any] = {"Meta": type("Meta", (), meta)}
         for column, stored in fields.items():
             stored.column_name = column
-            attributes[_attribute(column)] = stored
+            # It must not replace one of peewee's own.
+            attributes[f"{column}_" if hasattr(peewee.Model, column) else column] = stored
         return type(name, (peewee.Model,), attributes)
 
-    def table(
-        self,
-        name: str,
-        fields: Mapping[str, StoredField],
-        columns: Mapping[str, Column] | None = None,
-    ) -> StoredTable:
-        return StoredTable(self.model(name, fields), dict(fields), columns or {})
-
     def base(self, endpoint: Endpoint, columns: Mapping[str, Column]) -> StoredTable:
-        fields = self._fields(columns) | {"type": self.key()}
-        if endpoint.tree:
-            fields |= {
-                "visible_from_": self.integer(),
-                "visible_until_": self.integer(),
-                "is_restricted_": self.column(kinds.Boolean()),
-                # What depends on the position in the tree comes last.
-                "path_": StoredField(kinds.Text(), self._engine.sql_types["path"]),
-                "url_path": self.text(),
-                "url_hash_": self.key(),
-                "access_": self.integer(),
-            }
-        table = self.table(endpoint.name, fields, columns)
+        """The table with the fields that all objects of an endpoint have."""
+        # What depends on the position in the tree comes last.
+        tree = _TREE_COLUMNS if endpoint.tree else {}
+        table = self.table(endpoint.name, columns, id="integer!", type="key", **tree)
         indexed = {column.name for column in endpoint.base.filterable.values()} - {"id"}
         for declared in (endpoint.base, *endpoint.types.values()):
             indexed |= {custom.source for custom in declared.api_filters}
         indexed |= {"translation_key", "site_path"}
         for name in (name for name in columns if name in indexed):
             self._index_column(table, columns[name])
-        if endpoint.tree:
-            self._index_tree(table)
-        else:
-            self._index(table, [table.fields["type"], table.fields["id"]])
+        if not endpoint.tree:
+            self.index(table, ["type", "id"])
+            return table
+        # The indexes for the tree and the default order have the columns of visibility, and the id,
+        # so that distant rows of a list are skipped in the index alone.
+        self.index(table, [*_SEEN, "id"])
+        self.index(table, ["url_hash_"], unique=True)
+        # Finds children in menus without looking up the others.
+        shown = {"parent": ["show_in_menus"]}
+        for name in ("type", "parent", "locale", "show_in_menus"):
+            self.index(table, [name, *_SEEN, *shown.get(name, ()), "id"], f"{name}_path")
+        for name in ("visible_from_", "visible_until_", "is_restricted_"):
+            self.index(table, [name])
         return table
 
-    def _fields(self, columns: Mapping[str, Column]) -> dict[str, StoredField]:
-        fields = {name: self.column(c.kind, null=True) for name, c in columns.items()}
-        return {**fields, "id": self.integer(primary_key=True)}
-
-    def _index_tree(self, table: StoredTable) -> None:
-        """Adds the indexes for the tree and the default order, with the columns of visibility.
-
-        They also have the id, so that distant rows of a list are skipped in the index alone.
-        """
-        path, *seen = (table.fields[f"{c}_"] for c in ("path", *_SEEN))
-        identity = table.fields["id"]
-        self._index(table, [path, *seen, identity])
-        self._index(table, [table.fields["url_hash_"]], unique=True)
-        # Finds children in menus without looking up the others.
-        shown = {"parent": [table.fields["show_in_menus"]]}
-        for name in ("type", "parent", "locale", "show_in_menus"):
-            keys = [self._engine.indexed(table.fields[name]), path, *seen, *shown.get(name, ())]
-            self._index(table, [*keys, identity], name=f"{name}_path")
-        for name in ("visible_from_", "visible_until_", "is_restricted_"):
-            self._index(table, [table.fields[name]])
-
-    def index(
+    def of_type(
         self, endpoint: str, label: str, columns: Mapping[str, Column], labels: frozenset[str]
     ) -> IndexTable:
+        """The table with the fields that a type adds."""
         declaration = {
             "endpoint": endpoint,
             "labels": sorted(labels),
             "columns": [f"{name} {signature_of(column)}" for name, column in columns.items()],
         }
-        fields = {"id": self.integer(primary_key=True)} | {
-            name: self.column(c.kind, null=True) for name, c in columns.items()
-        }
-        model = self.model(derived_name(label.replace(".", "_").lower(), declaration), fields)
-        table = IndexTable(model, fields, columns, labels)
+        name = derived_name(label.replace(".", "_").lower(), declaration)
+        made = self.table(name, columns, id="integer!")
+        table = IndexTable(made.model, made.fields, columns, labels)
         for column in columns.values():
             self._index_column(table, column)
         return table
@@ -507,47 +515,35 @@ class _Maker:
     def terms(self, name: str) -> StoredTable:
         """The table with the terms of objects, which :mod:`flask_contentapi_peewee.documents`
         makes."""
-        fields = {
-            "id": self.integer(),
-            "field": self.key(),
-            "text": self.text(null=True),
-            "number": self.integer(null=True),
-        }
-        table = self.table(name, fields)
-        field, identity = fields["field"], fields["id"]
-        self._index(table, [identity])
-        self._index(table, [field, self._engine.indexed(fields["text"]), identity], "text")
-        self._index(table, [field, fields["number"], identity], "number")
-        return table
-
-    def followed(self) -> StoredTable:
-        fields = {
-            "id": self.integer(primary_key=True),
-            "type": self.key(),
-            "row": self.integer(),
-            "standing": self.integer(),
-            "problems": self.text(null=True),
-        }
-        table = self.table("followed", fields)
-        self._index(table, [fields["type"], fields["row"]])
-        self._index(table, [fields["standing"]])
+        table = self.table(name, id="integer", field="key", text="text?", number="integer?")
+        self.index(table, ["id"])
+        self.index(table, ["field", "text", "id"], "text")
+        self.index(table, ["field", "number", "id"], "number")
         return table
 
     def _index_column(self, table: StoredTable, column: Column) -> None:
-        """Adds an index to filter and order by a column, unless it holds rich text."""
-        if not isinstance(column.field, RichText):
-            for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
-                name = column.name + ("_descending" if number else "")
-                self._index(table, [*keys, table.fields["id"], *_path_keys(table, column)], name)
-
-    def _index(
-        self, table: StoredTable, keys: Sequence[Any], name: str = "", unique: bool = False
-    ) -> None:
-        model = table.model
-        if len(model._meta.indexes) >= MOST_INDEXES:
+        if isinstance(column.field, RichText):
             return
-        name = index_name(model._meta.table_name, name or keys[0].column_name)
-        model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=name))
+        # To find the newest pages of a branch without looking up those of others.
+        is_moment = "path_" in table.fields and isinstance(column.kind, kinds.DateTime)
+        further = [table.fields[name] for name in ("id", *(_SEEN if is_moment else ()))]
+        for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
+            name = column.name + ("_descending" if number else "")
+            self._add_index(table.model, [*keys, *further], name)
+
+    def index(
+        self, table: StoredTable, columns: Sequence[str], name: str = "", unique: bool = False
+    ) -> None:
+        """Adds an index to a table."""
+        keys = [self._engine.indexed(table.fields[column]) for column in columns]
+        self._add_index(table.model, keys, name or columns[0], unique)
+
+    def _add_index(
+        self, model: Model, keys: Sequence[Any], name: str, unique: bool = False
+    ) -> None:
+        if len(model._meta.indexes) < MOST_INDEXES:
+            name = index_name(model._meta.table_name, name)
+            model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=name))
 
 
 def _refuse_columns(table: str, names: Iterable[str]) -> None:
@@ -568,20 +564,18 @@ def _refuse_columns(table: str, names: Iterable[str]) -> None:
             raise DeclarationError(f"{table} has a field {name!r}, which databases have already.")
 
 
-def _path_keys(table: StoredTable, column: Column) -> list[StoredField]:
-    """Additional columns of an index on a column, for finding the newest pages of a branch without
-    looking up those of others."""
-    if "path_" not in table.fields or not isinstance(column.kind, kinds.DateTime):
-        return []
-    return [table.fields[f"{name}_"] for name in ("path", *_SEEN)]
-
-
 #: The columns that every table of PostgreSQL has.
 _SYSTEM_COLUMNS = frozenset("tableoid xmin cmin xmax cmax ctid".split())
-#: The derived columns that determine who sees a page, and when.
-_SEEN = ("access", "visible_from", "visible_until")
-
-
-def _attribute(column: str) -> str:
-    """The attribute of a model for a column, which must not replace one of peewee's own."""
-    return f"{column}_" if hasattr(peewee.Model, column) else column
+#: The derived columns with the place of a page, who sees it, and when.
+_SEEN = ("path_", "access_", "visible_from_", "visible_until_")
+#: The columns of pages besides their fields.
+_TREE_COLUMNS = {
+    "visible_from_": "integer",
+    "visible_until_": "integer",
+    "is_restricted_": "boolean",
+    "path_": "path",
+    "url_path": "text",
+    "url_hash_": "key",
+    "access_": "integer",
+}
+_KINDS = {k.name: k for k in (kinds.Integer(), kinds.Text(), kinds.Boolean(), kinds.Json())}

@@ -21,7 +21,6 @@ from flask_contentapi_peewee.documents import (
     children_term,
     target_term,
 )
-from flask_contentapi_peewee.loading import insert_records, read_records
 from flask_contentapi_peewee.page_tree import PageTree
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import USED_ID_PREFIX, StoredTable
@@ -48,7 +47,7 @@ class DatabaseTransaction(Transaction):
 
     def records(self, section: str) -> Sequence[Any]:
         if section not in self._records:
-            self._records[section] = read_records(self.reader, section)
+            self._records[section] = self.reader.records(section)
         return self._records[section]
 
     def find(self, endpoint: str, id: int) -> StoredObject | None:
@@ -251,7 +250,7 @@ class DatabaseTransaction(Transaction):
     def put_records(self, section: str, records: Sequence[Any]) -> None:
         self._records[section] = records
         getattr(self.tables, section).model.delete().execute()
-        insert_records(self.tables, section, records)
+        self.tables.insert_records(section, records)
         if section == "locales":
             locale = self._pages.fields["locale"]
             self._pages.model.update({locale: records[0]}).where(locale.is_null()).execute()
