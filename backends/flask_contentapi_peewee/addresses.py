@@ -158,7 +158,6 @@ def mariadb(address: str) -> list[MariaDBPool]:
 
 
 def _divide(address: str) -> tuple[str, str | None]:
-    """An address without its options, and these; None if there is no question mark."""
     text, mark, query = address.partition("?")
     return text, query if mark else None
 
@@ -179,10 +178,6 @@ def _parts(scheme: str, address: str) -> tuple[SplitResult, str | None]:
 
 
 def _is_torn(parts: SplitResult) -> bool:
-    """Whether a password with unencoded characters has been split wrongly.
-
-    :raises ValueError: if a port is not a number.
-    """
     ports = [urlsplit(f"//{host}").port for host in _hosts(parts).split(",")]
     account = parts.netloc.rpartition("@")[0]
     return 0 in ports or "@" in parts.path or bool(_UNENCODED.search(account))
@@ -215,8 +210,6 @@ def _options(
 ) -> dict[str, str]:
     """The options of an address, by name.
 
-    :param query: what follows the question mark.
-    :param known: the names of all options.
     :param settled: those that what stands before the question mark determines.
     :param hint: what else may be wrong, after a space.
     """

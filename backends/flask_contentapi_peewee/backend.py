@@ -126,10 +126,6 @@ class PeeweeBackend(Backend):
     # Set-up.
 
     def _require_ready(self) -> None:
-        """Makes sure that the database can be served from.
-
-        :raises BackendUnavailable: if it cannot, saying why.
-        """
         if not self._is_ready:
             try:
                 with self._reporting_outages():
@@ -141,10 +137,6 @@ class PeeweeBackend(Backend):
             self._is_ready = True
 
     def _check_ready(self, database: peewee.Database) -> None:
-        """Makes sure that the tables are those of the declared types.
-
-        :raises ConfigurationError: if not.
-        """
         self.engine.require_there()
         _retried(lambda: self.setup.require_ready(database))
 
@@ -250,10 +242,6 @@ class PeeweeBackend(Backend):
             raise
 
     def _require_version(self, stamp: str) -> None:
-        """Makes sure that the content still has a version, whatever this thread's connection sees.
-
-        :raises ContentChanged: if it has another one.
-        """
         with in_own_thread(self.reader) as reader:
             if reader.version != stamp:
                 raise ContentChanged
@@ -287,10 +275,6 @@ class PeeweeBackend(Backend):
         return DatabaseReader(database, self._statements, structure, not within)
 
     def _read_structure(self, database: peewee.Database) -> Structure:
-        """Reads the structure, if the tables are still those of the declared types.
-
-        :raises ContentChanged: if they are not.
-        """
         tables = self.tables
         query = peewee.Select(columns=[tables.version(), tables.state_of("declared")])
         ((stamp, declared),) = tables.all(query.bind(database), database)
@@ -351,11 +335,6 @@ class PeeweeBackend(Backend):
                 self._follow(whole=whole)
 
     def _follow(self, *, whole: bool = False) -> None:
-        """Copies rows of followed models that have changed.
-
-        :param whole: whether to read all rows.
-        :raises BackendUnavailable: if they cannot be copied.
-        """
         following, thread = self._following, self._thread
         if following is None or any(vars(thread).values()):
             return
@@ -385,13 +364,11 @@ class PeeweeBackend(Backend):
             self._refresh()
 
     def _copy_all(self, reader: DatabaseReader) -> None:
-        """Copies all rows of followed models within a transaction whose changes are not noted."""
         if self._following is not None:
             transaction = DatabaseTransaction(reader, copies=True)
             self._following.copy(transaction, Writer(transaction), whole=True)
 
     def _refresh(self) -> None:
-        """Completes what depends on much new content."""
         with self._reporting_outages(), connected(self.engine.database):
             self.engine.analyze(self.tables.names, self.tables.words)
         if self.engine.words_come_late:

@@ -123,10 +123,7 @@ Codec = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 class StoredField(peewee.Field):
     """A column for one kind of value.
 
-    :param kind: the kind.
-    :param sql_type: the type of the column.
     :param codec: how drivers take its values.
-    :param kwargs: the arguments of every peewee field.
     """
 
     def __init__(
@@ -150,7 +147,6 @@ def stored_field(kind: kinds.Kind, sql_types: Mapping[str, str], **kwargs: Any) 
     :param kind: the kind; tags and children have their own tables instead.
     :param sql_types: the database's type for each name of a kind; that of ``text`` for decimals if
         it has no exact ones.
-    :param kwargs: the arguments of every peewee field.
     """
     sql_type, codec = sql_types[kind.name], _CODECS.get(kind.name, (None, None))
     if kind.name == "decimal":

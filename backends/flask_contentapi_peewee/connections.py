@@ -88,7 +88,6 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         None if this is unknown.
 
         :param question: the statement for the version of the content.
-        :param parameters: its parameters.
         """
         if self._recheck > 0:
             return time.monotonic() // self._recheck
@@ -146,7 +145,6 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         return connected
 
     def _lend(self) -> bool:
-        """Gives this thread an idle connection, if there is a good one."""
         with self._pool_lock:
             while self._connections:
                 since, _, connection = self._connections.pop()
@@ -161,7 +159,6 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         return self._take_back() or bool(super().close())
 
     def _take_back(self) -> bool:
-        """Makes the connection of this thread idle, unless more has to be done with it."""
         state = self._state
         if state.transactions or self._stale_timeout or not state.conn:
             return False
@@ -233,7 +230,6 @@ class _VersionWatch:
 
     Requests that need nothing else do not have to borrow one.
 
-    :param pool: the pool that opens it.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -261,7 +257,6 @@ class _VersionWatch:
             self.lock.release()
 
     def _connect(self, question: str, parameters: Sequence[Any]) -> None:
-        """Reconnects, unless that has just failed."""
         self._close()
         if time.time() >= self._not_before:
             self._since = time.time()
@@ -328,7 +323,6 @@ def connected(database: peewee.Database) -> Iterator[None]:
 class BorrowedConnection:
     """Lets the first statement open a connection if there is none, and then returns it at the end.
 
-    :param database: the connections.
     :raises ConnectionLost: as :func:`connected`.
     """
 
@@ -364,7 +358,6 @@ def atomic(database: peewee.Database, *args: Any) -> Iterator[None]:
     has done so by itself if a disk is full, MariaDB after a deadlock, and a database that is gone
     cannot.
 
-    :param args: as for the method of peewee.
     """
     failure: BaseException | None = None
     around = sys.exc_info()[1]
@@ -520,7 +513,6 @@ class _File(peewee.SqliteDatabase):
         return _FileConnection(name, timeout, isolation_level=None, **self.connect_params)
 
     def _open_unchanging(self, error: sqlite3.OperationalError) -> _FileConnection:
-        """A connection that relies on nobody changing the file."""
         if not self._file.is_file():
             raise error
         if _is_in_transit(self._file):
@@ -586,7 +578,6 @@ class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
 
     @property
     def _connection(self) -> _FileConnection:
-        """The connection of this thread."""
         connection: _FileConnection = self.connection()  # type: ignore[no-untyped-call]
         return connection
 
@@ -609,7 +600,6 @@ def _obstacle(file: Path) -> str:
 
 
 def _may_write(path: Path) -> bool:
-    """Whether this process may change a file, or make files in a folder."""
     by_effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
     return os.access(path, os.W_OK, **by_effective)
 
@@ -658,7 +648,6 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
 class _Hosts(peewee.MySQLDatabase):
     """A database on several hosts.
 
-    :param name: its name.
     :param hosts: the connection options of each host; the last is used if all others fail.
     """
 

@@ -28,11 +28,7 @@ NOTED, WAITING, LEFT_OUT = range(3)
 
 
 class Fitting(NamedTuple):
-    """An object that a row stands for.
-
-    :param row: its columns.
-    :param record: its record.
-    """
+    """An object that a row stands for."""
 
     row: Row
     record: dict[str, Any]
@@ -42,8 +38,6 @@ class Copying:
     """Copies rows within one transaction.
 
     :param sources: the followed models, by the labels of their types.
-    :param transaction: the content.
-    :param writer: notes the copied objects.
     :ivar written: how many objects were written or removed.
     """
 
@@ -74,7 +68,6 @@ class Copying:
         """Copies the rows of a model that may have changed.
 
         :param stored: the mark of the rows as they were copied.
-        :param now: their mark.
         """
         if stored is None:
             self._refuse_others(source)
@@ -115,7 +108,6 @@ class Copying:
     # Which rows.
 
     def _refuse_others(self, source: Source) -> None:
-        """Refuses to follow a model if its type has objects already, which would be deleted."""
         query = source.base.model.select(fn.COUNT(SQL("1"))).where(source.is_own)
         ((number,),) = self._reader.all(query)
         if number:
@@ -165,7 +157,6 @@ class Copying:
     # Copying.
 
     def _copy(self, source: Source, keys: Sequence[int]) -> None:
-        """Makes some objects what their rows are now: written, removed, or left out."""
         self._before = self._take_left_out(source, keys)
         rows = source.fetch(keys)
         fitting = self._read(source, rows)
@@ -200,7 +191,6 @@ class Copying:
             self._left_out.clear()
 
     def _read(self, source: Source, rows: Mapping[int, Any]) -> dict[int, Fitting]:
-        """The objects that rows stand for, by id; rows that stand for none are left out."""
         reader = RecordReader(self._transaction.registry, logs=False)
         read: dict[int, Fitting] = {}
         for key, row in rows.items():
@@ -227,7 +217,6 @@ class Copying:
         return read
 
     def _with_locale(self, source: Source, row: Row) -> Row:
-        """A row with the first language, if it has none."""
         place = source.declared.places["locale"] if source.endpoint.tree else None
         locales = self._transaction.records("locales")
         if place is None or row[place] is not None or not locales:
@@ -235,7 +224,6 @@ class Copying:
         return (*row[:place], locales[0], *row[place + 1 :])
 
     def _misfits(self, source: Source, new: Mapping[int, Row]) -> Iterator[tuple[int, str, str]]:
-        """What does not fit the stored content: the id of an object, the field, and a message."""
         places, endpoint = source.declared.places, source.endpoint
         locales = self._transaction.records("locales")
         collections = {known["id"] for known in self._transaction.records("collections")}
@@ -254,10 +242,6 @@ class Copying:
                     yield owners[child], name, message
 
     def _replace(self, source: Source, old: StoredObject, fitting: Fitting) -> None:
-        """Changes an object.
-
-        :raises ContentError: if it cannot be so; then it may have been moved.
-        """
         name, documents = source.endpoint.name, self._transaction.documents[source.endpoint.name]
         identity, row = fitting.row[0], fitting.row
         if old.row == row and documents.stored(*old) == documents.stored(row, {}):
@@ -271,8 +255,6 @@ class Copying:
         self.written += 1
 
     def _insert(self, source: Source, rows: list[Row]) -> None:
-        """Adds new objects, pages after those above them."""
-
         def refuse(identity: int, name: str, message: str) -> None:
             self._refuse(source, identity, source.problem(identity, name, message))
 
@@ -322,14 +304,12 @@ class Copying:
                 stored.pop(page, None)
 
     def _note(self, source: Source, ids: Collection[int]) -> None:
-        """Notes new and deleted objects."""
         self.written += len(ids)
         self._writer.note(source.endpoint.name, ids)
 
     # What is left out.
 
     def _take_left_out(self, source: Source, keys: Sequence[int]) -> dict[int, str]:
-        """Those of some rows that are left out, each with its problems; they are not any longer."""
         fields = self._table.fields
         among = (fields["type"] == source.label) & fields["row"].in_(keys)
         among &= fields["standing"] > NOTED

@@ -52,8 +52,6 @@ def picker(places: Sequence[int]) -> Any:
 class TreePosition(NamedTuple):
     """The position of a page in the tree.
 
-    :param path: its steps.
-    :param url_path: its slugs.
     :param access: the nearest restricted page, itself or above it, or
         :data:`~flask_contentapi_peewee.columns.OPEN`.
     """
@@ -80,14 +78,7 @@ def children_term(label: str) -> str:
 
 
 class Stored(NamedTuple):
-    """What is stored of an object besides its row of the endpoint's own table and its words.
-
-    :param id: its id.
-    :param doc: the small fields of its document.
-    :param large: the large fields, or None.
-    :param indexed: its row of each index table.
-    :param terms: its terms.
-    """
+    """What is stored of an object besides its row of the endpoint's own table and its words."""
 
     id: int
     doc: str
@@ -102,11 +93,7 @@ def is_large(column: Column) -> bool:
 
 
 class Documents:
-    """Writes and reads the objects of an endpoint.
-
-    :param tables: its tables.
-    :param engine: the database.
-    """
+    """Writes and reads the objects of an endpoint."""
 
     def __init__(self, tables: EndpointTables, engine: Engine) -> None:
         self._tables, self._engine = tables, engine
@@ -131,7 +118,6 @@ class Documents:
     def base_values(self, row: Row, position: TreePosition | None = None) -> list[Any]:
         """The values of an object in the endpoint's own table as drivers take them.
 
-        :param row: the columns of its type.
         :param position: the position of a page; None: without the columns that depend on it, which
             are the last.
         """
@@ -146,7 +132,6 @@ class Documents:
     def stored(self, row: Row, extras: Mapping[str, Any]) -> Stored:
         """The document of an object, and what is derived from it.
 
-        :param row: the columns of its type.
         :param extras: what its document has besides, as :meth:`split` returns it.
         """
         layout = self._layout_of(row[1])
@@ -177,10 +162,7 @@ class Documents:
         self._engine.database.execute_sql(self.table.update_text, values)
 
     def words(self, row: Row) -> Words:
-        """The words that an object is found by, as tokens.
-
-        :param row: the columns of its type.
-        """
+        """The words that an object is found by, as tokens."""
         declared = self.endpoint.type_of(row[1])
         return row[0], tokens(title_words(declared, row)), tokens(rest_words(declared, row))
 
@@ -215,7 +197,6 @@ class Projection:
     It selects columns of tables, the id first; then, if a wanted field is in none of the tables,
     the document in two columns. The stamp of the content is behind them.
 
-    :param documents: reads the documents of the endpoint.
     :param tables: tables in which the objects have a row, that of the endpoint first.
     :param wanted: the wanted columns, in order; None: all that is stored.
     """
@@ -289,7 +270,6 @@ Reader = Callable[[Mapping[str, Any]], list[Any]]
 
 
 def _parse(doc: str, large: str | None) -> dict[str, Any]:
-    """The fields of a document, as in content records."""
     values: dict[str, Any] = orjson.loads(doc)
     if large is not None:
         values |= orjson.loads(large)
@@ -327,11 +307,7 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 class _Layout:
-    """How the objects of a type are stored.
-
-    :param tables: the tables of its endpoint.
-    :param label: the type.
-    """
+    """How the objects of a type are stored."""
 
     def __init__(self, tables: EndpointTables, label: str) -> None:
         declared = tables.endpoint.type_of(label)
@@ -375,7 +351,6 @@ def _dump(document: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A decimal, a date or a time as in content records."""
     if isinstance(value, Decimal):
         return format(value, "f")
     text: str = value.isoformat()
@@ -420,11 +395,6 @@ def _are_objects(value: Any) -> bool:
 
 
 def _visibility(page: Row, places: Mapping[str, int]) -> tuple[int, int, bool]:
-    """The columns of a page that determine when it is visible.
-
-    :param page: its stored values.
-    :param places: the index of each column in them.
-    """
     start, stop = page[places["go_live_at"]], page[places["expires_at"]]
     live = page[places["live"]]
     return (
@@ -436,11 +406,7 @@ def _visibility(page: Row, places: Mapping[str, int]) -> tuple[int, int, bool]:
 
 
 class Inserter:
-    """Inserts many objects of one endpoint, in batches.
-
-    :param engine: the database.
-    :param endpoint: the endpoint's tables.
-    """
+    """Inserts many objects of one endpoint, in batches."""
 
     def __init__(self, engine: Engine, endpoint: EndpointTables) -> None:
         self._engine = engine

@@ -26,7 +26,6 @@ Words = tuple[int, str, str]
 class Engine(ABC):
     """One kind of database.
 
-    :param database: its connections.
     :param reading: separate connections for reading, if there are any.
     :cvar ordered_join: the join that keeps the order of the first table's rows.
     :cvar sql_types: the column type for each kind of value, for ``key`` (short ASCII text) and
@@ -91,8 +90,6 @@ class Engine(ABC):
         """A mark that stays the same as long as the version read last is valid; None if only a
         query on this thread's connection can tell.
 
-        :param question: the statement for the version.
-        :param parameters: its parameters.
         """
         if not isinstance(self.reading, Pool) or not self.reading.is_closed():
             # An open connection may have uncommitted changes.
@@ -109,10 +106,7 @@ class Engine(ABC):
 
     @abstractmethod
     def among(self, column: Clause, values: SQL) -> Clause:
-        """The condition that a column is one of some integers or texts.
-
-        :param values: a parameter made by :meth:`array`.
-        """
+        """The condition that a column is one of some integers or texts."""
 
     def array(self, values: Iterable[int] | Iterable[str]) -> Any:
         """Integers or texts as one parameter of a statement."""
@@ -155,10 +149,6 @@ class Engine(ABC):
             self.database.execute_sql(statement)
 
     def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
-        """The statements for :meth:`analyze`.
-
-        :param tables: the quoted names of tables.
-        """
         return [f"ANALYZE {', '.join(tables)}"]
 
     def equals(self, field: Clause, value: Clause) -> Clause:
@@ -222,10 +212,7 @@ class Engine(ABC):
     def rows(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a statement, few of which are in memory at a time.
-
-        :param database: the connections.
-        """
+        """The rows of a statement, few of which are in memory at a time."""
         yield from database.execute_sql(text, parameters)
 
     # Full text. Words are tokens of ASCII letters and digits, which every engine indexes unchanged.
@@ -254,16 +241,12 @@ class Engine(ABC):
 
     @abstractmethod
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
-        """The condition that an object has the words of a query.
-
-        :param query: a parameter made by :meth:`query`.
-        """
+        """The condition that an object has the words of a query."""
 
     def rank(self, table: peewee.Table, words: Sequence[SQL], every: bool) -> Clause:
         """The sort key that puts the best matches first, with the weights of
         :func:`flask_contentapi.search.words_of`.
 
-        :param words: a parameter for each token.
         :param every: whether all matches have every word.
         """
         counted = [TITLE_WEIGHT * self.has(table, word, in_title=True) for word in words]
@@ -273,10 +256,7 @@ class Engine(ABC):
 
     @abstractmethod
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
-        """Whether a match has a word, as 0 or 1.
-
-        :param word: the parameter for its token.
-        """
+        """Whether a match has a word, as 0 or 1."""
 
     @abstractmethod
     def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:

@@ -85,10 +85,6 @@ class Followed:
 class Source:
     """A followed model and the type that it gives the objects of.
 
-    :param followed: what the site says of it.
-    :param declared: the type.
-    :param others: all followed models.
-    :param tables: the tables.
     :raises ConfigurationError: if the model cannot be followed so.
     """
 
@@ -224,7 +220,6 @@ class Source:
 
 
 def _written(declared: ObjectType) -> dict[str, Column]:
-    """The fields that records of a type can have."""
     columns = declared.columns.items()
     return {name: column for name, column in columns if not isinstance(column.field, Derived)}
 

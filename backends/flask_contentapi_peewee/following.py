@@ -33,8 +33,6 @@ from flask_contentapi_peewee.writing import DatabaseTransaction
 class Following:
     """All followed models of a backend.
 
-    :param followed: what the site says of them.
-    :param tables: the tables of the backend.
     :param follow: copies what has changed, without waiting for the next answer.
     :param logs: whether to log which rows are left out.
     :raises ConfigurationError: if a model cannot be followed so.
@@ -101,7 +99,6 @@ class Following:
     # Signals.
 
     def _hear(self) -> None:
-        """Notes rows that are saved or deleted, until this object is closed or gone."""
         this, name = weakref.ref(self), f"flask_contentapi {id(self)}"
 
         def hear(sender: Any, instance: Any, **_: Any) -> None:
@@ -144,9 +141,6 @@ class Following:
     ) -> int | None:
         """Copies what has changed.
 
-        :param transaction: the content.
-        :param writer: notes the copied objects.
-        :param whole: whether to read all rows.
         :returns: how many objects were written or removed; None if another process has copied
             everything meanwhile.
         :raises ConfigurationError: if there are objects of a followed type that no row gave.

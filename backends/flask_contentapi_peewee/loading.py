@@ -69,7 +69,6 @@ def load(content: Mapping[str, Iterable[Any]], statements: Statements) -> None:
 
 
 def _entries(file: IO[bytes]) -> Iterator[ReadRecord]:
-    """The objects in a file that has been written by :func:`load`."""
     file.seek(0)
     with suppress(EOFError):
         while True:
@@ -108,10 +107,6 @@ def _load_objects(
 
 
 def _find_positions(pages: Table) -> dict[int, TreePosition]:
-    """The position of each page in the tree, by id.
-
-    :param pages: the pages in tree order; only their structural columns are used.
-    """
     parent = pages.endpoint.base.places["parent"]
     positions: dict[int, TreePosition] = {}
     children: dict[int | None, int] = {}

@@ -23,10 +23,7 @@ ROOM = 1000
 
 
 class PageTree:
-    """The tree of pages in their table.
-
-    :param reader: reads the content, including the changes of the transaction.
-    """
+    """The tree of pages in their table."""
 
     def __init__(self, reader: DatabaseReader) -> None:
         self._table = reader.tables.endpoints["pages"].base
@@ -67,7 +64,6 @@ class PageTree:
     def new_position(self, page: Mapping[str, Any], before: int | None) -> TreePosition:
         """The position of a page that is new in the tree.
 
-        :param page: its columns.
         :param before: the sibling to insert it before; None: at the end.
         :raises ContentError: if there is no room left.
         """
@@ -81,7 +77,6 @@ class PageTree:
     ) -> dict[int, TreePosition]:
         """The positions of pages that are new in the tree, each after its siblings.
 
-        :param pages: their columns.
         :param refuse: is told why a page cannot be there: its id, the field, and a message.
         """
         above = self._positions({page["parent"] for page in pages})
@@ -209,7 +204,6 @@ class PageTree:
     def revise(self, page: Mapping[str, Any]) -> TreePosition:
         """Applies a page's new slug and restriction to the pages below it.
 
-        :param page: its new columns.
         :returns: the position of the page, with its new address and restriction.
         """
         old, above = self.position_of(page["id"]), self.position_of(page["parent"])

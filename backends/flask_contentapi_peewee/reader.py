@@ -31,9 +31,6 @@ DEEP = 100
 class DatabaseReader(Reader):
     """Reads one version of the content.
 
-    :param database: the connections.
-    :param statements: the statements.
-    :param structure: the structure of the version.
     :param versioned: whether the version changes with the content: not within a transaction that
         changes it.
     :param confirm_search: raises :exc:`ContentChanged` if a search may have found other content.
@@ -154,7 +151,6 @@ class DatabaseReader(Reader):
         return ids
 
     def _is_walk(self, query: Query, total: int) -> bool:
-        """Whether walking the index of the order finds the wanted rows soon."""
         if query.random or query.searches or query.limit is None:
             return False
         reach = (query.offset + query.limit) * self._structure.size(query.endpoint)
@@ -232,7 +228,6 @@ class DatabaseReader(Reader):
     ) -> Iterator[Sequence[Any]]:
         """Objects with all that is stored of them, including hidden ones, in default order.
 
-        :param where: the condition on them.
         :param ids: their ids; None: all that meet the condition.
         :returns: for each the row that :class:`Documents` reads.
         """
@@ -325,10 +320,6 @@ def _unordered(shape: Shape) -> Shape:
 
 
 def _from_nearer_end(query: Query, total: int) -> Query:
-    """A query for the same rows, counted from the end if fewer rows are skipped that way.
-
-    :param total: how many rows there are.
-    """
     left = total - query.offset
     size = left if query.limit is None else min(query.limit, left)
     if query.random or query.searches or left - size >= query.offset:
@@ -337,11 +328,7 @@ def _from_nearer_end(query: Query, total: int) -> Query:
 
 
 class _Elsewhere:
-    """A reader of which everything is done by another thread.
-
-    :param call: calls a function in that thread.
-    :param reader: the reader.
-    """
+    """A reader of which everything is done by another thread."""
 
     def __init__(self, call: Callable[..., Any], reader: Reader) -> None:
         self._call, self._reader = call, reader
@@ -358,7 +345,6 @@ def in_own_thread(open_reader: Callable[[], AbstractContextManager[Reader]]) -> 
     Connections belong to threads. The thread that uses the reader can so answer other requests,
     and change content, before it closes the reader.
 
-    :param open_reader: opens the reader.
     """
     with ThreadPoolExecutor(1, "contentapi") as thread:
 

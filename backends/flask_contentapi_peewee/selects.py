@@ -60,8 +60,6 @@ CONDITIONS: dict[str, Condition] = {
 class _BaseTable:
     """The base table of an endpoint in a statement.
 
-    :param all_tables: all tables.
-    :param endpoint: the endpoint.
     :param aliased: whether it has an alias, because it occurs twice in the statement.
     """
 
@@ -141,11 +139,7 @@ def _same(one: StoredTable, other: StoredTable) -> Clause:
 
 
 class Select:
-    """The tables and conditions of one shape of query.
-
-    :param tables: all tables.
-    :param shape: the shape.
-    """
+    """The tables and conditions of one shape of query."""
 
     def __init__(self, tables: Tables, shape: Shape) -> None:
         self._all_tables = tables
@@ -292,7 +286,6 @@ class Select:
     # The tree.
 
     def _page(self, number: int) -> SQL:
-        """The id of a page that the query names."""
         return self.slot(lambda values: values.query.tree[number].page)
 
     def named(self) -> Iterator[Clause]:
@@ -311,10 +304,6 @@ class Select:
         identity: Clause,
         conditions: Callable[[_BaseTable], Sequence[Clause]] = lambda pages: (),
     ) -> Clause:
-        """A column of the page with an id.
-
-        :param conditions: further conditions on the page.
-        """
         pages = _BaseTable(self._all_tables, self.shape.endpoint, aliased=True)
         met = all_of([pages.field("id") == identity, *conditions(pages)])
         return pages.model.select(pages.field(column)).where(met)

@@ -42,10 +42,7 @@ Declared = Mapping[str, Mapping[str, Signature]]
 
 
 class Setup:
-    """The tables of a database, and whether they are those of the declared types.
-
-    :param tables: the tables of the backend.
-    """
+    """The tables of a database, and whether they are those of the declared types."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables, self._engine = tables, tables.engine
@@ -103,7 +100,6 @@ class Setup:
         return steps or ["Other fields can be searched, filtered or ordered by."]
 
     def _app_label_hints(self, state: Mapping[str, str]) -> Iterator[str]:
-        """The remedy if a type may have a new label only because its module was renamed."""
         before, now = _types(state["declared"]), _types(self.tables.declared)
         added = {label.rpartition(".")[2] for label in now if label not in before}
         for app_label, _, name in (label.rpartition(".") for label in before if label not in now):
@@ -208,8 +204,6 @@ class Setup:
     def refill(self, reader: DatabaseReader, missing: Sequence[StoredTable | str]) -> None:
         """Reads the documents of changed types again and fills the missing tables.
 
-        :param reader: reads the content within the transaction.
-        :param missing: the tables that :meth:`remaking` has made.
         :raises ContentError: if stored objects do not fit their types.
         """
         state = self.tables.read_state(self._engine.database)
@@ -236,12 +230,6 @@ class Setup:
         before: Declared,
         records: RecordReader,
     ) -> None:
-        """Fills the missing tables of an endpoint.
-
-        :param labels: the types whose documents are read again.
-        :param before: the types as they were declared.
-        :param records: collects problems.
-        """
         documents, now = reader.documents[end.endpoint.name], _types(self.tables.declared)
         inserter = Inserter(self._engine, end)
         tables = [table for table in missing if table in end.indexes or table is end.terms]
@@ -281,7 +269,6 @@ class Setup:
         inserter.flush()
 
     def _affected(self, changed: set[str]) -> set[str]:
-        """Some types, and those with child objects of the same types, whose ids must differ."""
         children: dict[str, set[str]] = {
             label: {c.child.label for c in declared.columns.values() if c.child}
             for endpoint in self.tables.registry.endpoints.values()
@@ -335,7 +322,6 @@ def _cleared(
     """A record without the values that records leave out, and without the empty values of fields
     that store something else now.
 
-    :param columns: the fields of its type.
     """
     cleared = {}
     for name, value in record.items():
@@ -348,7 +334,6 @@ def _cleared(
 
 
 def _is_left_out(column: Column, value: Any) -> bool:
-    """Whether a record leaves a value out, which is not checked then."""
     if column.field.required:
         return False
     default = column.default()
@@ -357,7 +342,6 @@ def _is_left_out(column: Column, value: Any) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a value is as good as none. A number never is."""
     return not value and (value is False or not isinstance(value, int | float))
 
 

@@ -28,7 +28,6 @@ ALL = 2**62
 class Statement:
     """SQL with its parameters.
 
-    :param text: the SQL.
     :param parameters: values, and slots for those that are filled for each query.
     """
 
@@ -48,10 +47,7 @@ class Statement:
 
 
 class Statements:
-    """The statements of a backend, built on first use.
-
-    :param tables: its tables.
-    """
+    """The statements of a backend, built on first use."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -84,7 +80,6 @@ class Statements:
         return self._statement(query, select), field
 
     def _page(self, shape: Shape) -> tuple[Statement, Projection]:
-        """The rows of one page of a list."""
         select = Select(self.tables, shape)
         projection = self._projection(select)
         columns, joined = [*projection.nodes, self.tables.version()], projection.joined
@@ -101,7 +96,6 @@ class Statements:
         return self._statement(select.named_by(ids, *columns, joined=joined), narrow), projection
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
-        """The rows of objects requested by id."""
         select = Select(self.tables, shape)
         projection = self._projection(select)
         columns = [*projection.nodes, self.tables.version()]

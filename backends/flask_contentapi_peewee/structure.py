@@ -31,11 +31,7 @@ TOTALS_CACHE_SIZE = 4096
 
 
 class Period(NamedTuple):
-    """A period in which no page appears or expires, in microseconds.
-
-    :param since: its start.
-    :param until: its end.
-    """
+    """A period in which no page appears or expires, in microseconds."""
 
     since: int
     until: int
@@ -53,12 +49,7 @@ class Counted(NamedTuple):
 
 
 class Structure:
-    """The structure of one version of the content; each part is read on first use.
-
-    :param tables: the tables.
-    :param database: the connections for reading.
-    :param stamp: the version.
-    """
+    """The structure of one version of the content; each part is read on first use."""
 
     def __init__(self, tables: Tables, database: peewee.Database, stamp: str) -> None:
         self._tables = tables

@@ -57,7 +57,6 @@ Model = type[peewee.Model]
 class StoredTable:
     """A table.
 
-    :param model: its model.
     :param fields: its columns by name.
     :param columns: the stored fields that it has a column for.
     """
@@ -108,11 +107,7 @@ class IndexTable(StoredTable):
 
 
 class EndpointTables:
-    """The tables of one endpoint.
-
-    :param endpoint: the endpoint.
-    :param make: makes models.
-    """
+    """The tables of one endpoint."""
 
     def __init__(self, endpoint: Endpoint, make: _Maker) -> None:
         self.endpoint = endpoint
@@ -166,7 +161,6 @@ def _derives(declared: ObjectType, other: ObjectType) -> bool:
 
 
 def _fixed_columns(endpoint: Endpoint) -> dict[str, Column]:
-    """The single values that every object of an endpoint has, as the package declares them."""
     own = next(c for c in endpoint.base.content_class.__mro__ if c.__module__ == Content.__module__)
     names = own.declared_fields()  # type: ignore[attr-defined]
     columns = endpoint.base.columns
@@ -174,7 +168,6 @@ def _fixed_columns(endpoint: Endpoint) -> dict[str, Column]:
 
 
 def _indexed(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
-    """The single values of a type that lists can be filtered or ordered by, short ones first."""
     names = set()
     for other in (endpoint.base, *endpoint.types.values()):
         if _derives(other, declared):
@@ -220,8 +213,6 @@ def signature_of(column: Column) -> Signature:
 class Tables:
     """All tables of a backend.
 
-    :param registry: the declared types.
-    :param engine: the database.
     :raises DeclarationError: if two things would be stored in the same table.
     """
 
@@ -394,7 +385,6 @@ def table_name(name: str) -> str:
 def derived_name(name: str, declaration: Any) -> str:
     """The name of a derived table, without the prefix.
 
-    :param name: what it is derived from.
     :param declaration: the declarations that it depends on, as JSON.
 
     >>> derived_name("pages_terms", {"blog.BlogPage": {"tags": "tags"}})
@@ -423,10 +413,7 @@ def _short(name: str) -> str:
 
 
 class _Maker:
-    """Makes tables for one database.
-
-    :param engine: the database.
-    """
+    """Makes tables for one database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

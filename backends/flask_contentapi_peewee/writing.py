@@ -29,7 +29,6 @@ from flask_contentapi_peewee.tables import USED_ID_PREFIX, StoredTable
 class DatabaseTransaction(Transaction):
     """The content within a transaction of the database.
 
-    :param reader: reads the content, including the changes of the transaction.
     :param copies: whether it is for copying rows of the site's own models.
     """
 
