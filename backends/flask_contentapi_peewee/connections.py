@@ -483,7 +483,9 @@ class _File(peewee.SqliteDatabase):
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & _PRIMARY not in _UNWRITABLE:
                     raise
-                if not _is_readable(connection):
+                try:
+                    connection.execute("PRAGMA schema_version").fetchall()
+                except sqlite3.OperationalError:
                     connection.close()
                     connection = self._open_unchanging(error)
                 connection.obstacle = _obstacle(self._file) or reason(error)
@@ -521,14 +523,6 @@ class _File(peewee.SqliteDatabase):
                 "-journal and which cannot be merged here; open both once where they can be written"
             ) from error
         return self._open("mode=ro&immutable=1")
-
-
-def _is_readable(connection: sqlite3.Connection) -> bool:
-    try:
-        connection.execute("PRAGMA schema_version").fetchall()
-    except sqlite3.OperationalError:
-        return False
-    return True
 
 
 def _is_in_transit(file: Path) -> bool:

@@ -115,6 +115,13 @@ class Documents:
 
     # Writing.
 
+    def in_language(self, row: Row, locales: Sequence[str]) -> Row:
+        """The row of an object; if it is a page without a language, with the first one."""
+        place = self.endpoint.base.places.get("locale")
+        if place is None or row[place] is not None or not locales:
+            return row
+        return (*row[:place], locales[0], *row[place + 1 :])
+
     def base_values(self, row: Row, position: TreePosition | None = None) -> list[Any]:
         """The values of an object in the endpoint's own table as drivers take them.
 
@@ -381,17 +388,14 @@ def _split(
             others[name] = value
             continue
         own[name] = value
-        if column.child is not None and _are_objects(value):
+        are_objects = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
+        if column.child is not None and are_objects:
             parts = [_split(column.child.columns, entry) for entry in value]
             own[name] = [known for known, _ in parts]
             more = [{"id": k.get("id"), **others} for k, others in parts if others]
             if more:
                 others[name] = more
     return own, others
-
-
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
 
 def _visibility(page: Row, places: Mapping[str, int]) -> tuple[int, int, bool]:

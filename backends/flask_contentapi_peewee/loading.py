@@ -95,11 +95,9 @@ def _load_objects(
     positions = _find_positions(table) if endpoint.tree else {}
     documents = statements.documents[endpoint.name]
     inserter = Inserter(statements.tables.engine, statements.tables.endpoints[endpoint.name])
-    locale = endpoint.base.places.get("locale")
     total = len(table.rows)
     for row, extras in watched(entries, f"writing {endpoint.name}", total):
-        if locale is not None and row[locale] is None and locales:
-            row = (*row[:locale], locales[0], *row[locale + 1 :])
+        row = documents.in_language(row, locales)
         base = documents.base_values(row, positions.get(row[0]))
         inserter.add(base, documents.stored(row, extras))
         inserter.add_words(documents.words(row))

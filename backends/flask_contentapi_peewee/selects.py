@@ -75,7 +75,9 @@ class _BaseTable:
         return getattr(self.model, field.name) if self._aliased else field
 
     def visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        conditions = [] if shape.everything else [*self._visibility(shape, engine)]
+        if shape.everything:
+            return
+        conditions = [*self._visibility(shape, engine)]
         if conditions and shape.previewed == self._endpoint.name:
             previewed = slot(engine, lambda values: values.viewer.previewed[1])
             conditions = [any_of([all_of(conditions), self.field("id") == previewed])]
@@ -83,9 +85,9 @@ class _BaseTable:
 
     def _visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         if self._endpoint.tree:
-            access = self.field("access_")
-            moment = literal(shape.since)
-            yield self._opened(access, engine) if shape.opened else access == literal(OPEN)
+            access, moment = self.field("access_"), literal(shape.since)
+            opened = slot(engine, lambda values: engine.array([OPEN, *values.viewer.pages]))
+            yield engine.among(access, opened) if shape.opened else access == literal(OPEN)
             # Nearly all pages are visible, so an index would be useless.
             yield engine.unindexed(self.field("visible_from_")) <= moment
             yield engine.unindexed(self.field("visible_until_")) > moment
@@ -113,11 +115,6 @@ class _BaseTable:
         """The path, without its index if others narrow more."""
         path = self.field("path_")
         return engine.unindexed(path) if shape.walk or shape.is_narrow else path
-
-    @staticmethod
-    def _opened(access: Any, engine: Engine) -> Clause:
-        opened = slot(engine, lambda values: engine.array([OPEN, *values.viewer.pages]))
-        return engine.among(access, opened)
 
     def in_scope(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         if shape.scope is None:

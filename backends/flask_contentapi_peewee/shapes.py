@@ -38,20 +38,13 @@ def operands(condition: Filter) -> Sequence[Any]:
     if condition.operator in ("in", "not", "all"):
         return condition.value  # type: ignore[no-any-return]
     if condition.operator == "startswith":
-        return _range(condition.value)
+        # The texts with a beginning are between it and the least text above all of them, if any.
+        last = condition.value.rstrip(chr(sys.maxunicode))
+        # The code points of surrogates are no characters.
+        after = last and (0xE000 if last[-1] == "\ud7ff" else ord(last[-1]) + 1)
+        return (condition.value, last[:-1] + chr(after)) if last else (condition.value,)
     # Whether a value is missing is not compared with anything.
     return (condition.value,) if condition.value or condition.operator != "isnull" else ()
-
-
-def _range(start: str) -> Sequence[str]:
-    """The texts between which those with a beginning are: the beginning itself, and the least text
-    that is above all of them, if there is one."""
-    last = start.rstrip(chr(sys.maxunicode))
-    if not last:
-        return (start,)
-    # The code points of surrogates are no characters.
-    after = 0xE000 if last[-1] == "\ud7ff" else ord(last[-1]) + 1
-    return start, last[:-1] + chr(after)
 
 
 class Values(NamedTuple):
@@ -166,7 +159,12 @@ class Shape(NamedTuple):
         return self._replace(
             columns=query.columns,
             types=query.types,
-            filters=tuple([(f.column, f.operator, _arity(f)) for f in query.filters]),
+            filters=tuple(
+                [
+                    (f.column, f.operator, MANY if _is_many(f) else len(operands(f)))
+                    for f in query.filters
+                ]
+            ),
             relations=tuple([tree.relation for tree in query.tree]),
             searches=tuple(
                 [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
@@ -184,7 +182,5 @@ class Shape(NamedTuple):
         return bool(self.searches) or related or (not self.broad and any(narrow))
 
 
-def _arity(condition: Filter) -> int:
-    if condition.operator == "in" and condition.column in MANY_VALUES:
-        return MANY
-    return len(operands(condition))
+def _is_many(condition: Filter) -> bool:
+    return condition.operator == "in" and condition.column in MANY_VALUES

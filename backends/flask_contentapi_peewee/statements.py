@@ -114,10 +114,6 @@ class Statements:
 
 
 def _window(query: Any, select: Select, shape: Shape) -> Any:
-    query = query.limit(select.slot(_limit) if shape.limit is None else literal(shape.limit))
+    limit = select.slot(lambda v: ALL if v.query.limit is None else v.query.limit)
+    query = query.limit(limit if shape.limit is None else literal(shape.limit))
     return query.offset(select.slot(lambda v: v.query.offset)) if shape.offset else query
-
-
-def _limit(values: Values) -> int:
-    query = values.query
-    return ALL if query is None or query.limit is None else query.limit

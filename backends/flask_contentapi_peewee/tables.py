@@ -91,7 +91,7 @@ class StoredTable:
     def _ordered(self) -> list[StoredField]:
         # peewee orders the columns of a statement so; rows have the order of the fields.
         ordered = self.model._meta.sorted_fields
-        assert [*self.fields.values()] == ordered, [*self.fields]
+        assert [*self.fields] == [field.column_name for field in ordered]
         return [*ordered]
 
 
@@ -427,19 +427,21 @@ class _Maker:
         :param others: the kinds of its other columns; ``!`` is behind that of the primary key, and
             ``?`` behind those of columns that may be empty.
         """
-        fields = {
-            n: stored_field(c.kind, self._engine.sql_types, null=True)
-            for n, c in (columns or {}).items()
-        }
-        for column, text in others.items():
-            options: dict[str, Any] = {"primary_key": text[-1] == "!", "null": text[-1] == "?"}
-            kind = text.rstrip("!?")
-            fields[column] = (
-                StoredField(kinds.Text(), self._engine.sql_types[kind], **options)
-                if kind in ("key", "path")
-                else stored_field(_KINDS[kind], self._engine.sql_types, **options)
-            )
+        # peewee has the primary key first, and others in the order in which they are made.
+        first = {n: text for n, text in others.items() if text[-1] == "!"}
+        wanted: dict[str, Column | str] = {**first, **(columns or {}), **others}
+        fields = {n: self._field(one) for n, one in wanted.items()}
         return StoredTable(self._model(name, fields), fields, columns or {})
+
+    def _field(self, wanted: Column | str) -> StoredField:
+        types = self._engine.sql_types
+        if isinstance(wanted, Column):
+            return stored_field(wanted.kind, types, null=True)
+        kind = wanted.rstrip("!?")
+        options: dict[str, Any] = {"primary_key": wanted[-1] == "!", "null": wanted[-1] == "?"}
+        if kind in ("key", "path"):
+            return StoredField(kinds.Text(), types[kind], **options)
+        return stored_field(_KINDS[kind], types, **options)
 
     def _model(self, name: str, fields: Mapping[str, StoredField]) -> Model:
         _refuse_columns(name, fields)

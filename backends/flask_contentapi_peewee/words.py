@@ -52,12 +52,9 @@ def _parts(word: str) -> tuple[str, ...]:
     """
     code = _OTHERS.sub(_written, word)
     starts = range(LONGEST, len(code) + 1, LONGEST)
-    later = (f"zy{_digest(code[:start])}{code[start : start + LONGEST]}" for start in starts)
+    digests = (blake2b(code[:start].encode(), digest_size=10).hexdigest() for start in starts)
+    later = (f"zy{d}{code[n : n + LONGEST]}" for n, d in zip(starts, digests, strict=True))
     return (f"zz{code[:LONGEST]}", *later)
-
-
-def _digest(code: str) -> str:
-    return blake2b(code.encode(), digest_size=10).hexdigest()
 
 
 def _written(char: re.Match[str]) -> str:
