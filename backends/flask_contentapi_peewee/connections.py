@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from urllib.parse import unquote, urlsplit
 
 import peewee
@@ -93,10 +93,14 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
             return time.monotonic() // self._recheck
         return self._watch.ask(question, parameters)
 
+    #: The module of the driver; sites need not install others.
+    driver: ClassVar[str]
+
     @property
     def driver_error(self) -> type[Exception]:
         """The base class of the driver's errors, for connections that bypass peewee."""
-        raise NotImplementedError
+        error: type[Exception] = import_module(self.driver).Error
+        return error
 
     def connect_outside_pool(self) -> Any:
         """A connection that is not in the pool."""
@@ -534,12 +538,10 @@ def _is_in_transit(file: Path) -> bool:
 class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
     """Connections to a file, which can itself tell whether it has changed."""
 
+    driver = "sqlite3"
+
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, uri=True, check_same_thread=False, **options)
-
-    @property
-    def driver_error(self) -> type[Exception]:
-        return sqlite3.Error
 
     def mark(self, question: str, parameters: Sequence[Any]) -> object:
         # It changes when other connections change the file.
@@ -613,10 +615,7 @@ def _file_path(name: str) -> Path | None:
 class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
     """Connections to PostgreSQL, whose client library supports several hosts."""
 
-    @property
-    def driver_error(self) -> type[Exception]:
-        error: type[Exception] = import_module("psycopg").Error
-        return error
+    driver = "psycopg"
 
     def prepared_query(
         self, connection: Any, question: str, parameters: Sequence[Any]
@@ -674,10 +673,7 @@ def pymysql() -> Any:
 class MariaDBPool(Pool, PooledMySQLDatabase, _Hosts):  # type: ignore[misc]
     """Connections to MariaDB or MySQL."""
 
-    @property
-    def driver_error(self) -> type[Exception]:
-        error: type[Exception] = pymysql().Error
-        return error
+    driver = "pymysql"
 
     def _is_closed(self, conn: Any) -> bool:
         return not conn.open

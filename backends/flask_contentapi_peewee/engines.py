@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import orjson
 import peewee
-from peewee import SQL, fn
+from peewee import SQL
 
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee.columns import Clause, StoredField, sum_of
@@ -34,6 +34,14 @@ class Engine(ABC):
 
     ordered_join: ClassVar[str] = peewee.JOIN.INNER
     sql_types: ClassVar[Mapping[str, str]]
+    #: The types that a text is cast to as an integer, and a number as text.
+    casts: ClassVar[tuple[str, str]] = ("INTEGER", "TEXT")
+    #: The function for a random number.
+    random: ClassVar[str] = "RANDOM"
+    #: What updates the statistics of a table.
+    analyzing: ClassVar[str] = "ANALYZE"
+    #: The columns of tables of words: the id, and two with tokens.
+    words_columns: ClassVar[tuple[str, str, str]] = ("id", "title", "rest")
     #: What is behind a token that is the beginning of another one.
     prefix: ClassVar[str] = "*"
     #: Whether loaded words may become searchable a moment after the rest.
@@ -96,14 +104,6 @@ class Engine(ABC):
             return None
         return self.reading.mark(question, parameters)
 
-    def as_integer(self, value: Clause) -> Clause:
-        """A text as an integer."""
-        return value.cast("INTEGER")
-
-    def as_text(self, value: Clause) -> Clause:
-        """A number as text."""
-        return value.cast("TEXT")
-
     @abstractmethod
     def among(self, column: Clause, values: SQL) -> Clause:
         """The condition that a column is one of some integers or texts."""
@@ -111,10 +111,6 @@ class Engine(ABC):
     def array(self, values: Iterable[int] | Iterable[str]) -> Any:
         """Integers or texts as one parameter of a statement."""
         return orjson.dumps(list(values)).decode()
-
-    def random(self) -> Clause:
-        """A random number for each row."""
-        return fn.RANDOM()
 
     def indexed(self, field: Clause) -> Clause:
         """The expression that an index on a column contains."""
@@ -145,11 +141,8 @@ class Engine(ABC):
         :param tables: the names of all tables, including tables of words.
         :param words: the names of the tables of words.
         """
-        for statement in self._analyzing([self.quoted(table) for table in tables]):
-            self.database.execute_sql(statement)
-
-    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
-        return [f"ANALYZE {', '.join(tables)}"]
+        for table in tables:
+            self.database.execute_sql(f"{self.analyzing} {self.quoted(table)}")
 
     def equals(self, field: Clause, value: Clause) -> Clause:
         """The condition that a column has a value, in a form that uses its index."""
@@ -231,13 +224,15 @@ class Engine(ABC):
         words = peewee.Table(table).bind(self.database)
         words.delete().where(self.words_id(words).in_(ids)).execute()
 
-    @abstractmethod
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         """Adds the words of objects that have none in the table."""
+        names, values = ", ".join(self.words_columns), ", ".join([self.database.param] * 3)
+        sql = f"INSERT INTO {self.quoted(table)} ({names}) VALUES ({values})"  # noqa: S608
+        self.insert(sql, [*rows])
 
-    @abstractmethod
     def words_id(self, table: peewee.Table) -> Clause:
         """The column with the id of the object whose words a row has."""
+        return getattr(table.c, self.words_columns[0])
 
     @abstractmethod
     def matches(self, table: peewee.Table, query: Clause) -> Clause:

@@ -62,6 +62,7 @@ class Following:
     ) -> None:
         self._logs = logs
         self._tables, self._database = tables, tables.engine.database
+        self._table = tables.followed
         declared = {
             known.content_class: known
             for endpoint in tables.registry.endpoints.values()
@@ -85,12 +86,13 @@ class Following:
         self._follow = follow
         self._hear()
 
+    def _rows(self, *columns: Any) -> Any:
+        return self._table.select(*columns).where(self._table["type"].in_([*self.sources]))
+
     # Marks.
 
     def _make_question(self) -> tuple[str, Sequence[Any]]:
-        fields = self._tables.followed.fields
-        noted = self._tables.followed.model.select(SQL("1")).limit(1)
-        columns = [noted.where(fields["standing"] == NOTED, fields["type"].in_([*self.sources]))]
+        columns = [self._rows(SQL("1")).where(self._table["standing"] == NOTED).limit(1)]
         for source in self.sources.values():
             columns += [self._tables.state_of(source.state_key), *source.questions()]
         sql, parameters = peewee.Select(columns=columns).bind(self._database).sql()
@@ -133,8 +135,7 @@ class Following:
 
         :returns: whether the row can be copied at once, as no transaction is open.
         """
-        table = self._tables.followed
-        self._has_table = self._has_table or self._database.table_exists(table.name)
+        self._has_table = self._has_table or self._database.table_exists(self._table.name)
         if not self._has_table:
             return False
         for label, source in self.sources.items():
@@ -144,10 +145,9 @@ class Following:
 
     def remember(self, label: str, key: int, standing: int, problems: str | None = None) -> None:
         """Writes a row into the table of followed rows."""
-        table = self._tables.followed
         # Transactions of the site must not wait for each other, so each adds rows of its own.
         values = [secrets.randbits(62), label, key, standing, problems]
-        self._database.execute_sql(table.insert_text, values)
+        self._database.execute_sql(self._table.insert_text, values)
 
     # Copying.
 
@@ -173,21 +173,15 @@ class Following:
 
     def note_waiting(self, reader: DatabaseReader) -> None:
         """Notes rows that may fit now because other content has changed."""
-        fields = self._tables.followed.fields
-        query = self._tables.followed.model.select(fields["type"], fields["row"])
-        query = query.where(fields["standing"] == WAITING, fields["type"].in_([*self.sources]))
-        for label, key in reader.all(query.distinct()):
+        waiting = self._rows("type", "row").where(self._table["standing"] == WAITING)
+        for label, key in reader.all(waiting.distinct()):
             self.remember(label, key, NOTED)
 
     def problems(self, reader: DatabaseReader) -> Iterator[Problem]:
         """Why rows are left out."""
-        table = self._tables.followed
-        columns = [table.fields["problems"]]
-        query = table.model.select(*columns).where(
-            table.fields["standing"] > NOTED, table.fields["type"].in_([*self.sources])
-        )
-        for (problems,) in reader.all(query.order_by(table.fields["type"], table.fields["row"])):
-            yield from (Problem(*parts) for parts in json.loads(problems))
+        query = self._rows("problems").where(self._table["standing"] > NOTED)
+        for text in reader.values(query.order_by(self._table["type"], self._table["row"])):
+            yield from (Problem(*parts) for parts in json.loads(text))
 
 
 def _disconnect(name: str, places: Sequence[tuple[Any, Any]]) -> None:
@@ -256,9 +250,8 @@ class Copying:
 
     def copy_waiting(self) -> None:
         """Copies rows that fit now because something else has changed."""
-        fields = self._table.fields
-        query = self._table.model.select(fields["type"], fields["row"])
-        query = query.where(fields["standing"] == WAITING)
+        query = self._table.select("type", "row")
+        query = query.where(self._table["standing"] == WAITING)
         known = None
         while (waiting := {*self._reader.all(query)}) != known:
             known = waiting
@@ -269,8 +262,8 @@ class Copying:
     # Which rows.
 
     def _refuse_others(self, source: Source) -> None:
-        query = source.base.model.select(fn.COUNT(SQL("1"))).where(source.is_own)
-        ((number,),) = self._reader.all(query)
+        query = source.base.select(fn.COUNT(SQL("1"))).where(source.is_own)
+        number = self._reader.first(query)
         if number:
             raise ConfigurationError(
                 f"{source.followed}: there are {number} objects of {source.label} already, which "
@@ -280,40 +273,39 @@ class Copying:
 
     def _take_notes(self, source: Source) -> list[int]:
         """The keys of noted rows, which are not noted any longer."""
-        fields = self._table.fields
-        query = self._table.model.select(fields["id"], fields["row"])
-        noted = query.where(fields["type"] == source.label, fields["standing"] == NOTED)
+        query = self._table.select("id", "row")
+        noted = query.where(self._table["type"] == source.label, self._table["standing"] == NOTED)
         found = self._reader.all(noted)
         for some in batches([note for note, _ in found]):
-            self._table.model.delete().where(fields["id"].in_(some)).execute()
+            self._table.model.delete().where(self._table["id"].in_(some)).execute()
         return sorted({key for _, key in found})
 
     def _keys_without_row(self, source: Source) -> list[int]:
         """The keys of objects, and of what is left out, that are no rows any longer."""
-        fields, identity = self._table.fields, source.base.fields["id"]
-        key, row = identity - source.ids_from, source.rows(SQL("1"))
-        gone = source.base.model.select(key).where(source.is_own)
+        key, row = source.base["id"] - source.ids_from, source.rows(SQL("1"))
+        fields = self._table
+        gone = source.base.select(key).where(source.is_own)
         gone = gone.where(~fn.EXISTS(row.where(source.key == key)))
-        left = self._table.model.select(fields["row"]).where(
+        left = self._table.select("row").where(
             fields["type"] == source.label,
             fields["standing"] > NOTED,
             ~fn.EXISTS(row.where(source.key == fields["row"])),
         )
-        return [int(key) for query in (gone, left) for (key,) in self._reader.all(query)]
+        return [int(key) for query in (gone, left) for key in self._reader.values(query)]
 
     def _new_keys(self, source: Source) -> list[int]:
         """The keys of rows that are neither copied nor left out."""
         fields, base = self._table.fields, source.base
-        copied = base.model.select(SQL("1")).where(
-            source.is_own, base.fields["id"] == source.key + source.ids_from
+        copied = base.select(SQL("1")).where(
+            source.is_own, base["id"] == source.key + source.ids_from
         )
-        left = self._table.model.select(SQL("1")).where(
+        left = self._table.select(SQL("1")).where(
             fields["type"] == source.label,
             fields["row"] == source.key,
             fields["standing"] > NOTED,
         )
         query = source.rows(source.key).where(~fn.EXISTS(copied), ~fn.EXISTS(left))
-        return [key for (key,) in self._reader.all(query)]
+        return self._reader.values(query)
 
     # Copying.
 
@@ -466,10 +458,9 @@ class Copying:
     # What is left out.
 
     def _take_left_out(self, source: Source, keys: Sequence[int]) -> dict[int, str]:
-        fields = self._table.fields
-        among = (fields["type"] == source.label) & fields["row"].in_(keys)
-        among &= fields["standing"] > NOTED
-        query = self._table.model.select(fields["row"], fields["problems"]).where(among)
+        among = (self._table["type"] == source.label) & self._table["row"].in_(keys)
+        among &= self._table["standing"] > NOTED
+        query = self._table.select("row", "problems").where(among)
         found = dict(self._reader.all(query))
         if found:
             self._table.model.delete().where(among).execute()

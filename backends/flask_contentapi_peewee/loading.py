@@ -83,7 +83,7 @@ def clear(tables: Tables) -> None:
         if model not in (state.model, tables.followed.model):
             model.delete().execute()
     for prefix in (USED_ID_PREFIX, MARK_PREFIX):
-        state.model.delete().where(state.fields["key"].startswith(prefix)).execute()
+        state.model.delete().where(state["key"].startswith(prefix)).execute()
     for endpoint in tables.endpoints.values():
         tables.engine.clear_words(endpoint.words)
 
@@ -136,7 +136,7 @@ def check(reader: DatabaseReader, *, values: bool = True) -> Iterator[Problem]:
     """The problems of the content: undeclared types, dangling relations, and values that the
     declared fields no longer take, if these are wanted."""
     ids = {
-        name: {i for (i,) in reader.all(tables.base.model.select(tables.base.fields["id"]))}
+        name: {*reader.values(tables.base.select("id"))}
         for name, tables in reader.tables.endpoints.items()
     }
     records = RecordReader(reader.tables.registry, logs=False)
@@ -159,7 +159,7 @@ def _suspect(reader: DatabaseReader, tables: EndpointTables) -> Clause | None:
     wanted = fields["type"].not_in([*tables.endpoint.types])
     for name, others in reader.tables.endpoints.items():
         missing = (terms["field"] == target_term(name)) & terms["number"].not_in(
-            others.base.model.select(others.base.fields["id"])
+            others.base.select("id")
         )
-        wanted |= fields["id"].in_(tables.terms.model.select(terms["id"]).where(missing))
+        wanted |= fields["id"].in_(tables.terms.select(terms["id"]).where(missing))
     return wanted

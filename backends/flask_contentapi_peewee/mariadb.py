@@ -15,7 +15,7 @@ from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool, atomic
-from flask_contentapi_peewee.engines import INDEXED, Engine, Words
+from flask_contentapi_peewee.engines import INDEXED, Engine
 
 #: How long to wait for others that change the tables, in s; a timeout is required.
 WAIT_FOR_TABLES = 86_400
@@ -25,6 +25,9 @@ class MariaDB(Engine):
     """MariaDB and MySQL. With several hosts in the address, it reads from one that answers."""
 
     ordered_join = "STRAIGHT_JOIN"
+    casts = ("SIGNED", "CHAR")
+    random = "RAND"
+    analyzing = "ANALYZE TABLE"
     words_come_late = True
     keeps_words = False
     sql_types = {
@@ -88,15 +91,6 @@ class MariaDB(Engine):
         table = fn.JSON_TABLE(peewee.NodeList((values, entries)))
         return column.in_(peewee.Select(columns=[SQL("j.value")]).from_(table.alias("j")))
 
-    def as_integer(self, value: Clause) -> Clause:
-        return value.cast("SIGNED")
-
-    def as_text(self, value: Clause) -> Clause:
-        return value.cast("CHAR")
-
-    def random(self) -> Clause:
-        return fn.RAND()
-
     def indexed(self, field: Clause) -> Clause:
         if not self.is_long(field):
             return field
@@ -106,22 +100,12 @@ class MariaDB(Engine):
         # An index is not read backwards if the keys after the column are ascending.
         return [[self.indexed(field)], *([] if self.is_long(field) else [[field.desc()]])]
 
-    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
-        return [f"ANALYZE TABLE {', '.join(tables)}"]
-
     def create_words(self, table: str) -> None:
         text = "LONGTEXT CHARACTER SET ascii NOT NULL"
         self.database.execute_sql(
             f"CREATE TABLE {self.quoted(table)} (id BIGINT PRIMARY KEY, title {text}, rest {text}, "
             "FULLTEXT (title), FULLTEXT (title, rest))"
         )
-
-    def put_words(self, table: str, rows: Iterable[Words]) -> None:
-        sql = f"INSERT INTO {self.quoted(table)} (id, title, rest) VALUES (%s, %s, %s)"  # noqa: S608
-        self.database.cursor().executemany(sql, rows)
-
-    def words_id(self, table: peewee.Table) -> Clause:
-        return table.c.id
 
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return _against([table.c.title, table.c.rest], query)

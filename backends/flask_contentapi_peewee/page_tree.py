@@ -27,7 +27,7 @@ class PageTree:
 
     def __init__(self, reader: DatabaseReader) -> None:
         self._table = reader.tables.endpoints["pages"].base
-        self._engine = reader.tables.engine
+        self._casts = reader.tables.engine.casts
         self._reader = reader
         # Methods ask for the same one in turn.
         self._last: tuple[int, TreePosition] | None = None
@@ -37,10 +37,8 @@ class PageTree:
         if page is None:
             return TreePosition("", "/", OPEN)
         if self._last is None or self._last[0] != page:
-            fields = self._table.fields
-            columns = (fields["path_"], fields["url_path"], fields["access_"])
-            query = self._table.model.select(*columns).where(fields["id"] == page)
-            (found,) = self._reader.all(query)
+            query = self._table.select("path_", "url_path", "access_")
+            (found,) = self._reader.all(query.where(self._table["id"] == page))
             self._last = page, TreePosition(*found)
         return self._last[1]
 
@@ -51,12 +49,12 @@ class PageTree:
     def below(self, page: int, column: str = "url_path") -> dict[int, Any]:
         """The pages below a page in tree order, each with one of its columns."""
         path, fields = self.position_of(page).path, self._table.fields
-        query = self._table.model.select(fields["id"], fields[column]).order_by(fields["path_"])
+        query = self._table.select("id", column).order_by(fields["path_"])
         inside = query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
         return dict(self._reader.all(inside))
 
     def _inside(self, path: str) -> Any:
-        field = self._table.fields["path_"]
+        field = self._table["path_"]
         return (field >= path) & (field < end(path))
 
     # Positions.
@@ -85,10 +83,9 @@ class PageTree:
             for page in pages
             if page["parent"] in above
         }
-        fields = self._table.fields
-        query = self._table.model.select(fields["url_path"])
-        query = query.where(fields["url_hash_"].in_([*map(md5, paths.values())]))
-        taken = {path for (path,) in self._reader.all(query)}
+        query = self._table.select("url_path")
+        query = query.where(self._table["url_hash_"].in_([*map(md5, paths.values())]))
+        taken = {*self._reader.values(query)}
         last: dict[int | None, int] = {}
         found: dict[int, TreePosition] = {}
         for page in pages:
@@ -112,9 +109,8 @@ class PageTree:
         return found
 
     def _positions(self, pages: Set[int | None]) -> dict[int | None, TreePosition]:
-        fields = self._table.fields
-        columns = [fields[name] for name in ("id", "path_", "url_path", "access_")]
-        query = self._table.model.select(*columns).where(fields["id"].in_([*pages - {None}]))
+        query = self._table.select("id", "path_", "url_path", "access_")
+        query = query.where(self._table["id"].in_([*pages - {None}]))
         found = {row[0]: TreePosition(*row[1:]) for row in self._reader.all(query)}
         return {None: self.position_of(None), **found}
 
@@ -137,19 +133,18 @@ class PageTree:
     def _highest_number(self, page: Mapping[str, Any], before: str | None = None) -> int:
         fields, parent = self._table.fields, page["parent"]
         under = fields["parent"].is_null() if parent is None else fields["parent"] == parent
-        query = self._table.model.select(fields["path_"]).where(under, fields["id"] != page["id"])
+        query = self._table.select("path_").where(under, fields["id"] != page["id"])
         if before is not None:
             query = query.where(fields["path_"] < before)
-        found = self._reader.all(query.order_by(fields["path_"].desc()).limit(1))
-        return next((last_number(path) for (path,) in found), 0)
+        path = self._reader.first(query.order_by(fields["path_"].desc()).limit(1))
+        return last_number(path) if path else 0
 
     def _make_room(self, above: TreePosition, number: int) -> None:
         self.forget()
-        field, engine, start = self._table.fields["path_"], self._engine, len(above.path) + 1
-        digits = engine.as_integer(fn.SUBSTR(field, start, 1))
-        larger = engine.as_integer(fn.SUBSTR(field, start + 1, digits)) + ROOM
-        text = engine.as_text(larger)
-        steps = (engine.as_text(fn.LENGTH(text)), text, fn.SUBSTR(field, digits + (start + 1)))
+        field, (integer, string), start = self._table["path_"], self._casts, len(above.path) + 1
+        digits = fn.SUBSTR(field, start, 1).cast(integer)
+        text = (fn.SUBSTR(field, start + 1, digits).cast(integer) + ROOM).cast(string)
+        steps = (fn.LENGTH(text).cast(string), text, fn.SUBSTR(field, digits + (start + 1)))
         path: Any = Value(SHIFTED + above.path)
         for part in steps:
             path = path.concat(part)
@@ -167,19 +162,19 @@ class PageTree:
         self._table.model.update(changes).where(inside).execute()
 
     def _replace_path(self, old: str, new: str) -> None:
-        field = self._table.fields["path_"]
+        field = self._table["path_"]
         self._update(old, {field: Value(new).concat(fn.SUBSTR(field, len(old) + 1))})
 
     def _replace_url_path(self, path: str, old: str, new: str) -> None:
         if old == new:
             return
-        address, digest = self._table.fields["url_path"], self._table.fields["url_hash_"]
+        address, digest = self._table["url_path"], self._table["url_hash_"]
         self._update(path, {address: Value(new).concat(fn.SUBSTR(address, len(old) + 1))})
         self._update(path, {digest: fn.MD5(address)})
 
     def _replace_access(self, path: str, old: int, new: int) -> None:
         if old != new:
-            access = self._table.fields["access_"]
+            access = self._table["access_"]
             self._update(path, {access: new}, access == old)
 
     def move(self, page: Mapping[str, Any], before: int | None) -> None:
@@ -197,9 +192,8 @@ class PageTree:
         self._replace_url_path(path, old.url_path, _url_path(above, page["slug"]))
         if not page["restriction"]:
             self._replace_access(path, old.access, above.access)
-        fields = self._table.fields
-        moved = self._table.model.update({fields["parent"]: page["parent"]})
-        moved.where(fields["id"] == page["id"]).execute()
+        moved = self._table.model.update({self._table["parent"]: page["parent"]})
+        moved.where(self._table["id"] == page["id"]).execute()
 
     def revise(self, page: Mapping[str, Any]) -> TreePosition:
         """Applies a page's new slug and restriction to the pages below it.

@@ -133,11 +133,7 @@ class PostgreSQL(Engine):
         # The words of the title have a second column, so that no long text is read for them.
         values = "(%s, CAST(%s AS TSVECTOR), CAST(%s AS TSVECTOR))"
         sql = f"INSERT INTO {self.quoted(table)} (id, title, words) VALUES {values}"  # noqa: S608
-        vectors = ((identity, title, f"{title} {rest}") for identity, title, rest in rows)
-        self.database.cursor().executemany(sql, vectors)
-
-    def words_id(self, table: peewee.Table) -> Clause:
-        return table.c.id
+        self.insert(sql, [(i, title, f"{title} {rest}") for i, title, rest in rows])
 
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))

@@ -223,6 +223,14 @@ class DatabaseReader(Reader):
         """The result of a peewee query, as tuples."""
         return self._statements.tables.all(query, self._database)
 
+    def values(self, query: Any) -> list[Any]:
+        """The result of a peewee query for a single column."""
+        return [value for (value,) in self.all(query)]
+
+    def first(self, query: Any) -> Any:
+        """The first of these values; None if there is none."""
+        return next(iter(self.values(query)), None)
+
     def objects(
         self, endpoint: str, where: Any = None, ids: Sequence[int] | None = None
     ) -> Iterator[Sequence[Any]]:
@@ -233,7 +241,7 @@ class DatabaseReader(Reader):
         """
         if ids is None:
             tables = self.tables.endpoints[endpoint]
-            query = tables.base.model.select(tables.base.fields["id"]).where(where)
+            query = tables.base.select("id").where(where)
             text, given = query.order_by(tables.default_order).sql()
             ids = array("q", (i for (i,) in self.tables.engine.rows(self._database, text, given)))
         statement, _ = self._statements.fetch(Shape(endpoint, None, everything=True))

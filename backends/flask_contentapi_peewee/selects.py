@@ -149,7 +149,7 @@ class Select:
         #: The index tables in which all objects of the types have a row.
         self.indexes = [table for table in first if all(table in other for other in others)]
         self.tables: list[StoredTable] = [self._end.base, *self.indexes]
-        self.identity: StoredField = self._end.base.fields["id"]
+        self.identity: StoredField = self._end.base["id"]
         #: The common table expressions that a statement needs, by name.
         self.named_queries: dict[str, peewee.CTE] = {}
 
@@ -187,11 +187,11 @@ class Select:
         """
         declared, table = self._column(column), self._end.terms
         if declared is not None and declared.kind.many:
-            value = table.fields["text" if declared.target is None else "number"]
-            conditions = [table.fields["field"] == SQL(f"'{column}'")]
+            value = table["text" if declared.target is None else "number"]
+            conditions = [table["field"] == SQL(f"'{column}'")]
         else:
             table = self._table(column)
-            value = table.fields[column]
+            value = table[column]
             conditions = [value.is_null(False)]
         if column == "type":
             conditions.append(value.in_([*self._end.endpoint.types]))
@@ -393,14 +393,14 @@ class Select:
         values = [self._wanted(number, entry, index) for index in range(arity)]
         if operator == "not":
             same = [*named, identity == self.identity, self._engine.one_of(entry, values)]
-            yield ~fn.EXISTS(self._end.terms.model.select(SQL("1")).where(all_of(same)))
+            yield ~fn.EXISTS(self._end.terms.select(SQL("1")).where(all_of(same)))
             return
         before = sum(count for _, other, count in self.shape.filters[:number] if other == "all")
         few = 0 if operator == "in" else min(arity, max(FEW_ENTRIES - before, 0))
         together = [values[few:]] if values[few:] or operator == "in" else []
         for some in [*([value] for value in values[:few]), *together]:
             wanted = all_of([*named, self._engine.one_of(entry, some)])
-            found = self._end.terms.model.select(identity).where(wanted)
+            found = self._end.terms.select(identity).where(wanted)
             if operator == "all" and len(some) > 1:
                 all_there = fn.COUNT(entry.distinct()) == literal(len(some))
                 found = found.group_by(identity).having(all_there)
@@ -426,7 +426,7 @@ class Select:
         shape, engine = self.shape, self._engine
         default = self._end.default_order
         if shape.random:
-            return [engine.random()]
+            return [getattr(fn, engine.random)()]
         if shape.order:
             keys = [key for order in shape.order for key in self._sort_keys(order)]
             # An index on a column includes the id of the same table.

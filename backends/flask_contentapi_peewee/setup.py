@@ -236,7 +236,7 @@ class Setup:
         fills_words = end.words in missing
         wanted = {*labels}.union(*(t.labels if isinstance(t, IndexTable) else [""] for t in tables))
         everything = "" in wanted or fills_words
-        where = None if everything else end.base.fields["type"].in_(sorted(wanted))
+        where = None if everything else end.base["type"].in_(sorted(wanted))
         for found in reader.objects(end.endpoint.name, where):
             label = documents.label(found)
             columns = end.endpoint.type_of(label).columns
@@ -299,7 +299,7 @@ class Setup:
         for name, end in self.tables.endpoints.items():
             documents = reader.documents[name]
             labels = [label for label in former if label in end.endpoint.types]
-            for found in reader.objects(name, end.base.fields["type"].in_(labels)):
+            for found in reader.objects(name, end.base["type"].in_(labels)):
                 stored = documents.stored(documents.row(found), {})
                 if (stored.doc, stored.large) != tuple(found[-3:-1]):
                     documents.update(stored)

@@ -24,6 +24,7 @@ class SQLite(Engine):
     """SQLite, with FTS5. The journal mode is WAL, so that readers never wait."""
 
     ordered_join = peewee.JOIN.CROSS
+    words_columns = ("rowid", "title", "rest")
     sql_types = {
         **dict.fromkeys(("text", "key", "path", "date", "time", "datetime"), "TEXT"),
         **dict.fromkeys(("json", "blocks", "decimal"), "TEXT"),
@@ -122,9 +123,6 @@ class SQLite(Engine):
         # The planner assumes that every range is narrow.
         return peewee.NodeList((SQL("+"), field), glue="")
 
-    def _analyzing(self, tables: Sequence[str]) -> Iterable[str]:
-        return [f"ANALYZE {table}" for table in tables]
-
     @contextmanager
     def filling(self, models: Iterable[type[peewee.Model]]) -> Iterator[None]:
         # An index is made faster of all rows at once than row by row.
@@ -150,12 +148,8 @@ class SQLite(Engine):
         self.database.execute_sql(insert)
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
-        sql = f"INSERT INTO {self.quoted(table)} (rowid, title, rest) VALUES (?, ?, ?)"  # noqa: S608
         # Whenever an id is below the one before it, the index gets another part.
-        self.database.cursor().executemany(sql, sorted(rows))
-
-    def words_id(self, table: peewee.Table) -> Clause:
-        return table.c.rowid
+        super().put_words(table, sorted(rows))
 
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return peewee.Expression(self._whole(table), "MATCH", query)

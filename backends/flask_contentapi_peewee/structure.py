@@ -100,7 +100,7 @@ class Structure:
         """The approximate number of objects of an endpoint."""
         if endpoint not in self._sizes:
             base = self._tables.endpoints[endpoint].base
-            ((self._sizes[endpoint],),) = self._all(base.model.select(fn.COUNT(base.fields["id"])))
+            ((self._sizes[endpoint],),) = self._all(base.select(fn.COUNT(base["id"])))
         return self._sizes[endpoint]
 
     # Sites.
@@ -117,18 +117,16 @@ class Structure:
         return Sites(sites, () if sites else self._first_root())
 
     def _first_root(self) -> tuple[Home, ...]:
-        fields = self._pages.fields
-        query = self._pages.model.select(fields["id"]).where(fields["parent"].is_null())
-        first = {page for (page,) in self._all(query.order_by(fields["path_"]).limit(1))}
+        query = self._pages.select("id").where(self._pages["parent"].is_null())
+        first = {page for (page,) in self._all(query.order_by(self._pages["path_"]).limit(1))}
         return self._read_homes(first)[first.pop()] if first else ()
 
     def _read_homes(self, roots: set[int]) -> dict[int, tuple[Home, ...]]:
-        fields = self._pages.fields
-        columns, key = [fields[name] for name in _HOME_COLUMNS], fields["translation_key"]
-        named = fields["id"].in_(roots)
-        keys = {found for (found,) in self._all(self._pages.model.select(key).where(named))}
+        columns, key = [self._pages[name] for name in _HOME_COLUMNS], self._pages["translation_key"]
+        named = self._pages["id"].in_(roots)
+        keys = {found for (found,) in self._all(self._pages.select(key).where(named))}
         same = [self._tables.engine.equals(key, found) for found in keys - {None}]
-        query = self._pages.model.select(*columns).where(any_of([named, *same]))
+        query = self._pages.select(*columns).where(any_of([named, *same]))
         # With ORDER BY the database would walk through all pages.
         rows = sorted(self._all(query), key=itemgetter(_HOME_COLUMNS.index("path_")))
         self._homes = {row[0]: row[4] for row in rows}
@@ -150,9 +148,8 @@ class Structure:
 
     def find_paths(self, pages: Sequence[int]) -> dict[int, str]:
         """The paths of pages that need not be home pages."""
-        fields = self._pages.fields
-        query = self._pages.model.select(fields["id"], fields["path_"])
-        return dict(self._all(query.where(fields["id"].in_(list(pages)))))
+        query = self._pages.select("id", "path_")
+        return dict(self._all(query.where(self._pages["id"].in_(list(pages)))))
 
     @property
     def _pages(self) -> StoredTable:
@@ -161,13 +158,12 @@ class Structure:
     # Restrictions.
 
     def _page_restrictions(self) -> Mapping[int, Restriction]:
-        fields = self._pages.fields
         above = self._pages.model.alias()
-        access = above.select(getattr(above, fields["access_"].name))
-        within = access.where(above.id == fields["parent"])
+        access = above.select(getattr(above, self._pages["access_"].name))
+        within = access.where(above.id == self._pages["parent"])
         # If no page is restricted, the planner would not use the index for an equality.
-        query = self._pages.model.select(fields["id"], fields["restriction"], within).where(
-            fields["is_restricted_"] > False
+        query = self._pages.select("id", "restriction", within).where(
+            self._pages["is_restricted_"] > False
         )
         return {
             page: Restriction(None if within == OPEN else within, rule)
@@ -188,7 +184,7 @@ class Structure:
         now = microseconds(moment)
         if not self._period.since <= now < self._period.until:
             select = self._pages.model.select
-            edges = [self._pages.fields[f"visible_{name}_"] for name in ("from", "until")]
+            edges = [self._pages[f"visible_{name}_"] for name in ("from", "until")]
             passed = [select(fn.MAX(edge)).where(edge <= now) for edge in edges]
             to_come = [select(fn.MIN(edge)).where(edge > now) for edge in edges]
             ((*since, start, stop),) = self._all(peewee.Select(columns=[*passed, *to_come]))
@@ -223,7 +219,7 @@ class Structure:
             seen &= any_of([(path >= above) & (path < end(above)) for above in paths])
         edges = [
             # The first in the index that is seen: MIN would look at all.
-            self._pages.model.select(edge)
+            self._pages.select(edge)
             .where((edge > now) & (edge < NEVER) & seen)
             .order_by(edge)
             .limit(1)

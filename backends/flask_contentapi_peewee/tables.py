@@ -71,6 +71,13 @@ class StoredTable:
         name: str = self.model._meta.table_name
         return name
 
+    def __getitem__(self, column: str) -> StoredField:
+        return self.fields[column]
+
+    def select(self, *columns: Any) -> Any:
+        """The query for some columns, given by their names, and other expressions."""
+        return self.model.select(*[self.fields[c] if isinstance(c, str) else c for c in columns])
+
     @cached_property
     def insert_text(self) -> str:
         """The statement that inserts a row."""
@@ -153,7 +160,7 @@ class EndpointTables:
     @property
     def default_order(self) -> StoredField:
         """The column of the default order."""
-        return self.base.fields["path_" if self.endpoint.tree else "id"]
+        return self.base["path_" if self.endpoint.tree else "id"]
 
 
 def _derives(declared: ObjectType, other: ObjectType) -> bool:
@@ -292,21 +299,18 @@ class Tables:
     def state_of(self, key: str) -> Clause:
         """The value of a key of the state, which stands in the text of the statement."""
         state = self.state
-        return state.model.select(state.fields["value"]).where(
-            state.fields["key"] == SQL(f"'{key}'")
-        )
+        return state.select("value").where(state["key"] == SQL(f"'{key}'"))
 
     def read_state(self, database: peewee.Database) -> dict[str, str]:
         """All entries of the state; none if there are no tables."""
         if not database.table_exists(self.state.name):
             return {}
-        fields = self.state.fields
-        query = self.state.model.select(fields["key"], fields["value"])
+        query = self.state.select("key", "value")
         return dict(self.all(query, database))
 
     def write_state(self, **entries: str) -> None:
         """Changes entries of the state, or adds them."""
-        key, value = (self.state.fields[name] for name in ("key", "value"))
+        key, value = (self.state[name] for name in ("key", "value"))
         for name, text in entries.items():
             if not self.state.model.update({value: text}).where(key == name).execute():
                 # MariaDB counts only rows that an update really changes.
@@ -316,8 +320,8 @@ class Tables:
     def records(self, section: str, database: peewee.Database) -> list[Any]:
         """The codes of all languages, or the records of all sites or collections with all keys."""
         table, (columns, order) = getattr(self, section), SECTIONS[section]
-        query = table.model.select(*(table.fields[column] for column in columns))
-        rows = self.all(query.order_by(table.fields[order]), database)
+        query = table.select(*(column for column in columns))
+        rows = self.all(query.order_by(table[order]), database)
         if section == "locales":
             return [code for (code,) in rows]
         return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -327,8 +331,8 @@ class Tables:
         table, (_, order) = getattr(self, section), SECTIONS[section]
         for number, record in enumerate(records):
             row = {"code": record} if section == "locales" else record
-            fields = {table.fields[name]: value for name, value in row.items()}
-            table.model.insert({**fields, table.fields[order]: number}).execute()
+            fields = {table[name]: value for name, value in row.items()}
+            table.model.insert({**fields, table[order]: number}).execute()
 
     @staticmethod
     def all(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
@@ -515,8 +519,8 @@ class _Maker:
             return
         # To find the newest pages of a branch without looking up those of others.
         is_moment = "path_" in table.fields and isinstance(column.kind, kinds.DateTime)
-        further = [table.fields[name] for name in ("id", *(_SEEN if is_moment else ()))]
-        for number, keys in enumerate(self._engine.indexes(table.fields[column.name])):
+        further = [table[name] for name in ("id", *(_SEEN if is_moment else ()))]
+        for number, keys in enumerate(self._engine.indexes(table[column.name])):
             name = column.name + ("_descending" if number else "")
             self._add_index(table.model, [*keys, *further], name)
 
@@ -524,7 +528,7 @@ class _Maker:
         self, table: StoredTable, columns: Sequence[str], name: str = "", unique: bool = False
     ) -> None:
         """Adds an index to a table."""
-        keys = [self._engine.indexed(table.fields[column]) for column in columns]
+        keys = [self._engine.indexed(table[column]) for column in columns]
         self._add_index(table.model, keys, name or columns[0], unique)
 
     def _add_index(

@@ -60,10 +60,10 @@ class DatabaseTransaction(Transaction):
 
     def next_id(self, endpoint: str) -> int:
         base = self.tables.endpoints[endpoint].base
-        highest_known = base.model.select(fn.MAX(base.fields["id"]))
+        highest_known = base.select(fn.MAX(base["id"]))
         if self.elsewhere:
             # Their ids come from elsewhere too.
-            own = base.fields["type"].not_in([*self.elsewhere])
+            own = base["type"].not_in([*self.elsewhere])
             highest_known = highest_known.where(own)
         known = highest_known, self._highest_deleted(base)
         ((highest, deleted),) = self.reader.all(peewee.Select(columns=known))
@@ -73,45 +73,43 @@ class DatabaseTransaction(Transaction):
         return self.tables.state_of(_used_id_key(table))
 
     def next_child_id(self, child: ObjectType) -> int:
-        found = [
-            self.reader.all(terms.model.select(fn.MAX(terms.fields["number"])).where(same))
+        highest = (
+            self.reader.first(terms.select(fn.MAX(terms["number"])).where(same))
             for _, terms, same in self._terms_of(child)
-        ]
-        return max((highest or 0 for ((highest,),) in found), default=0) + 1
+        )
+        return max((known or 0 for known in highest), default=0) + 1
 
     def owners(self, child: ObjectType, ids: Sequence[int]) -> Iterator[tuple[int, ObjectKey]]:
         for endpoint, terms, same in self._terms_of(child):
-            number, owner = terms.fields["number"], terms.fields["id"]
             for some in batches(ids):
-                query = terms.model.select(number, owner).where(same, number.in_(some))
+                query = terms.select("number", "id").where(same, terms["number"].in_(some))
                 yield from ((i, (endpoint, found)) for i, found in self.reader.all(query))
 
     def _terms_of(self, child: ObjectType) -> Iterator[tuple[str, StoredTable, Any]]:
         for name, tables in self.tables.endpoints.items():
             columns = (c for t in tables.endpoint.types.values() for c in t.columns.values())
             if any(column.child and column.child.label == child.label for column in columns):
-                yield name, tables.terms, tables.terms.fields["field"] == children_term(child.label)
+                yield name, tables.terms, tables.terms["field"] == children_term(child.label)
 
     def page_at(self, parent: int | None, slug: str) -> int | None:
-        fields = self._pages.fields
         # Many pages may have the parent, but few the slug.
-        same = self._under(parent, self.engine.unindexed(fields["parent"]))
-        same &= self.engine.equals(fields["slug"], slug)
-        found = self.reader.all(self._pages.model.select(fields["id"]).where(same))
-        return next((page for (page,) in found), None)
+        same = self._under(parent, self.engine.unindexed(self._pages["parent"]))
+        same &= self.engine.equals(self._pages["slug"], slug)
+        page: int | None = self.reader.first(self._pages.select("id").where(same))
+        return page
 
     def redirect_at(self, site_path: str) -> int | None:
         base = self.tables.endpoints["redirects"].base
-        same = self.engine.equals(base.fields["site_path"], site_path)
-        found = self.reader.all(base.model.select(base.fields["id"]).where(same))
-        return next((redirect for (redirect,) in found), None)
+        same = self.engine.equals(base["site_path"], site_path)
+        redirect: int | None = self.reader.first(base.select("id").where(same))
+        return redirect
 
     def slugs(self, parent: int | None, start: str) -> set[str]:
-        slug = self._pages.fields["slug"]
+        slug = self._pages["slug"]
         # The slug itself and numbered ones sort before the slug followed by ".", which follows "-".
-        alike = self._under(parent, self._pages.fields["parent"])
+        alike = self._under(parent, self._pages["parent"])
         alike &= (slug >= start) & (slug < f"{start}.")
-        return {known for (known,) in self.reader.all(self._pages.model.select(slug).where(alike))}
+        return {*self.reader.values(self._pages.select(slug).where(alike))}
 
     @staticmethod
     def _under(parent: int | None, field: Clause) -> Clause:
@@ -124,35 +122,32 @@ class DatabaseTransaction(Transaction):
         return self.page_tree.below(page)
 
     def translation(self, key: str, locale: str) -> int | None:
-        fields = self._pages.fields
-        same = self.engine.equals(fields["translation_key"], key) & (fields["locale"] == locale)
-        query = self._pages.model.select(fields["id"]).where(same).order_by(fields["path_"])
-        return next((page for (page,) in self.reader.all(query.limit(1))), None)
+        pages = self._pages
+        same = self.engine.equals(pages["translation_key"], key) & (pages["locale"] == locale)
+        query = pages.select("id").where(same).order_by(pages["path_"])
+        page: int | None = self.reader.first(query.limit(1))
+        return page
 
     def page_locales(self) -> list[str]:
-        locale = self._pages.fields["locale"]
-        query = self._pages.model.select(locale).where(locale.is_null(is_null=False)).distinct()
-        return [named for (named,) in self.reader.all(query)]
+        locale = self._pages["locale"]
+        query = self._pages.select(locale).where(locale.is_null(is_null=False)).distinct()
+        return self.reader.values(query)
 
     def members(self, collection: int) -> int:
-        total = 0
-        for tables in self.tables.endpoints.values():
-            if tables.endpoint.collections:
-                inside = tables.base.fields["collection"] == collection
-                query = tables.base.model.select(fn.COUNT(1)).where(inside)
-                total += sum(number for (number,) in self.reader.all(query))
-        return total
+        bases = [t.base for t in self.tables.endpoints.values() if t.endpoint.collections]
+        counts = (b.select(fn.COUNT(1)).where(b["collection"] == collection) for b in bases)
+        return sum(map(self.reader.first, counts))
 
     def referring(self, targets: Set[ObjectKey]) -> Iterator[ObjectKey]:
         wanted: defaultdict[str, list[int]] = defaultdict(list)
         for endpoint, identity in targets:
             wanted[endpoint].append(identity)
         for name, tables in self.tables.endpoints.items():
-            fields = tables.terms.fields
+            terms = tables.terms
             for endpoint, ids in wanted.items():
-                found = (fields["field"] == target_term(endpoint)) & fields["number"].in_(ids)
-                query = tables.terms.model.select(fields["id"]).where(found).distinct()
-                yield from ((name, owner) for (owner,) in self.reader.all(query))
+                found = (terms["field"] == target_term(endpoint)) & terms["number"].in_(ids)
+                owners = self.reader.values(terms.select("id").where(found).distinct())
+                yield from ((name, owner) for owner in owners)
 
     # Changes.
 
@@ -179,11 +174,10 @@ class DatabaseTransaction(Transaction):
         base = dict(zip(names, documents.base_values(new.row, position), strict=False))
         changed = {n: v for n, v in base.items() if n not in known or differ(v, known[n])}
         if changed:
-            fields = tables.base.fields
             update = tables.base.model.update(
-                {fields[n]: peewee.Value(changed[n]) for n in changed}
+                {tables.base[n]: peewee.Value(changed[n]) for n in changed}
             )
-            update.where(fields["id"] == after.id).execute()
+            update.where(tables.base["id"] == after.id).execute()
         if (before.doc, before.large) != (after.doc, after.large):
             documents.update(after)
         inserter = Inserter(self.engine, tables)
@@ -210,7 +204,7 @@ class DatabaseTransaction(Transaction):
     def remove(self, endpoint: str, ids: Sequence[int]) -> None:
         tables = self.tables.endpoints[endpoint]
         self.clear(endpoint, ids)
-        ((known,),) = self.reader.all(peewee.Select(columns=[self._highest_deleted(tables.base)]))
+        known = self.reader.first(peewee.Select(columns=[self._highest_deleted(tables.base)]))
         # Relations to a deleted object must not come to point to a new one.
         if max(ids) > int(known or 0):
             self.tables.write_state(**{_used_id_key(tables.base): str(max(ids))})
@@ -251,7 +245,7 @@ class DatabaseTransaction(Transaction):
         getattr(self.tables, section).model.delete().execute()
         self.tables.insert_records(section, records)
         if section == "locales":
-            locale = self._pages.fields["locale"]
+            locale = self._pages["locale"]
             self._pages.model.update({locale: records[0]}).where(locale.is_null()).execute()
 
 
@@ -261,4 +255,4 @@ def _used_id_key(table: StoredTable) -> str:
 
 def _clear(tables: Iterable[StoredTable], ids: Sequence[int]) -> None:
     for table in tables:
-        table.model.delete().where(table.fields["id"].in_(ids)).execute()
+        table.model.delete().where(table["id"].in_(ids)).execute()
