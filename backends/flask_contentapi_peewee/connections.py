@@ -233,7 +233,6 @@ class _VersionWatch:
     """A connection outside the pool, used only to find out whether the content has changed.
 
     Requests that need nothing else do not have to borrow one.
-
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -361,7 +360,6 @@ def atomic(database: peewee.Database, *args: Any) -> Iterator[None]:
     If it fails, the first error is the one that is raised. Rolling back may fail as well: SQLite
     has done so by itself if a disk is full, MariaDB after a deadlock, and a database that is gone
     cannot.
-
     """
     failure: BaseException | None = None
     around = sys.exc_info()[1]

@@ -163,10 +163,11 @@ class Documents:
             terms,
         )
 
-    def update(self, stored: Stored) -> None:
-        """Changes the document of an object in the database."""
-        values = [stored.doc, stored.large, stored.id]
-        self._engine.database.execute_sql(self.table.update_text, values)
+    def update(self, before: Sequence[Any], stored: Stored) -> None:
+        """Changes the document of an object in the database, if its two parts were others."""
+        if stored[1:3] != tuple(before):
+            values = [*stored[1:3], stored.id]
+            self._engine.database.execute_sql(self.table.update_text, values)
 
     def words(self, row: Row) -> Words:
         """The words that an object is found by, as tokens."""

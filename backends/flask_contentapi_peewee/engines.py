@@ -97,7 +97,6 @@ class Engine(ABC):
     def mark(self, question: str, parameters: Sequence[Any]) -> object:
         """A mark that stays the same as long as the version read last is valid; None if only a
         query on this thread's connection can tell.
-
         """
         if not isinstance(self.reading, Pool) or not self.reading.is_closed():
             # An open connection may have uncommitted changes.

@@ -352,7 +352,6 @@ def in_own_thread(open_reader: Callable[[], AbstractContextManager[Reader]]) -> 
 
     Connections belong to threads. The thread that uses the reader can so answer other requests,
     and change content, before it closes the reader.
-
     """
     with ThreadPoolExecutor(1, "contentapi") as thread:
 

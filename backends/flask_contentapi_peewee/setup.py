@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
-import orjson
 import peewee
 
 from flask_contentapi.declarations import Column
@@ -19,11 +18,12 @@ from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import (
     PREFIX,
     EndpointTables,
-    IndexTable,
     Signature,
     StoredTable,
     Tables,
+    Types,
     is_derived,
+    types_of,
 )
 
 #: The version of the tables.
@@ -36,9 +36,6 @@ _RESTART = "They were made anew after this process had been started; restart it.
 
 #: The start of the labels of the types that an endpoint has if a site declares none for it.
 _OWN = "flask_contentapi."
-
-#: The stored fields of each type, each with what it stores; "" is the endpoint.
-Declared = Mapping[str, Mapping[str, Signature]]
 
 
 class Setup:
@@ -74,13 +71,12 @@ class Setup:
             state = self.require_tables(database)
             if state["declared"] != self.tables.declared:
                 why = [*self._steps(state), _MIGRATE, *self._app_label_hints(state)]
-                raise ConfigurationError(
-                    " ".join([_UNFIT, *([_RESTART] if self._was_ready else why)])
-                )
+                why = [_RESTART] if self._was_ready else why
+                raise ConfigurationError(" ".join([_UNFIT, *why]))
         self._was_ready = True
 
     def _steps(self, state: Mapping[str, str]) -> list[str]:
-        before, now = _types(state["declared"]), _types(self.tables.declared)
+        before, now = types_of(state["declared"]), self.tables.types
         steps = []
         for label in dict.fromkeys((*before, *now)):
             if label.startswith(_OWN):
@@ -100,7 +96,7 @@ class Setup:
         return steps or ["Other fields can be searched, filtered or ordered by."]
 
     def _app_label_hints(self, state: Mapping[str, str]) -> Iterator[str]:
-        before, now = _types(state["declared"]), _types(self.tables.declared)
+        before, now = types_of(state["declared"]), self.tables.types
         added = {label.rpartition(".")[2] for label in now if label not in before}
         for app_label, _, name in (label.rpartition(".") for label in before if label not in now):
             if name in added:
@@ -207,7 +203,7 @@ class Setup:
         :raises ContentError: if stored objects do not fit their types.
         """
         state = self.tables.read_state(self._engine.database)
-        before, now = _types(state["declared"]), _types(self.tables.declared)
+        before, now = types_of(state["declared"]), self.tables.types
         records = RecordReader(self.tables.registry, logs=False)
         labels = self._affected({label for label in now if now[label] != before.get(label)})
         for end in self.tables.endpoints.values():
@@ -227,14 +223,14 @@ class Setup:
         end: EndpointTables,
         labels: Set[str],
         missing: Sequence[StoredTable | str],
-        before: Declared,
+        before: Types,
         records: RecordReader,
     ) -> None:
-        documents, now = reader.documents[end.endpoint.name], _types(self.tables.declared)
+        documents, now = reader.documents[end.endpoint.name], self.tables.types
         inserter = Inserter(self._engine, end)
         tables = [table for table in missing if table in end.indexes or table is end.terms]
         fills_words = end.words in missing
-        wanted = {*labels}.union(*(t.labels if isinstance(t, IndexTable) else [""] for t in tables))
+        wanted = {*labels}.union(*(table.labels for table in tables))
         everything = "" in wanted or fills_words
         where = None if everything else end.base["type"].in_(sorted(wanted))
         for found in reader.objects(end.endpoint.name, where):
@@ -261,8 +257,8 @@ class Setup:
             if records.problems:
                 continue
             stored = documents.stored(row, extras)
-            if label in labels and (stored.doc, stored.large) != tuple(found[-3:-1]):
-                documents.update(stored)
+            if label in labels:
+                documents.update(found[-3:-1], stored)
             inserter.add_derived(stored, tables)
             if fills_words:
                 inserter.add_words(documents.words(row))
@@ -285,7 +281,7 @@ class Setup:
         Those of child objects follow the field of these, after a dot.
         """
         found: dict[str, list[str]] = json.loads(self.tables.read_state(database)["former"])
-        declared = _types(self.tables.declared)
+        declared = self.tables.types
         return {
             label: [name for name in names if name.rpartition(".")[0] not in names]
             for label, names in found.items()
@@ -301,16 +297,10 @@ class Setup:
             labels = [label for label in former if label in end.endpoint.types]
             for found in reader.objects(name, end.base["type"].in_(labels)):
                 stored = documents.stored(documents.row(found), {})
-                if (stored.doc, stored.large) != tuple(found[-3:-1]):
-                    documents.update(stored)
+                documents.update(found[-3:-1], stored)
         for label in former:
             del kept[label]
         self.tables.write_state(former=json.dumps(kept))
-
-
-def _types(declared: str) -> Declared:
-    types: Declared = orjson.loads(declared)["types"]
-    return types
 
 
 def _cleared(
@@ -321,7 +311,6 @@ def _cleared(
 ) -> dict[str, Any]:
     """A record without the values that records leave out, and without the empty values of fields
     that store something else now.
-
     """
     cleared = {}
     for name, value in record.items():

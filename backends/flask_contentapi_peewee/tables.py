@@ -58,12 +58,13 @@ class StoredTable:
     """A table.
 
     :param fields: its columns by name.
-    :param columns: the stored fields that it has a column for.
+    :param labels: the types whose objects have a row in it, if it is of some only. Those of
+        undeclared types have one if ``""`` is among them.
     """
 
     model: Model
     fields: dict[str, StoredField]
-    columns: Mapping[str, Column]
+    labels: frozenset[str] = frozenset([""])
 
     @property
     def name(self) -> str:
@@ -102,24 +103,19 @@ class StoredTable:
         return [*ordered]
 
 
-@dataclass(eq=False)
-class IndexTable(StoredTable):
-    """The table with the fields that a type adds and that lists can be filtered or ordered by.
-
-    :param labels: the types whose objects have a row in it. Those of undeclared types have one if
-        ``""`` is among them.
-    """
-
-    labels: frozenset[str]
-
-
 class EndpointTables:
     """The tables of one endpoint."""
 
     def __init__(self, endpoint: Endpoint, make: _Maker) -> None:
         self.endpoint = endpoint
-        #: The stored fields that have a column in the base table.
-        self.fixed = _fixed_columns(endpoint)
+        #: The stored fields that have a column in the base table: the single values that every
+        #: object has, as the package declares them.
+        own = next(
+            c for c in endpoint.base.content_class.__mro__ if c.__module__ == Content.__module__
+        )
+        columns = endpoint.base.columns
+        names = own.declared_fields()  # type: ignore[attr-defined]
+        self.fixed = {n: columns[n] for n in names if not columns[n].kind.many}
         self.base = make.base(endpoint, self.fixed)
         self.documents = make.table(
             f"{endpoint.name}_documents", id="integer!", doc="text", large="text?"
@@ -127,10 +123,24 @@ class EndpointTables:
         self.indexes = [*self._make_indexes(make)]
         types = {"": endpoint.base, **dict(sorted(endpoint.types.items()))}
         terms = {
-            label: {n: signature_of(c) for n, c in declared.columns.items() if has_terms(c)}
+            label: {
+                name: signature_of(column)
+                for name, column in declared.columns.items()
+                if column.kind.many or column.names_others or column.child
+            }
             for label, declared in types.items()
         }
-        self.terms = make.terms(derived_name(f"{endpoint.name}_terms", terms))
+        #: The terms of objects, which :mod:`flask_contentapi_peewee.documents` makes.
+        self.terms = make.table(
+            derived_name(f"{endpoint.name}_terms", terms),
+            id="integer",
+            field="key",
+            text="text?",
+            number="integer?",
+        )
+        make.index(self.terms, ["id"])
+        make.index(self.terms, ["field", "text", "id"], "text")
+        make.index(self.terms, ["field", "number", "id"], "number")
         words = {
             label: {column.name: signature_of(column) for column in declared.searched}
             for label, declared in types.items()
@@ -138,7 +148,7 @@ class EndpointTables:
         #: The name of the table of words, which the engine makes.
         self.words = table_name(derived_name(f"{endpoint.name}_words", words))
 
-    def _make_indexes(self, make: _Maker) -> Iterator[IndexTable]:
+    def _make_indexes(self, make: _Maker) -> Iterator[StoredTable]:
         endpoint = self.endpoint
         types = {endpoint.base.label: endpoint.base, **endpoint.types}
         for label, declared in types.items():
@@ -150,9 +160,19 @@ class EndpointTables:
                 if declared is endpoint.base:
                     # Objects of undeclared types have the fields of the base.
                     labels.add("")
-                yield make.of_type(endpoint.name, label, added, frozenset(labels))
+                declaration = {
+                    "endpoint": endpoint.name,
+                    "labels": sorted(labels),
+                    "columns": [f"{name} {signature_of(column)}" for name, column in added.items()],
+                }
+                name = derived_name(label.replace(".", "_").lower(), declaration)
+                table = make.table(name, added, id="integer!")
+                table.labels = frozenset(labels)
+                for column in added.values():
+                    make.index_column(table, column)
+                yield table
 
-    def lineage(self, label: str) -> list[IndexTable]:
+    def lineage(self, label: str) -> list[StoredTable]:
         """The index tables in which objects of a type have a row."""
         known = label if label in self.endpoint.types else ""
         return [table for table in self.indexes if known in table.labels]
@@ -167,13 +187,6 @@ def _derives(declared: ObjectType, other: ObjectType) -> bool:
     return issubclass(declared.content_class, other.content_class)
 
 
-def _fixed_columns(endpoint: Endpoint) -> dict[str, Column]:
-    own = next(c for c in endpoint.base.content_class.__mro__ if c.__module__ == Content.__module__)
-    names = own.declared_fields()  # type: ignore[attr-defined]
-    columns = endpoint.base.columns
-    return {n: columns[n] for n in names if not columns[n].kind.many}
-
-
 def _indexed(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
     names = set()
     for other in (endpoint.base, *endpoint.types.values()):
@@ -186,11 +199,6 @@ def _indexed(endpoint: Endpoint, declared: ObjectType) -> dict[str, Column]:
         if name in names and column.kind.orderable
     ]
     return {c.name: c for c in sorted(single, key=lambda c: isinstance(c.field, RichText))}
-
-
-def has_terms(column: Column) -> bool:
-    """Whether objects have terms because of a field."""
-    return bool(column.kind.many or column.names_others or column.child)
 
 
 #: What is stored of a field, in a form that is the same in every process. That of child objects has
@@ -215,6 +223,16 @@ def signature_of(column: Column) -> Signature:
     blocks = {b: c.target.served_at.name for b, c in column.related_blocks.items() if c.target}
     blocks |= dict.fromkeys(sorted(column.rich_blocks), "rich text")
     return " ".join([text, *(f"{block}:{endpoint}" for block, endpoint in blocks.items())])
+
+
+#: The stored fields of each type, each with what it stores; "" is the endpoint.
+Types = Mapping[str, Mapping[str, Signature]]
+
+
+def types_of(declared: str) -> Types:
+    """The types in :attr:`Tables.declared`, of now or of before."""
+    types: Types = orjson.loads(declared)["types"]
+    return types
 
 
 class Tables:
@@ -276,6 +294,8 @@ class Tables:
             },
             option=orjson.OPT_SORT_KEYS,
         ).decode()
+        #: The same, read.
+        self.types = types_of(self.declared)
         self._refuse_shared()
 
     def _refuse_shared(self) -> None:
@@ -435,7 +455,7 @@ class _Maker:
         first = {n: text for n, text in others.items() if text[-1] == "!"}
         wanted: dict[str, Column | str] = {**first, **(columns or {}), **others}
         fields = {n: self._field(one) for n, one in wanted.items()}
-        return StoredTable(self._model(name, fields), fields, columns or {})
+        return StoredTable(self._model(name, fields), fields)
 
     def _field(self, wanted: Column | str) -> StoredField:
         types = self._engine.sql_types
@@ -473,7 +493,7 @@ class _Maker:
             indexed |= {custom.source for custom in declared.api_filters}
         indexed |= {"translation_key", "site_path"}
         for name in (name for name in columns if name in indexed):
-            self._index_column(table, columns[name])
+            self.index_column(table, columns[name])
         if not endpoint.tree:
             self.index(table, ["type", "id"])
             return table
@@ -489,32 +509,8 @@ class _Maker:
             self.index(table, [name])
         return table
 
-    def of_type(
-        self, endpoint: str, label: str, columns: Mapping[str, Column], labels: frozenset[str]
-    ) -> IndexTable:
-        """The table with the fields that a type adds."""
-        declaration = {
-            "endpoint": endpoint,
-            "labels": sorted(labels),
-            "columns": [f"{name} {signature_of(column)}" for name, column in columns.items()],
-        }
-        name = derived_name(label.replace(".", "_").lower(), declaration)
-        made = self.table(name, columns, id="integer!")
-        table = IndexTable(made.model, made.fields, columns, labels)
-        for column in columns.values():
-            self._index_column(table, column)
-        return table
-
-    def terms(self, name: str) -> StoredTable:
-        """The table with the terms of objects, which :mod:`flask_contentapi_peewee.documents`
-        makes."""
-        table = self.table(name, id="integer", field="key", text="text?", number="integer?")
-        self.index(table, ["id"])
-        self.index(table, ["field", "text", "id"], "text")
-        self.index(table, ["field", "number", "id"], "number")
-        return table
-
-    def _index_column(self, table: StoredTable, column: Column) -> None:
+    def index_column(self, table: StoredTable, column: Column) -> None:
+        """Adds the indexes to filter and order by a column, unless it holds rich text."""
         if isinstance(column.field, RichText):
             return
         # To find the newest pages of a branch without looking up those of others.

@@ -178,8 +178,7 @@ class DatabaseTransaction(Transaction):
                 {tables.base[n]: peewee.Value(changed[n]) for n in changed}
             )
             update.where(tables.base["id"] == after.id).execute()
-        if (before.doc, before.large) != (after.doc, after.large):
-            documents.update(after)
+        documents.update(before[1:3], after)
         inserter = Inserter(self.engine, tables)
         was, now = before.indexed, after.indexed
         stale: list[StoredTable] = [t for t in tables.indexes if was.get(t) != now.get(t)]
