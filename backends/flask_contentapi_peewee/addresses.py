@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -75,7 +75,7 @@ def sqlite(address: str, root: Path) -> SQLitePool:
     :param root: the folder that relative paths start from.
     :raises ConfigurationError: if the address cannot be used; the other functions do the same.
     """
-    text, query = _divide(address)
+    text, *query = address.split("?", 1)
     name = unquote(text.removeprefix("///"))
     has_slashes = text.startswith("///") or not text.startswith("/")
     if not name or name == ":memory:" or name.startswith("//") or not has_slashes:
@@ -148,7 +148,11 @@ def mariadb(address: str) -> list[MariaDBPool]:
         pymysql().connect(**given, defer_connect=True)
     except (TypeError, ValueError, OSError) as error:
         raise ConfigurationError(f"The address cannot be used: {reason(error)}.") from error
-    primary, *replicas = [_host(host) for host in _hosts(parts).split(",")]
+    hosts = [urlsplit(f"//{host}") for host in _hosts(parts).split(",")]
+    primary, *replicas = [
+        {"host": unquote(h.hostname or "localhost"), **({"port": h.port} if h.port else {})}
+        for h in hosts
+    ]
     name, pool = unquote(parts.path[1:]), _pool(options, several=bool(replicas))
     each = [[primary], *([[*replicas, primary]] if replicas else [])]
     return [MariaDBPool(name, hosts=hosts, **given, **pool) for hosts in each]
@@ -157,18 +161,14 @@ def mariadb(address: str) -> list[MariaDBPool]:
 # Parts.
 
 
-def _divide(address: str) -> tuple[str, str | None]:
-    text, mark, query = address.partition("?")
-    return text, query if mark else None
-
-
-def _parts(scheme: str, address: str) -> tuple[SplitResult, str | None]:
-    text, query = _divide(address)
+def _parts(scheme: str, address: str) -> tuple[SplitResult, Sequence[str]]:
+    text, *query = address.split("?", 1)
     with suppress(ValueError):
         parts = urlsplit(f"{scheme}:{text}")
         named = parts.netloc and parts.path.strip("/")
         is_whole = text.startswith("//") and (scheme != "mariadb" or named)
-        if is_whole and not _is_torn(parts) and not _LOST.search(address) and "@" not in f"{query}":
+        is_plain = not _LOST.search(address) and "@" not in "".join(query)
+        if is_whole and is_plain and not _is_torn(parts):
             return parts, query
     # The address is not shown, because it may contain a password.
     raise ConfigurationError(
@@ -196,17 +196,11 @@ def _hosts(parts: SplitResult) -> str:
     return parts.netloc.rpartition("@")[2]
 
 
-def _host(text: str) -> dict[str, Any]:
-    parts = urlsplit(f"//{text}")
-    port = {"port": parts.port} if parts.port else {}
-    return {"host": unquote(parts.hostname or "localhost"), **port}
-
-
 # Options.
 
 
 def _options(
-    query: str | None, known: Iterable[str], settled: Collection[str] = (), hint: str = ""
+    query: Sequence[str], known: Iterable[str], settled: Collection[str] = (), hint: str = ""
 ) -> dict[str, str]:
     """The options of an address, by name.
 
@@ -215,7 +209,7 @@ def _options(
     """
     options: dict[str, str] = {}
     known = [name for name in known if name not in settled]
-    for part in [] if query is None else query.split("&"):
+    for part in query[0].split("&") if query else []:
         name, _, value = map(unquote, part.partition("="))
         if name in settled:
             raise ConfigurationError(f"{name} is no option here: the rest of the address tells it.")

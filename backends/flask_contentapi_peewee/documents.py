@@ -130,7 +130,12 @@ class Documents:
         """
         values = self._layout_of(row[1]).base(row)
         if self.endpoint.tree:
-            values += _visibility(row, self.endpoint.base.places)
+            names = ("live", "go_live_at", "expires_at", "restriction")
+            live, start, stop, rule = (row[self.endpoint.base.places[name]] for name in names)
+            # A page that is not live never is visible.
+            since = NEVER if not live else ALWAYS if start is None else microseconds(start)
+            until = NEVER if not live or stop is None else microseconds(stop)
+            values += (since, until, bool(rule))
         if position is not None:
             path, url_path, access = position
             values += (path, url_path, md5(url_path), access)
@@ -397,17 +402,6 @@ def _split(
             if more:
                 others[name] = more
     return own, others
-
-
-def _visibility(page: Row, places: Mapping[str, int]) -> tuple[int, int, bool]:
-    start, stop = page[places["go_live_at"]], page[places["expires_at"]]
-    live = page[places["live"]]
-    return (
-        # A page that is not live never is visible.
-        NEVER if not live else ALWAYS if start is None else microseconds(start),
-        NEVER if not live or stop is None else microseconds(stop),
-        bool(page[places["restriction"]]),
-    )
 
 
 class Inserter:

@@ -86,7 +86,8 @@ class DatabaseReader(Reader):
         Reading a part blocks other threads that need it, so a thread must have its connection
         before that and not wait for one of theirs.
         """
-        if not self._structure.has(part) and self._database.is_closed():
+        # Cached properties store their values there.
+        if part not in vars(self._structure) and self._database.is_closed():
             self._database.connect()
 
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
@@ -298,10 +299,8 @@ class DatabaseReader(Reader):
 
         :raises ContentChanged: if the content has changed meanwhile.
         """
-        if not self._is_stamp_checked:
-            self._check_version()
-
-    def _check_version(self) -> None:
+        if self._is_stamp_checked:
+            return
         version = self._statements.version
         mark = self.tables.engine.mark(version.text, version.fill(_UNKNOWN))
         if mark is not None and mark == self._structure.mark:

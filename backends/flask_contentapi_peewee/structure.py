@@ -64,11 +64,6 @@ class Structure:
         self._sizes: dict[str, int] = {}
         self._homes: dict[int, str] = {}
 
-    def has(self, part: str) -> bool:
-        """Whether a part has been read already."""
-        # Cached properties store their values there.
-        return part in vars(self)
-
     @cached_property
     def locales(self) -> list[str]:
         """The codes of all languages."""
@@ -114,12 +109,12 @@ class Structure:
             Site(hostname, port, name, default, homes.get(root, ()))
             for hostname, port, name, root, default in (record.values() for record in records)
         ]
-        return Sites(sites, () if sites else self._first_root())
-
-    def _first_root(self) -> tuple[Home, ...]:
+        if sites:
+            return Sites(sites, ())
         query = self._pages.select("id").where(self._pages["parent"].is_null())
-        first = {page for (page,) in self._all(query.order_by(self._pages["path_"]).limit(1))}
-        return self._read_homes(first)[first.pop()] if first else ()
+        found = self._all(query.order_by(self._pages["path_"]).limit(1))
+        first = {page for (page,) in found}
+        return Sites([], self._read_homes(first)[first.pop()] if first else ())
 
     def _read_homes(self, roots: set[int]) -> dict[int, tuple[Home, ...]]:
         columns, key = [self._pages[name] for name in _HOME_COLUMNS], self._pages["translation_key"]
@@ -201,18 +196,12 @@ class Structure:
         """
         now, key = microseconds(viewer.moment), (viewer.pages, paths)
         known = self._next_changes.get(key)
-        if known is None or not known.since <= now < known.until:
-            known = Period(now, self._read_next_change(now, viewer.pages, paths))
-            self._next_changes.put(key, known)
-        return known.until
-
-    def _read_next_change(
-        self, now: int, opened: frozenset[int], paths: tuple[str, ...] | None
-    ) -> int:
+        if known is not None and known.since <= now < known.until:
+            return known.until
         engine, fields = self._tables.engine, self._pages.fields
         start, until = fields["visible_from_"], fields["visible_until_"]
-        param = peewee.SQL(engine.database.param, (engine.array([OPEN, *opened]),))
-        seen = engine.among(fields["access_"], param) if opened else fields["access_"] == OPEN
+        param = peewee.SQL(engine.database.param, (engine.array([OPEN, *viewer.pages]),))
+        seen = engine.among(fields["access_"], param) if viewer.pages else fields["access_"] == OPEN
         seen &= start < until
         if paths is not None:
             path = engine.unindexed(fields["path_"])
@@ -226,7 +215,9 @@ class Structure:
             for edge in (start, until)
         ]
         (found,) = self._all(peewee.Select(columns=edges))
-        return min((int(edge) for edge in found if edge is not None), default=NEVER)
+        change = min((int(edge) for edge in found if edge is not None), default=NEVER)
+        self._next_changes.put(key, Period(now, change))
+        return change
 
 
 _HOME_COLUMNS = ("id", "locale", "url_path", "translation_key", "path_")
