@@ -166,10 +166,7 @@ def addresses(size: int, rows: Callable[..., Any]) -> dict[str, dict[str, list[s
         ends = [vary.format(n=n % OFFSETS, m=20 + n // OFFSETS, k=20 + n) for n in variants]
         made = [(start + end).replace("?&", "?") for start in starts for end in ends]
         name = f"W{number} {title}"
-        asked["some"][name] = [*map(_trimmed, starts[:: max(1, len(starts) // SOME)][:SOME])]
+        some = starts[:: max(1, len(starts) // SOME)][:SOME]
+        asked["some"][name] = [start.rstrip("?") for start in some]
         asked["fresh"][name] = Random(name).sample(made, min(FRESH, len(made)))
     return asked
-
-
-def _trimmed(address: str) -> str:
-    return address.rstrip("?")

@@ -131,10 +131,6 @@ def _between(column: Clause, start: str, stop: str) -> Clause:
     return (column >= literal(start)) & (column < literal(stop))
 
 
-def _same(one: StoredTable, other: StoredTable) -> Clause:
-    return one.fields["id"] == other.fields["id"]
-
-
 class Select:
     """The tables and conditions of one shape of query."""
 
@@ -228,7 +224,7 @@ class Select:
         source: Any = base.model
         ordered = self._engine.ordered_join
         if first is not base:
-            source = peewee.Join(first.model, base.model, ordered, _same(first, base))
+            source = peewee.Join(first.model, base.model, ordered, first["id"] == base["id"])
         used = {name for name, *_ in (*self.shape.filters, *self.shape.order)}
         needed: list[StoredTable]
         needed = [t for t in self.indexes if t in joined or used & (t.fields.keys() - {"id"})]
@@ -238,7 +234,7 @@ class Select:
                 # Terms would be grouped in the order of their index, whatever few objects match.
                 late = table is self._end.terms and self.shape.is_narrow
                 join = ordered if late else peewee.JOIN.INNER
-                source = peewee.Join(source, table.model, join, _same(table, base))
+                source = peewee.Join(source, table.model, join, table["id"] == base["id"])
         return source
 
     def _conditions(self) -> Iterator[Clause]:
@@ -315,16 +311,12 @@ class Select:
             wanted = self._of_page("translation_key", page)
             same = self._engine.equals(self._base.field("translation_key"), wanted)
             return same & (self.identity != page)
-        start, stop = self._branch_range(number)
         path = self._base.path(self.shape, self._engine)
-        return (path > start) & (path < stop)
-
-    def _branch_range(self, number: int) -> tuple[Clause, Clause]:
         if self.shape.counted:
-            path = self.slot(lambda values: values.named[number])
-            return path, self.slot(lambda values: end(values.named[number]))
-        found = self._of_page("path_", self._page(number))
-        return found, peewee.StringExpression(found, peewee.OP.CONCAT, AFTER)
+            start = self.slot(lambda values: values.named[number])
+            return (path > start) & (path < self.slot(lambda values: end(values.named[number])))
+        start = self._of_page("path_", page)
+        return (path > start) & (path < peewee.StringExpression(start, peewee.OP.CONCAT, AFTER))
 
     def _ancestors(self, number: int) -> Any:
         name = f"above{number}"

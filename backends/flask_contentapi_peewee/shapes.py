@@ -96,18 +96,14 @@ def literal(value: int | str) -> SQL:
 
 
 class Shape(NamedTuple):
-    """What queries that share a statement have in common, without their values.
+    """What queries that share a statement have in common, without their values. What is not
+    described here is as in :class:`Query`, and the scope as in :class:`Values`.
 
-    :param endpoint: as :attr:`Query.endpoint`.
     :param columns: as :attr:`Query.columns`; None: all that is stored.
-    :param types: as :attr:`Query.types`.
     :param filters: the column, the operator and the number of operands of each filter.
     :param relations: the relation of each condition on the tree.
     :param searches: for each search the number of words, whether a match must have every one of
         them, and whether the last is the beginning of a word.
-    :param order: as :attr:`Query.order`.
-    :param random: as :attr:`Query.random`.
-    :param scope: as :attr:`Values.scope`.
     :param since: the start of the :class:`~flask_contentapi_peewee.structure.Period` with the
         viewer's moment; since then the same pages have been visible.
     :param opened: whether some restricted pages are open to the viewer.
@@ -122,7 +118,6 @@ class Shape(NamedTuple):
     :param limit: how many rows are wanted, if they are few; None for more.
     :param offset: whether rows are skipped.
     :param one: whether a single object is requested by its id.
-    :param each: as :attr:`Query.each`.
     """
 
     endpoint: str

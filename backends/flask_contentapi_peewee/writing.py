@@ -152,13 +152,19 @@ class DatabaseTransaction(Transaction):
     # Changes.
 
     def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
-        documents, tables = self.documents[endpoint], self.tables.endpoints[endpoint]
         position = None
-        if tables.endpoint.tree:
+        if self.registry.endpoints[endpoint].tree:
             position = self.page_tree.new_position(self.values(new.row), before)
-        inserter = Inserter(self.engine, tables)
-        inserter.add(documents.base_values(new.row, position), documents.stored(*new))
-        inserter.add_words(documents.words(new.row))
+        self._add(endpoint, [(new, position)])
+
+    def _add(
+        self, endpoint: str, objects: Iterable[tuple[StoredObject, TreePosition | None]]
+    ) -> None:
+        documents = self.documents[endpoint]
+        inserter = Inserter(self.engine, self.tables.endpoints[endpoint])
+        for new, position in objects:
+            inserter.add(documents.base_values(new.row, position), documents.stored(*new))
+            inserter.add_words(documents.words(new.row))
         inserter.flush()
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
@@ -225,18 +231,11 @@ class DatabaseTransaction(Transaction):
         :param refuse: is told why a page cannot be there: its id, the field, and a message.
         :returns: the ids of those that were added.
         """
-        documents, tables = self.documents[endpoint], self.tables.endpoints[endpoint]
         positions: Mapping[int, TreePosition | None] = dict.fromkeys(row[0] for row in rows)
-        if tables.endpoint.tree:
+        if self.registry.endpoints[endpoint].tree:
             positions = self.page_tree.append([*map(self.values, rows)], refuse)
-        inserter = Inserter(self.engine, tables)
-        for row in rows:
-            if row[0] in positions:
-                inserter.add(
-                    documents.base_values(row, positions[row[0]]), documents.stored(row, {})
-                )
-                inserter.add_words(documents.words(row))
-        inserter.flush()
+        added = (row for row in rows if row[0] in positions)
+        self._add(endpoint, ((StoredObject(row, {}), positions[row[0]]) for row in added))
         return [*positions]
 
     def put_records(self, section: str, records: Sequence[Any]) -> None:
