@@ -23,8 +23,6 @@ from flask.typing import ResponseReturnValue
 
 from bench.magazine import HOST, PREFIX, Record, records
 
-__all__ = ["Tables", "constant", "create_app"]
-
 Row = Sequence[Any]
 Found = tuple[int, Sequence[Row]]
 LINK = {"type": "magazine.Link"}
@@ -107,30 +105,23 @@ PHOTO = Shape(
 SHAPES = {"": LISTED, "*": WHOLE, "title,date,photo(width,height)": TEASER}
 
 
-class Dialect(NamedTuple):
-    """What databases do differently: texts that compare by code point, and the search for words."""
-
-    text: str
-    search: str
-    words: str
-    found: str
-
-
+#: What databases do differently: texts that compare by code point, and the search for words.
 DIALECTS = {
-    "sqlite": Dialect(
-        "TEXT",
-        "CREATE VIRTUAL TABLE words USING fts5 (title, rest, content='')",
-        "words (rowid, title, rest) VALUES (?, ?, ?)",
-        "SELECT rowid AS id, bm25(words, 8, 1) AS score FROM words WHERE words MATCH ?",
-    ),
-    "postgresql": Dialect(
-        'TEXT COLLATE "C"',
-        "CREATE TABLE words (id INTEGER PRIMARY KEY, texts tsvector);"
+    "sqlite": {
+        "text": "TEXT",
+        "search": "CREATE VIRTUAL TABLE words USING fts5 (title, rest, content='')",
+        "words": "words (rowid, title, rest) VALUES (?, ?, ?)",
+        "found": "SELECT rowid AS id, bm25(words, 8, 1) AS score FROM words WHERE words MATCH ?",
+    },
+    "postgresql": {
+        "text": 'TEXT COLLATE "C"',
+        "search": "CREATE TABLE words (id INTEGER PRIMARY KEY, texts tsvector);"
         "CREATE INDEX words_texts ON words USING gin (texts)",
-        "words VALUES (?, setweight(to_tsvector('simple', ?), 'A') || to_tsvector('simple', ?))",
-        "SELECT id, -ts_rank(texts, wanted) AS score"
+        "words": "words VALUES"
+        " (?, setweight(to_tsvector('simple', ?), 'A') || to_tsvector('simple', ?))",
+        "found": "SELECT id, -ts_rank(texts, wanted) AS score"
         " FROM words, plainto_tsquery('simple', ?) wanted WHERE texts @@ wanted",
-    ),
+    },
 }
 TABLES = """
 CREATE TABLE photo (
@@ -196,7 +187,7 @@ class Tables:
 
     def load(self, folder: str) -> None:
         """Makes the tables and fills them with the content in a folder."""
-        for sql in (TABLES.format(text=self._dialect.text) + self._dialect.search).split(";"):
+        for sql in (TABLES.format(**self._dialect) + self._dialect["search"]).split(";"):
             self.rows(sql)
         content = records(folder)
         self.rows("BEGIN")
@@ -212,9 +203,9 @@ class Tables:
         self.rows("COMMIT")
 
     def _insert(self, table: str, rows: Iterable[Row]) -> None:
-        values = [[_stored(value) for value in row] for row in rows]
+        values = [[*map(_stored, row)] for row in rows]
         marks = ", ".join("?" * len(values[0])) if values else ""
-        sql = self._dialect.words if table == "words" else f"{table} VALUES ({marks})"
+        sql = self._dialect["words"] if table == "words" else f"{table} VALUES ({marks})"
         if values:
             self._connection.cursor().executemany(self._sql(f"INSERT INTO {sql}"), values)
 
@@ -225,7 +216,7 @@ class Tables:
         if shape is PHOTO:
             tables, order = "photo p", "p.id"
         elif "search" in query:
-            tables = f"({self._dialect.found}) w JOIN page p ON p.id = w.id"
+            tables = f"({self._dialect['found']}) w JOIN page p ON p.id = w.id"
             order, values = "w.score, w.id", [query["search"]]
         sql = f"SELECT {shape.columns} FROM {tables}{shape.joins} {where} ORDER BY {order}"
         rows = self.rows(f"{sql} LIMIT {limit} OFFSET {first}", *values)

@@ -27,8 +27,6 @@ from tests.servers import free_port, start
 from tests.stores import fresh_address
 from tests.temporary import new_folder
 
-__all__ = ["main"]
-
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.rst"
 BEGIN = ".. The table, made by: python3 bench --rst\n\n"
 STORES, MODES = ["memory", "sqlite", "postgresql"], ["some", "fresh"]
@@ -182,21 +180,17 @@ def main(given: Sequence[str] | None = None) -> None:
         print(f"Round {number} of {options.rounds}", flush=True)
         for cell in cells:
             cell.measure(number, options.answers)
-    text = f"{_conditions(options)}\n\n{_table(cells)}\n"
+    cpu = Path("/proc/cpuinfo").read_text().partition("model name\t: ")[2].partition("\n")[0]
+    packages = (f"{name} {version(name)}" for name in ("Flask", "gunicorn", "orjson", "peewee"))
+    text = (
+        f"{date.today()}: {cpu}, {os.cpu_count()} cores, Python {platform.python_version()},\n"
+        f"{', '.join(packages)}; {options.pages:,} pages, {options.rounds} rounds of "
+        f"{options.answers} answers.\n\n{_table(cells)}\n"
+    )
     print(f"\n{text}")
     if options.rst:
         before = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0]
         PAGE.write_text(f"{before}{BEGIN}{text}", encoding="utf-8")
-
-
-def _conditions(options: argparse.Namespace) -> str:
-    cpu = Path("/proc/cpuinfo").read_text().partition("model name\t: ")[2].partition("\n")[0]
-    packages = (f"{name} {version(name)}" for name in ("Flask", "gunicorn", "orjson", "peewee"))
-    return (
-        f"{date.today()}: {cpu}, {os.cpu_count()} cores, Python {platform.python_version()},\n"
-        f"{', '.join(packages)}; {options.pages:,} pages, {options.rounds} rounds of "
-        f"{options.answers} answers."
-    )
 
 
 def _table(cells: Sequence[Cell]) -> str:

@@ -17,8 +17,6 @@ import orjson
 
 from bench.magazine import HOST, PREFIX
 
-__all__ = ["ABOVE", "SOME", "Record", "addresses", "write"]
-
 Record = dict[str, Any]
 
 LOCALES = {"en": "bdfglmnprst", "de": "hjkmrtvwz"}

@@ -15,8 +15,6 @@ from flask_contentapi.middleware import KeptAnswers
 from flask_contentapi.sites import Site
 from flask_contentapi_memory import MemoryBackend
 
-__all__ = ["HOST", "PREFIX", "Record", "create_app", "load", "records"]
-
 Record = dict[str, Any]
 HOST = "magazine.example"
 PREFIX = "/api/v2"
