@@ -19,7 +19,7 @@ from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi_peewee.columns import EPOCH, NEVER
 from flask_contentapi_peewee.documents import Projection, batches
-from flask_contentapi_peewee.shapes import NOBODY, Shape, Values
+from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_of
 from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
 from flask_contentapi_peewee.tables import Tables
@@ -54,7 +54,7 @@ class DatabaseReader(Reader):
         # Whether the stamp was checked since the last result that does not include it: a cached
         # part of the structure, or an empty result.
         self._is_stamp_checked = False
-        self._views: dict[Any, tuple[Values, Shape]] = {}
+        self._views: dict[Any, tuple[Values, dict[str, Any]]] = {}
 
     @property
     def tables(self) -> Tables:
@@ -110,26 +110,33 @@ class DatabaseReader(Reader):
             unseen = tuple(tree.page for tree, path in pairs if path is None)
             if unseen:
                 return Selected((), 0, unseen)
-            shape, values = shape._replace(counted=True), values._replace(named=named)
-        facets = [self._facet(shape, values, column) for column in query.facets]
+            values = values._replace(named=named)
+        is_counted = query.count or bool(query.tree)
+        facets = [
+            self._facet(shape._replace(counted=is_counted), values, column)
+            for column in query.facets
+        ]
         if query.count and (query.offset >= total or query.limit == 0):
             return Selected((), total, facets=facets)
+        soon = False
         if query.count:
             window = _from_nearer_end(query, total)
             soon = self._is_walk(window, total)
-            shape = shape._replace(
-                deep=window.offset >= DEEP and not query.searches and not query.random,
-                walk=soon and bool(query.order),
-                broad=soon and not query.order,
-                backward=window is not query,
-            )
             values = values._replace(query=window)
-        statement, projection = self._statements.page(shape.windowed(window))
+        shape = shape.windowed(
+            window,
+            counted=is_counted,
+            deep=query.count and window.offset >= DEEP and not (query.searches or query.random),
+            walk=soon and bool(query.order),
+            broad=soon and not query.order,
+            backward=window is not query,
+        )
+        statement, projection = self._statements.page(shape)
         found = self._run(statement, values)
         if query.count and not found:
             raise ContentChanged
         if shape.backward:
-            found.reverse()
+            found = found[::-1]
         return Selected(projection.rows(found), total, (), facets)
 
     def _facet(self, shape: Shape, values: Values, column: str) -> list[tuple[Any, int]]:
@@ -211,10 +218,10 @@ class DatabaseReader(Reader):
         viewer: Viewer,
         scope: Sequence[int] | None,
     ) -> tuple[list[Any], Projection]:
-        values, shape = self._view(endpoint, viewer, scope)
-        shape = shape._replace(columns=columns, one=len(ids) == 1)
+        first, parts = self._view(viewer, scope)
+        shape = Shape(endpoint, columns, one=len(ids) == 1, **parts)
         statement, projection = self._statements.fetch(shape)
-        return self._run(statement, values._replace(ids=ids)), projection
+        return self._run(statement, Values(*first[:3], None, ids)), projection
 
     def records(self, section: str) -> list[Any]:
         """As :meth:`Tables.records`."""
@@ -251,31 +258,28 @@ class DatabaseReader(Reader):
             of_id = {row[0]: row for row in found}
             yield from (of_id[identity] for identity in some if identity in of_id)
 
-    def _view(
-        self, endpoint: str, viewer: Viewer, scope: Sequence[int] | None
-    ) -> tuple[Values, Shape]:
-        """What statements for a viewer and a scope have in common."""
-        key = endpoint, viewer, None if scope is None else tuple(scope)
-        if key not in self._views:
+    def _view(self, viewer: Viewer, scope: Sequence[int] | None) -> tuple[Values, dict[str, Any]]:
+        """What statements for a viewer and a scope have in common: values, and parts of shapes."""
+        key = viewer, None if scope is None else tuple(scope)
+        known = self._views.get(key)
+        if known is None:
             self._connect()
             paths = None if scope is None else self._paths(scope)
             closed = self._structure.closed(viewer.collections)
-            since = self._structure.period(viewer.moment).since
-            shape = Shape(
-                endpoint,
-                scope=paths,
-                since=since,
-                opened=bool(viewer.pages),
-                closed=bool(closed),
-                previewed=viewer.previewed[0] if viewer.previewed else "",
-                everything=viewer.everything,
-            )
-            self._views[key] = Values(viewer, closed, paths), shape
-        return self._views[key]
+            parts = {
+                "scope": paths,
+                "since": self._structure.period(viewer.moment).since,
+                "opened": bool(viewer.pages),
+                "closed": bool(closed),
+                "previewed": viewer.previewed[0] if viewer.previewed else "",
+                "everything": viewer.everything,
+            }
+            known = self._views[key] = Values(viewer, closed, paths), parts
+        return known
 
     def _asked(self, query: Query) -> tuple[Values, Shape]:
-        values, shape = self._view(query.endpoint, query.viewer, query.scope)
-        return values._replace(query=query), shape.of(query)
+        first, parts = self._view(query.viewer, query.scope)
+        return Values(*first[:3], query), shape_of(query, parts)
 
     def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
         known = self._structure.paths

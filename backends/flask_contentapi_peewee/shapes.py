@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from peewee import SQL
@@ -144,30 +144,10 @@ class Shape(NamedTuple):
     one: bool = False
     each: int | None = None
 
-    def windowed(self, query: Query) -> Shape:
-        """The same shape, with the limit and offset of a query."""
-        few = query.limit is not None and query.limit <= SHORT
-        return self._replace(limit=query.limit if few else None, offset=query.offset > 0)
-
-    def of(self, query: Query) -> Shape:
-        """The same shape, with the conditions and the order of a query."""
-        return self._replace(
-            columns=query.columns,
-            types=query.types,
-            filters=tuple(
-                [
-                    (f.column, f.operator, MANY if _is_many(f) else len(operands(f)))
-                    for f in query.filters
-                ]
-            ),
-            relations=tuple([tree.relation for tree in query.tree]),
-            searches=tuple(
-                [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
-            ),
-            order=query.order,
-            random=query.random,
-            each=query.each,
-        )
+    def windowed(self, query: Query, **others: Any) -> Shape:
+        """The same shape, with the limit and offset of a query, and other parts."""
+        few = query.limit if query.limit is not None and query.limit <= SHORT else None
+        return self._replace(limit=few, offset=query.offset > 0, **others)
 
     @property
     def is_narrow(self) -> bool:
@@ -175,6 +155,29 @@ class Shape(NamedTuple):
         related = any(relation != "descendant_of" for relation in self.relations)
         narrow = (n not in WIDE and o not in EXCEPT for n, o, _ in self.filters)
         return bool(self.searches) or related or (not self.broad and any(narrow))
+
+
+def shape_of(query: Query, parts: Mapping[str, Any]) -> Shape:
+    """The shape of a query.
+
+    :param parts: what does not follow from it.
+    """
+    filters = [
+        (f.column, f.operator, MANY if _is_many(f) else len(operands(f))) for f in query.filters
+    ]
+    searches = [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
+    return Shape(
+        query.endpoint,
+        query.columns,
+        query.types,
+        tuple(filters),
+        tuple([tree.relation for tree in query.tree]),
+        tuple(searches),
+        query.order,
+        query.random,
+        each=query.each,
+        **parts,
+    )
 
 
 def _is_many(condition: Filter) -> bool:
