@@ -75,7 +75,7 @@ class Site:
     def body(self, text: str) -> str:
         """The body of a page with a text, that is beside ``other.md`` and ``rye.png``."""
         self.put("log/page.md", text)
-        self.put("log/other.md", "---\nslug: another\n---\n")
+        self.put("log/other.md", "---\nslug: another\naliases: [/former]\n---\n")
         self.put("log/rye.png", PICTURE)
         self.run()
         body: str = self.page("page")["body"]
@@ -121,6 +121,16 @@ def test_a_page_has_the_folder_beside_it(site: Site) -> None:
     site.put("beds/rye.md")
     site.run()
     assert site.page("rye")["meta"]["parent"]["title"] == "Our beds"
+
+
+def test_a_file_can_have_the_name_of_its_folder(site: Site) -> None:
+    site.put("beds/rye/rye.md", "Rye")
+    site.put("beds/_index.md")
+    site.put("beds/beds.md", "Beds")
+    site.run()
+    pages = json.loads((site.folder / "content" / "pages.json").read_text())
+    assert [page["slug"] for page in pages] == ["home", "beds", "beds", "rye"]
+    assert site.page("rye")["body"] == "<p>Rye</p>"
 
 
 def test_posts_of_jekyll_have_their_dates(site: Site) -> None:
@@ -215,6 +225,27 @@ def test_front_matter_becomes_fields(site: Site, front: str) -> None:
         assert f"    {line}\n" in code
 
 
+def test_front_matter_may_be_below_empty_lines(site: Site) -> None:
+    site.put("a.md", "\n\n---\ntitle: A\ndate: soon\n---\n")
+    assert site.refused() == ["a.md, line 5: date must be a date, as 2026-01-15; it is 'soon'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("---js\nconst draft = true\n---\n", "js"), ('{\n"draft": true\n}', "JSON")],
+)
+def test_front_matter_in_other_languages_is_refused(site: Site, text: str, language: str) -> None:
+    site.put("a.md", text)
+    wanted = f"a.md, line 1: the front matter is {language}; it must be YAML or TOML"
+    assert site.refused() == [wanted]
+
+
+def test_what_is_empty_is_not_there(site: Site) -> None:
+    site.put("beds/rye.md", "---\nseen:\nwords: []\nnote: ''\ndays: 3\n---\n")
+    site.run()
+    assert {*site.page("rye")} == {"id", "meta", "title", "body", "days"}
+
+
 def test_yaml_is_read_as_its_version_1_2(site: Site) -> None:
     site.put("beds/rye.md", "---\nopens: 18:30\nsown: yes\nnumber: 013\n---\n")
     site.run()
@@ -295,6 +326,8 @@ def test_addresses_in_front_matter_stay_texts(site: Site) -> None:
         ("[x](/log/another/)", '<a linktype="page" id="3">x</a>'),
         ("[x](/log/another.html)", '<a linktype="page" id="3">x</a>'),
         ("[x](/log/)", '<a linktype="page" id="2">x</a>'),
+        ("[x](log/other.md)", '<a linktype="page" id="3">x</a>'),
+        ("[x](/former/)", '<a linktype="page" id="3">x</a>'),
         ("[x](/)", '<a linktype="page" id="1">x</a>'),
         ('[x]({{< ref "other.md" >}})', '<a linktype="page" id="3">x</a>'),
         ("[x]({% link log/other.md %})", '<a linktype="page" id="3">x</a>'),
@@ -492,10 +525,11 @@ def test_links_do_not_lead_out_of_the_folder(site: Site, link: str) -> None:
         assert site.refused() == expected
 
 
-def test_hidden_files_are_not_published(site: Site) -> None:
-    site.put(".env", "password")
-    site.put("a.md", "[x](.env)")
-    assert site.refused() == ["a.md, line 1: '.env' leads to nothing"]
+@pytest.mark.parametrize("name", [".env", "b/.git/config", "page.njk"])
+def test_hidden_files_and_templates_are_not_published(site: Site, name: str) -> None:
+    site.put(name, "password")
+    site.put("a.md", f"[x]({name})")
+    assert site.refused() == [f"a.md, line 1: '{name}' leads to nothing"]
 
 
 def test_symbolic_links_do_not_lead_out(site: Site) -> None:

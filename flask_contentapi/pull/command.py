@@ -10,9 +10,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -336,10 +337,12 @@ def _refresh(
     tell_changes(changes)
 
 
-def tell(notes: Iterable[str]) -> None:
+def tell(notes: Collection[str]) -> None:
     """Says what is not taken over."""
-    for line in notes:
+    for line in islice(notes, _NAMED):
         click.echo(f"Note: {line}", err=True)
+    if len(notes) > _NAMED:
+        click.echo(f"Note: and {len(notes) - _NAMED} more.", err=True)
 
 
 def tell_changes(changes: Changes, names: Mapping[tuple[str, int], str] | None = None) -> None:

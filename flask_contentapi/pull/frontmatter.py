@@ -19,10 +19,11 @@ from flask_contentapi.files import Fault, Unreadable, decode
 
 #: The most bytes of a file, characters of its front matter, and values in that.
 MOST_BYTES, MOST_FRONT, MOST_VALUES = 4_000_000, 50_000, 10_000
-#: The front matter: its mark, its text, and whether it ends.
+#: The front matter: its mark, its language, its text, and whether it ends.
 _FRONT = re.compile(
-    r"(---|\+\+\+)[ \t]*\n(.*?)(?:^\1[ \t]*(?:\n|\Z)|(\Z))", re.DOTALL | re.MULTILINE
+    r"\s*(---|\+\+\+)(\w*)[ \t]*\n(.*?)(?:^\1[ \t]*(?:\n|\Z)|(\Z))", re.DOTALL | re.MULTILINE
 )
+_JSON = re.compile(r'\s*\{\s*"')
 _KEY = re.compile(r"""["']?([^"'\s:=]+)["']?\s*[:=]""")
 _DEEPEST = 50
 
@@ -59,47 +60,54 @@ def read_markdown(path: Path, name: str) -> MarkdownFile:
     text = decode(data).replace("\r\n", "\n")
     match = _FRONT.match(text)
     if match is None:
+        if _JSON.match(text):
+            raise Unreadable(Fault(1, "the front matter is JSON; it must be YAML or TOML"))
         return MarkdownFile(name, body=text)
-    mark, inner, unfinished = match.groups()
+    mark, language, inner, unfinished = match.groups()
+    first = text.count("\n", 0, match.start(1)) + 1
+    if language:
+        raise Unreadable(Fault(first, f"the front matter is {language}; it must be YAML or TOML"))
     if unfinished is not None:
-        raise Unreadable(Fault(1, f"the front matter has no end: a line of {mark}"))
+        raise Unreadable(Fault(first, f"the front matter has no end: a line of {mark}"))
     if len(inner) > MOST_FRONT:
-        raise Unreadable(Fault(1, f"the front matter has more than {MOST_FRONT:,} characters"))
+        raise Unreadable(Fault(first, f"the front matter has more than {MOST_FRONT:,} characters"))
     lines: dict[str, int] = {}
-    for number, line in enumerate(inner.split("\n"), 2):
+    for number, line in enumerate(inner.split("\n"), first + 1):
         if key := _KEY.match(line):
             lines.setdefault(key[1], number)
-    front = _yaml(inner) if mark == "---" else _toml(inner)
+    front = _yaml(inner, first) if mark == "---" else _toml(inner, first)
     if not isinstance(front, dict):
-        raise Unreadable(Fault(2, "the front matter must be keys with values, as title: Fog"))
+        raise Unreadable(
+            Fault(first + 1, "the front matter must be keys with values, as title: Fog")
+        )
     plain = _Plain()
-    made = {str(key): plain.made(value, lines.get(str(key), 1)) for key, value in front.items()}
+    made = {str(key): plain.made(value, lines.get(str(key), first)) for key, value in front.items()}
     return MarkdownFile(name, made, lines, text[match.end() :], text.count("\n", 0, match.end()))
 
 
-def _yaml(text: str) -> Any:
+def _yaml(text: str, first: int) -> Any:
     try:
         front = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        line = first + 1 + (error.problem_mark.line if error.problem_mark else 0)
         problem = " ".join(str(error.problem).split())
         raise Unreadable(Fault(line, f"the front matter is not YAML: {problem}")) from None
     except (YAMLError, ValueError) as error:
         why = " ".join(str(error).split())
-        raise Unreadable(Fault(1, f"the front matter is not YAML: {why}")) from None
+        raise Unreadable(Fault(first, f"the front matter is not YAML: {why}")) from None
     except RecursionError:
-        raise Unreadable(Fault(1, "the front matter is nested too deeply")) from None
+        raise Unreadable(Fault(first, "the front matter is nested too deeply")) from None
     return {} if front is None else front
 
 
-def _toml(text: str) -> Any:
+def _toml(text: str, first: int) -> Any:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # Its messages end with the place, as "(at line 2, column 3)".
         why, _, place = str(error).partition(" (at line ")
         number = re.match("[0-9]+", place)
-        line = int(number[0]) + 1 if number else 1
+        line = first + (int(number[0]) if number else 0)
         raise Unreadable(Fault(line, f"the front matter is not TOML: {why}")) from None
 
 

@@ -34,6 +34,8 @@ _INDEXES = ("_index", "index", "readme")
 _POSTS = {"_posts": "posts", "_drafts": "posts"}
 _DATED = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
+#: The endings of files that are no documents, but make some.
+_TEMPLATES = (".11ty.js", ".astro", ".ejs", ".hbs", ".liquid", ".mdx", ".njk", ".pug", ".webc")
 #: The formats whose sizes are read, in Pillow's words.
 _READ = ("GIF", "JPEG", "PNG", "WEBP")
 #: What keys of the front matter mean that are no fields; the first one counts.
@@ -42,6 +44,8 @@ _LIVE_AT, _EXPIRY = ("publishdate", "published_at", "date", "pubdate"), ("expiry
 _HIDING = ("draft", "headless")
 _WEIGHTS = ("weight", "order", "nav_order", "sidebar_position")
 _TAGS = {"tags": ("tags", "tag"), "categories": ("categories", "category")}
+#: Other addresses of pages, which links can have.
+_ADDRESSES = ("permalink", "url", "aliases", "redirect_from")
 _META = ("seo_title", "search_description", "show_in_menus")
 #: All keys that are no fields.
 _MEANT = {
@@ -184,6 +188,11 @@ class MarkdownFolder(Objects):
             stem = posixpath.splitext(name)[0]
             is_index = posixpath.basename(stem).lower() in _INDEXES
             found[posixpath.dirname(name) if is_index else stem].append(name)
+        # To Eleventy a file with the name of its folder is the page of that.
+        for key in [*found]:
+            folder = posixpath.dirname(key)
+            if folder not in found and posixpath.basename(folder) == posixpath.basename(key) != "":
+                found[folder] = found.pop(key)
         for key, names in found.items():
             readmes = [n for n in names if posixpath.basename(n).lower().startswith("readme.")]
             if len(names) > 1 and readmes:
@@ -280,6 +289,11 @@ class MarkdownFolder(Objects):
             # Those without a weight come last, in the order of their names.
             source.below.sort(key=lambda below: (self._weight(below), below.key))
             waiting += [(below, source) for below in reversed(source.below)]
+        for source in self._by_id.values():
+            for _, value in self._given(source, _ADDRESSES):
+                for path in value if isinstance(value, list) else [value]:
+                    if isinstance(path, str) and path.startswith("/"):
+                        self._by_path.setdefault(path.strip("/"), source)
         self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
 
     def _note_place(self, source: _Source) -> None:
@@ -361,7 +375,7 @@ class MarkdownFolder(Objects):
             self._items[source.id] = self._item(source)
             for lowered, (key, value) in source.front.items():
                 name = _field_name(key)
-                if lowered in _MEANT or value is None:
+                if lowered in _MEANT or value in (None, "", []):
                     continue
                 if name in source.values:
                     self._refuse_key(source, key, f"{key} is called {name}, as another key is")
@@ -425,7 +439,9 @@ class MarkdownFolder(Objects):
         if not re.fullmatch(r"\.[a-z0-9]{1,8}", ending) or "\n" in value:
             return None
         try:
-            return self._target(source, value, "images" if ending in _PICTURES else "documents")
+            target = self._target(source, value, "images" if ending in _PICTURES else "documents")
+            is_address = target and target.endpoint == "pages" and ending not in _ENDINGS
+            return None if is_address else target
         except Nowhere as error:
             if ending in (*_PICTURES, *_ENDINGS) and not self._keeps_links:
                 self._refuse_key(source, key, f"{key}: {value!r} {error}")
@@ -449,8 +465,9 @@ class MarkdownFolder(Objects):
         fragment = f"#{parts.fragment}" if parts.fragment else ""
         is_rooted = path.startswith("/")
         why = "leads to nothing"
-        # From its file, as Markdown is shown elsewhere; from its address, with a slash or without.
-        starts = (source.folder, source.path, posixpath.dirname(source.path))
+        # From its file, as Markdown is shown elsewhere; from its address, with a slash or without;
+        # and from the folder, as Eleventy and Hugo do.
+        starts = (source.folder, source.path, posixpath.dirname(source.path), "")
         for start in ("",) if is_rooted else starts:
             inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
             inside = "" if inside == "." else inside
@@ -473,7 +490,8 @@ class MarkdownFolder(Objects):
         return self._sources.get(key) or self._by_path.get(inside) or self._by_path.get(plain)
 
     def _file_at(self, inside: str) -> Path | None:
-        if any(part.startswith(".") for part in inside.split("/")) or not inside.isprintable():
+        is_hidden = any(part.startswith(".") for part in inside.split("/"))
+        if is_hidden or inside.lower().endswith(_TEMPLATES) or not inside.isprintable():
             return None
         for root in self._roots:
             if os.path.isfile(root / inside):
