@@ -318,6 +318,15 @@ def test_addresses_in_front_matter_stay_texts(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
+    "address",
+    ["{% post_url 2026-01-15-frost %}", "/2026/01/15/frost.html", "/news/2026/01/15/frost/"],
+)
+def test_posts_of_jekyll_are_found(site: Site, address: str) -> None:
+    site.put("_posts/2026-01-15-frost.markdown")
+    assert site.body(f"[x]({address})") == '<p><a linktype="page" id="3">x</a></p>'
+
+
+@pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ("[x](other.md)", '<a linktype="page" id="3">x</a>'),
@@ -327,6 +336,7 @@ def test_addresses_in_front_matter_stay_texts(site: Site) -> None:
         ("[x](/log/another.html)", '<a linktype="page" id="3">x</a>'),
         ("[x](/log/)", '<a linktype="page" id="2">x</a>'),
         ("[x](log/other.md)", '<a linktype="page" id="3">x</a>'),
+        ("[x](/Log/ANOTHER/)", '<a linktype="page" id="3">x</a>'),
         ("[x](/former/)", '<a linktype="page" id="3">x</a>'),
         ("[x](/)", '<a linktype="page" id="1">x</a>'),
         ('[x]({{< ref "other.md" >}})', '<a linktype="page" id="3">x</a>'),

@@ -83,7 +83,7 @@ def rich_text(text: str, find: Find) -> str:
 
 def _path_of_reference(match: re.Match[str]) -> str:
     hugo, jekyll, post = match.groups()
-    return hugo or (f"/{jekyll}" if jekyll else f"/_posts/{post}.md")
+    return hugo or (f"/{jekyll}" if jekyll else f"/_posts/{post}")
 
 
 def _marked(tag: str, known: Attributes, target: Target | None) -> Attributes:

@@ -13,6 +13,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -33,6 +34,7 @@ _INDEXES = ("_index", "index", "readme")
 #: The folders of Jekyll, whose names mean that they are no folders of pages elsewhere.
 _POSTS = {"_posts": "posts", "_drafts": "posts"}
 _DATED = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
+_POSTED = re.compile(r"([0-9]{4}/[0-9]{2}/[0-9]{2}/[^/]+)$")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 #: The endings of files that are no documents, but make some.
 _TEMPLATES = (".11ty.js", ".astro", ".ejs", ".hbs", ".liquid", ".mdx", ".njk", ".pug", ".webc")
@@ -129,6 +131,8 @@ class MarkdownFolder(Objects):
         self._sources: dict[str, _Source] = {}
         self._keys_of_files: dict[str, str] = {}
         self._by_path: dict[str, _Source] = {}
+        #: The same, and other addresses, in small letters, as Hugo writes them.
+        self._by_address: dict[str, _Source] = {}
         self._by_id: dict[int, _Source] = {}
         self._read_files()
         self._place()
@@ -290,14 +294,17 @@ class MarkdownFolder(Objects):
             source.below.sort(key=lambda below: (self._weight(below), below.key))
             waiting += [(below, source) for below in reversed(source.below)]
         for source in self._by_id.values():
-            for _, value in self._given(source, _ADDRESSES):
-                for path in value if isinstance(value, list) else [value]:
-                    if isinstance(path, str) and path.startswith("/"):
-                        self._by_path.setdefault(path.strip("/"), source)
+            dated = _DATED.fullmatch(posixpath.basename(source.key))
+            posted = [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []
+            others = [value for _, value in self._given(source, _ADDRESSES)]
+            for path in (*posted, *chain(*(o if isinstance(o, list) else [o] for o in others))):
+                if isinstance(path, str) and path.startswith("/"):
+                    self._by_address.setdefault(path.strip("/").lower(), source)
         self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
 
     def _note_place(self, source: _Source) -> None:
         other = self._by_path.setdefault(source.path, source)
+        self._by_address.setdefault(source.path.lower(), source)
         if other is not source:
             name = source.file.name or f"{source.key}/"
             line = source.file.lines.get(source.front.get("slug", ("", ""))[0], 1)
@@ -486,8 +493,11 @@ class MarkdownFolder(Objects):
 
     def _page_at(self, inside: str) -> _Source | None:
         key = self._keys_of_files.get(inside, inside)
-        plain = inside.removesuffix(".html").removesuffix("index").rstrip("/")
-        return self._sources.get(key) or self._by_path.get(inside) or self._by_path.get(plain)
+        plain = inside.lower().removesuffix(".html").removesuffix("index").rstrip("/")
+        # To Jekyll the categories of a post are in front of its date.
+        posted = _POSTED.search(plain)
+        found = self._sources.get(key) or self._by_address.get(plain)
+        return found or (self._by_address.get(posted[1]) if posted else None)
 
     def _file_at(self, inside: str) -> Path | None:
         is_hidden = any(part.startswith(".") for part in inside.split("/"))
