@@ -52,6 +52,7 @@ SEARCHED = {"code-block", "confval", "list-table", "option"}
 MODULES = sorted(
     [
         "__main__",
+        "admin",
         "explorer",
         "pull",
         *(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py")),

@@ -132,7 +132,7 @@ class ContentView(BaseModelView):
     form_excluded_columns: Sequence[str] = ()
     page_size = 50
 
-    def __init__(self, api: ContentAPI, endpoint: str = "pages", **options: Any) -> None:
+    def __init__(self, api: ContentAPI, endpoint: str = "pages", /, **options: Any) -> None:
         self.api = api
         self._declared: Endpoint | None = None
         self._forms: dict[tuple[str, bool], Any] = {}
