@@ -341,7 +341,7 @@ def preview(state: State, endpoint: str, id: int, max_age: int, at: datetime | N
     """
     settings, known = state.settings, _known_endpoint(state, endpoint)
     with state.backend.reader() as reader:
-        found = read_hidden(reader, known, id, Viewer(state.clock()))
+        found = _read_hidden(reader, known, id, Viewer(state.clock()))
         if found is None:
             raise click.BadParameter(f"There is no {id} in {endpoint}.")
         place = reader.sites.locate(found["url_path"], settings.i18n) if known.tree else None
@@ -409,14 +409,14 @@ def why(state: State, endpoint: str, id: int) -> None:
     known, viewer = _known_endpoint(state, endpoint), Viewer(utc(state.clock()))
     settings = state.settings
     with state.backend.snapshot_reader() as reader:
-        found = read_hidden(reader, known, id, viewer)
+        found = _read_hidden(reader, known, id, viewer)
         if found is None:
             others = (other for other in state.registry.endpoints.values() if other is not known)
-            there = [o.name for o in others if read_hidden(reader, o, id, viewer)]
+            there = [o.name for o in others if _read_hidden(reader, o, id, viewer)]
             hint = f" There is one in {' and in '.join(there)}." if there else ""
             click.echo(f"There is no {id} in {endpoint}.{hint}")
             return
-        reasons = Reasons(reader, settings, known, found, viewer)
+        reasons = _Reasons(reader, settings, known, found, viewer)
         hidden = [*reasons.hiding()]
         prefix = f"{settings.base_url or ''}{settings.url_prefix}"
         click.echo(f"{endpoint} {id} is {'not ' if hidden else ''}shown to everybody.")
@@ -495,14 +495,11 @@ def _with_counts(records: Iterable[Record], counts: Counter[str]) -> Iterator[Re
 # Why an object is not shown to everybody, and in which lists it is.
 
 
-def read_hidden(
+def _read_hidden(
     reader: Reader, endpoint: Endpoint, id: int, viewer: Viewer
 ) -> dict[str, Any] | None:
-    """The values of an object that all types of its endpoint have, whoever may see it.
-
-    :param viewer: who asks, and when.
-    :returns: the values by column; None if there is no such object.
-    """
+    """What all types of its endpoint have of an object, whoever may see it; None if there is
+    none."""
     columns = ["type", *endpoint.base.columns, *["url_path"] * endpoint.tree]
     previewing = replace(viewer, previewed=(endpoint.name, id))
     row = reader.fetch(endpoint.name, [id], columns, previewing).get(id)
@@ -510,13 +507,10 @@ def read_hidden(
 
 
 @dataclass(frozen=True)
-class Reasons:
+class _Reasons:
     """What decides where an object is shown.
 
-    :param reader: the content.
-    :param settings: the settings.
-    :param endpoint: the endpoint of the object.
-    :param found: its values, as :func:`read_hidden` gives them.
+    :param found: its values, as :func:`_read_hidden` gives them.
     :param viewer: somebody whom no restriction lets in.
     """
 
@@ -548,10 +542,7 @@ class Reasons:
             yield f"{where} is restricted ({rule['type']}): can_view decides who sees it."
 
     def listing(self, prefix: str) -> Iterator[str]:
-        """The lists that show it to everybody, each in a sentence.
-
-        :param prefix: the address of the API.
-        """
+        """The lists that show it to everybody, each in a sentence."""
         if self.endpoint.redirects:
             yield f"It is in the lists of {self.found['site_name'] or 'every site'}."
         for site in self._sites(self.settings.i18n) if self.endpoint.tree else [None]:
@@ -608,7 +599,7 @@ class Reasons:
         while identity not in self.reader.restrictions.pages:
             if parent is None:
                 return None
-            above = read_hidden(self.reader, self.endpoint, parent, self.viewer)
+            above = _read_hidden(self.reader, self.endpoint, parent, self.viewer)
             identity, parent = parent, above and above["parent"]
         return int(identity)
 

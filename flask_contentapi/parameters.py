@@ -512,6 +512,12 @@ def _other_types_field(declared: ObjectType, settings: Settings) -> fields.Field
 _LIST_AND_DETAIL = ("list", "detail", "detail_by_path")
 _ALL = (*_LIST_AND_DETAIL, "find")
 
+_RELATIONS: tuple[tuple[Relation, str, Where], ...] = (
+    ("child_of", "the children of this page, an id or root", _PAGES),
+    ("descendant_of", "the pages below this page, an id or root", _PAGES),
+    ("ancestor_of", "the pages above this page, an id", _PAGES),
+    ("translation_of", "the translations of this page, an id or root", _LANGUAGES),
+)
 #: All query parameters, by name. Fields of the same names could be shown but not filtered by.
 PARAMETERS = {
     parameter.name: parameter
@@ -575,29 +581,9 @@ PARAMETERS = {
             _PAGES,
             empty_is_absent=True,
         ),
-        Parameter(
-            "child_of",
-            "Only the children of this page, an id or root.",
-            _page_field("child_of"),
-            _PAGES,
-        ),
-        Parameter(
-            "descendant_of",
-            "Only the pages below this page, an id or root.",
-            _page_field("descendant_of"),
-            _PAGES,
-        ),
-        Parameter(
-            "ancestor_of",
-            "Only the pages above this page, an id.",
-            _page_field("ancestor_of"),
-            _PAGES,
-        ),
-        Parameter(
-            "translation_of",
-            "Only the translations of this page, an id or root.",
-            _page_field("translation_of"),
-            _LANGUAGES,
+        *(
+            Parameter(relation, f"Only {purpose}.", _page_field(relation), where)
+            for relation, purpose, where in _RELATIONS
         ),
         Parameter(
             "locale",

@@ -23,18 +23,6 @@ from flask_contentapi.renditions import Renditions
 from flask_contentapi.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What a token shows.
-
-    :param shown: the object, by endpoint and id.
-    :param moment: the moment at which the content is shown; None: now.
-    """
-
-    shown: ObjectKey
-    moment: datetime | None
-
-
 class Previews:
     """Writes and reads the tokens of one instance.
 
@@ -58,7 +46,7 @@ class Previews:
         """A token that shows an object.
 
         :param max_age: how long it is accepted, in seconds.
-        :param moment: as :attr:`Preview.moment`.
+        :param moment: the moment at which the content is shown; None: now.
         :raises ConfigurationError: if the application has no ``SECRET_KEY``.
         :raises ValueError: if the moment has passed.
         """
@@ -70,8 +58,8 @@ class Previews:
         token = self._serializer.dumps([*shown, until.timestamp(), at])
         return token if isinstance(token, str) else token.decode()
 
-    def read(self, token: str) -> Preview:
-        """What a token shows.
+    def read(self, token: str) -> tuple[ObjectKey, datetime | None]:
+        """The object that a token shows, and the moment, as for :meth:`write`.
 
         :raises Forbidden: if it was not written here, or is no longer accepted.
         """
@@ -81,7 +69,7 @@ class Previews:
             raise Forbidden("preview is no token of this API.") from None
         if utc(self._clock()).timestamp() >= until:
             raise Forbidden("The token of preview has expired.")
-        return Preview((endpoint, identity), None if at is None else datetime.fromisoformat(at))
+        return (endpoint, identity), None if at is None else datetime.fromisoformat(at)
 
 
 #: Returns whether a restriction, as in the record, lets the current request pass.

@@ -137,18 +137,19 @@ def identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer
     :param query_string: has the ``preview`` parameter, or not.
     :raises Forbidden: if its token is not accepted.
     """
-    preview = None
+    previewed = moment = None
     # Most requests need not be read for this; a name may be percent-encoded.
-    if b"preview" in query_string or b"%" in query_string:
-        token = read_query_string(query_string).get("preview")
-        preview = None if token is None else state.previews.read(token)
+    is_read = b"preview" in query_string or b"%" in query_string
+    token = read_query_string(query_string).get("preview") if is_read else None
+    if token is not None:
+        previewed, moment = state.previews.read(token)
     viewer = Viewer(kinds.utc(state.clock()))
     if state.can_view is not None:
         pages, collections = (_opened(some, state.can_view) for some in reader.restrictions)
         viewer = Viewer(viewer.moment, pages, collections)
-    if preview is None:
+    if previewed is None:
         return viewer
-    return replace(viewer, moment=preview.moment or viewer.moment, previewed=preview.shown)
+    return replace(viewer, moment=moment or viewer.moment, previewed=previewed)
 
 
 class Responder:

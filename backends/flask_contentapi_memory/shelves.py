@@ -218,7 +218,7 @@ class VisibleContent:
         self._shelves = shelves
         self._viewer = viewer
         self._visible: dict[str, VisibleObjects] = {}
-        self._next_changes: dict[Ranges, datetime | None] = {}
+        self._next_changes: dict[tuple[int, ...] | None, datetime | None] = {}
         #: The positions of all objects that match a list, in its order.
         self.match_cache: BoundedCache[Sequence[int]] = BoundedCache(
             MATCH_CACHE_SIZE, lambda found: ENTRY_OVERHEAD + len(found)
@@ -255,13 +255,14 @@ class VisibleContent:
 
     def next_change(self, scope: Sequence[int] | None) -> datetime | None:
         """As :meth:`flask_contentapi.Reader.next_change`."""
-        shelf = self._shelves["pages"]
-        ranges = shelf.branches(scope)
-        if ranges not in self._next_changes:
+        known = None if scope is None else tuple(scope)
+        if known not in self._next_changes:
+            shelf = self._shelves["pages"]
+            ranges = shelf.branches(scope)
             opened = {None} | self._viewer.pages
             passed = bisect_right(shelf.changes, self._viewer.moment, key=itemgetter(0))
             coming = islice(shelf.changes, passed, None)
-            self._next_changes[ranges] = next(
+            self._next_changes[known] = next(
                 (
                     moment
                     for moment, position in coming
@@ -269,4 +270,4 @@ class VisibleContent:
                 ),
                 None,
             )
-        return self._next_changes[ranges]
+        return self._next_changes[known]
