@@ -63,7 +63,7 @@ class Table:
     extras: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
-def place_of(table: Table, row: Row, index: int = -1) -> Place:
+def _place_of(table: Table, row: Row, index: int = -1) -> Place:
     return Place(table.endpoint.name, index, f"{table.endpoint.name} {row[0]}")
 
 
@@ -75,7 +75,7 @@ def _note_missing(
     refused = reader.refused[table.endpoint.name].values()
     for row in (*table.rows, *(row for row in refused if row[0] is not None)):
         if row[index] not in known:
-            reader.note(place_of(table, row), column, f"there is no {what} {row[index]}")
+            reader.note(_place_of(table, row), column, f"there is no {what} {row[index]}")
 
 
 def too_deep_message(level: int) -> str:
@@ -94,7 +94,7 @@ def too_long_message() -> str:
     )
 
 
-def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
+def _build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
     columns = table.endpoint.base.places
     slug, restriction = columns["slug"], columns["restriction"]
@@ -110,11 +110,11 @@ def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
             restrictions[row[0]] = Restriction(access, row[restriction])
             access = row[0]
         if level == DEEPEST + 1:
-            reader.note(place_of(table, row), "parent", too_deep_message(level))
+            reader.note(_place_of(table, row), "parent", too_deep_message(level))
         if level <= DEEPEST and len(path) <= LONGEST_PATH:
             path = f"{path}{quote_slug(row[slug])}/"
             if len(path) > LONGEST_PATH:
-                reader.note(place_of(table, row), "slug", too_long_message())
+                reader.note(_place_of(table, row), "slug", too_long_message())
         index = len(table.rows)
         below = reversed(children.pop(row[0], []))
         waiting += [(child, path, access, index, level + 1) for child in below]
@@ -128,7 +128,7 @@ def build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
             table.ends[above] = max(table.ends[above], table.ends[index])
     if len(table.rows) < total:
         for row in (row for siblings in children.values() for row in siblings):
-            reader.note(place_of(table, row), "parent", "the pages above it form a circle")
+            reader.note(_place_of(table, row), "parent", "the pages above it form a circle")
     return restrictions
 
 
@@ -144,21 +144,16 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
     for row in table.rows:
         if (row[parent], row[slug]) in slugs:
             reader.note(
-                place_of(table, row), "slug", f"a sibling has the slug {row[slug]!r} already"
+                _place_of(table, row), "slug", f"a sibling has the slug {row[slug]!r} already"
             )
         slugs.add((row[parent], row[slug]))
         children[row[parent] if row[parent] in present else None].append(row)
     return children
 
 
-def find_sites(
+def _find_sites(
     records: Sequence[dict[str, Any] | None], pages: Table, reader: RecordReader
 ) -> Sites:
-    """All sites.
-
-    :param records: their records with all keys; None for those with a mistake.
-    :param pages: the pages in tree order.
-    """
     first = pages.rows[0][0] if pages.rows else None
     homes = _homes(pages, {first, *(site["root_page"] for site in records if site is not None)})
     sites: dict[tuple[str, int], Site] = {}
@@ -194,8 +189,7 @@ def _homes(pages: Table, wanted: Collection[int | None]) -> dict[int | None, tup
     return homes
 
 
-def read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
-    """All collections with all their keys, by id."""
+def _read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
     collections: dict[int, dict[str, Any]] = {}
     for index, record in enumerate(records):
         collection = reader.read_collection(index, record)
@@ -278,7 +272,7 @@ class Library:
         """Likely mistakes in content that is served: undeclared types and dangling relations."""
         ids = {name: {row[0] for row in table.rows} for name, table in self.tables.items()}
         objects = (
-            (place_of(table, row), table.endpoint, row)
+            (_place_of(table, row), table.endpoint, row)
             for table in self.tables.values()
             for row in table.rows
         )
@@ -341,7 +335,7 @@ def read_library(
         raise ContentError([Problem("", "", why)])
     reader = RecordReader(registry, logs=logs)
     content = _sections(content, registry, reader)
-    collections = read_collections(content.get("collections", ()), reader)
+    collections = _read_collections(content.get("collections", ()), reader)
     tables = {
         name: _read_table(content.get(name, ()), endpoint, reader, keep)
         for name, endpoint in registry.endpoints.items()
@@ -378,13 +372,13 @@ def assemble_library(
     page_restrictions: dict[int, Restriction] = {}
     for table in tables.values():
         if table.endpoint.tree:
-            page_restrictions = build_tree(table, reader)
+            page_restrictions = _build_tree(table, reader)
         else:
             table.rows.sort(key=lambda row: row[0])
         if table.endpoint.collections:
             there = collections.keys() | reader.refused["collections"].keys()
             _note_missing(table, "collection", there, "collection", reader)
-    found = reader.accept(find_sites(sites, tables["pages"], reader))
+    found = reader.accept(_find_sites(sites, tables["pages"], reader))
     # Only now it is certain that collections form no circle.
     nearest = {identity: nearest_restricted(collections, identity) for identity in collections}
     for table in tables.values():
@@ -417,7 +411,7 @@ def _check_redirects(
     for row in table.rows:
         key = (*names.get(row[name], [row[name]]), row[path][len(row[name]) :])
         if key in seen:
-            reader.note(place_of(table, row), "old_path", SAME_PATH)
+            reader.note(_place_of(table, row), "old_path", SAME_PATH)
         seen.add(key)
 
 
@@ -449,7 +443,7 @@ def _read_table(
             continue
         row, extras = entry
         if row[0] in seen:
-            reader.note(place_of(table, row, index), "id", "another record has this id already")
+            reader.note(_place_of(table, row, index), "id", "another record has this id already")
         seen.add(row[0])
         if keep is not None:
             keep(endpoint.name, index, entry)
@@ -479,7 +473,7 @@ def _read_locales(codes: Iterable[Any], pages: Table, reader: RecordReader) -> t
             pages.rows[index] = (*row[:column], locales[0], *row[column + 1 :])
         elif row[column] not in locales:
             known = ", ".join(locales)
-            reader.note(place_of(pages, row), "locale", f"{row[column]!r} is none of {known}")
+            reader.note(_place_of(pages, row), "locale", f"{row[column]!r} is none of {known}")
     return locales
 
 

@@ -1,5 +1,5 @@
 """The description of the API by OpenAPI 3.1, made from what answers: the schemas of types, and the
-table of parameters (9 of what is beyond the contract). Schemas and the plans that make answers
+table of parameters (9 of what is beyond the contract). _Schemas and the plans that make answers
 (:mod:`flask_contentapi.answers`) come from the same declared fields.
 
 ``fields`` makes answers vary. An item has the schema of its type if it has all default fields of
@@ -46,7 +46,7 @@ class AnswerSchema(Schema):
 _Labels = Sequence[str | None]
 
 
-class Schemas:
+class _Schemas:
     """The schemas of types and endpoints, each created on first use.
 
     Their fields are ``required`` if answers have them always, and ``allow_none`` if they can be
@@ -321,7 +321,7 @@ class _Description:
         parameters: Parameters,
     ) -> None:
         self._endpoints, self._settings, self._parameters = endpoints, settings, parameters
-        self._schemas = Schemas(settings.i18n)
+        self._schemas = _Schemas(settings.i18n)
         plugin = _Plugin(self._name_of)  # type: ignore[arg-type]
         self._spec = APISpec(title, settings.release or "1", "3.1.0", plugins=[plugin])
         assert plugin.converter is not None
@@ -393,11 +393,7 @@ class _Description:
         is_list: bool = False,
         further: Mapping[str, _Json] = MappingProxyType({}),
     ) -> None:
-        """Adds an operation.
-
-        :param answer: the schema of its answer; None for a redirect, nothing for a file.
-        :param further: other responses than usual, by status.
-        """
+        # The answer is its schema; None for a redirect, nothing for a file.
         header = self._settings.cache_tag_header
         named = ["Cache-Control", "Vary", *([header] if header and parameters else [])]
         responses: _Json = {status: f"Error{status}" for status in _ERRORS} | dict(further)

@@ -77,11 +77,8 @@ def mistake(declared: ObjectType, attribute: str, what: str, hint: str = "") -> 
     return DeclarationError(f"{declared.content_class.__name__}.{attribute} {what}.{hint}")
 
 
-def check_attributes(content_class: type[Content]) -> None:
-    """Refuses attributes that must be mistakes.
-
-    :raises DeclarationError: naming the first one.
-    """
+def _check_attributes(content_class: type[Content]) -> None:
+    """Refuses attributes that must be mistakes."""
     for base in content_class.__mro__:
         for name, value in vars(base).items():
             # What Python adds to every class is no mistake.
@@ -100,7 +97,7 @@ _ALONE: Mapping[type[fields.Field[Any]], str] = {
 }
 
 
-def check_field(
+def _check_field(
     declared: ObjectType, attribute: str, field: fields.Field[Any], *, stored: bool = False
 ) -> None:
     """Refuses a field with another inside that would not be followed, as a hidden object's id
@@ -151,12 +148,8 @@ def _wrong_attribute(name: str, value: Any) -> str:
 COMPUTED = (fields.Function, fields.Method, fields.Constant)
 
 
-def exports_of(declared: ObjectType) -> dict[str, Export]:
-    """The keys of a type's answers, in order.
-
-    :param declared: the type, with its columns.
-    :raises DeclarationError: for the first mistake found.
-    """
+def _exports_of(declared: ObjectType) -> dict[str, Export]:
+    """The keys of the answers of a type that has its columns, in order."""
     content_class = declared.content_class
     own_names = {getattr(entry, "name", entry) for entry in content_class.api_fields}
     built_in = [n for n in content_class.body_fields if n != "renditions" or n not in own_names]
@@ -260,7 +253,7 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
         what = f"has {given.name!r}, which {field!r} cannot write"
         raise mistake(declared, "api_fields", what, " Give a field, as fields.String().")
     if field is not None:
-        check_field(declared, f"api_fields[{given.name!r}]", field)
+        _check_field(declared, f"api_fields[{given.name!r}]", field)
     made = partial(Export, given.name, in_meta=in_meta, volatile=given.volatile)
     if field is None and column is not None:
         composed = column.target or column.child or getattr(column.field, "representations", None)
@@ -398,7 +391,7 @@ class Registry:
             raise DeclarationError(
                 f"{content_class.__name__}.endpoint is {name!r}; all pages are served at 'pages'."
             )
-        check_attributes(content_class)
+        _check_attributes(content_class)
         endpoint = self.endpoints.get(name) or Endpoint(
             name,
             tree=issubclass(content_class, Page),
@@ -450,7 +443,7 @@ class Registry:
         for declared in filled:
             self._check_inherited(declared)
         for declared in [*filled, *self._children.values()]:
-            declared.exports = exports_of(declared)
+            declared.exports = _exports_of(declared)
             shown = (export.field for export in declared.exports.values())
             self.renditions |= {field.spec for field in shown if isinstance(field, Rendition)}
             declared.searched = tuple(self._searched(declared))
@@ -509,7 +502,7 @@ class Registry:
         target = self._target(declared, name, field)
         child = self._child(declared, name, field) if isinstance(field, Children) else None
         blocks = self._blocks(declared, name, field) if isinstance(field, Blocks) else {}
-        check_field(declared, name, field, stored=True)
+        _check_field(declared, name, field, stored=True)
         column = Column(name, kind_of(field), field, target, child, blocks)
         try:
             if not field.required and not callable(field.load_default):
@@ -533,7 +526,7 @@ class Registry:
             if isinstance(representation, Related):
                 target = self._target(declared, where, representation)
             elif is_field:
-                check_field(declared, where, representation)
+                _check_field(declared, where, representation)
             if is_field and not isinstance(representation, COMPUTED):
                 columns[block] = Column(block, kind_of(representation), representation, target)
         return columns
@@ -574,7 +567,7 @@ class Registry:
         if issubclass(declared.content_class, ChildObject):
             raise mistake(declared, name, "nests child objects, which have none themselves")
         if child not in self._children:
-            check_attributes(child)
+            _check_attributes(child)
             label = child.type_label()
             if any(label == known.label for known in self._children.values()):
                 raise mistake(declared, name, f"has children of a second type labelled {label}")

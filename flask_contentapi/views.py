@@ -131,12 +131,8 @@ def _decimal(value: Any) -> str:
     raise TypeError(f"{value!r} is no JSON")
 
 
-def identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer:
-    """The viewer: who sends the request, and when.
-
-    :param query_string: has the ``preview`` parameter, or not.
-    :raises Forbidden: if its token is not accepted.
-    """
+def _identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer:
+    """The viewer: who sends the request, and when. A token that is not accepted is refused."""
     previewed = moment = None
     # Most requests need not be read for this; a name may be percent-encoded.
     is_read = b"preview" in query_string or b"%" in query_string
@@ -383,7 +379,7 @@ class EndpointView:
                 with ExitStack() as stack:
                     reader = stack.enter_context(self.content(request))
                     query_string = request.query_string if self.has_previews else b""
-                    viewer = identify_viewer(self.state, reader, query_string)
+                    viewer = _identify_viewer(self.state, reader, query_string)
                     if "id" in parts:
                         _read_id(parts["id"])
                     # An unknown site is reported before anything else (contract, Errors).
@@ -733,7 +729,7 @@ class RenditionView(EndpointView):
         layout, name = RowLayout(self.endpoint.base), self.endpoint.name
         picture = picture_of(layout)
         with self.content(request) as reader:
-            viewer = identify_viewer(self.state, reader, request.query_string)
+            viewer = _identify_viewer(self.state, reader, request.query_string)
             rows = reader.fetch(name, [identity], layout.columns, viewer)
         if identity not in rows:
             raise _not_found(self.endpoint)
