@@ -21,6 +21,7 @@ from decimal import Decimal
 from enum import Enum
 from hashlib import blake2b
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from flask import Request, Response
@@ -198,61 +199,46 @@ def fingerprint(registry: Registry, *others: object) -> str:
         for label, own in sorted(endpoint.types.items())
     ]
     digest = blake2b(digest_size=16)
-    for word in _Description().describe([_RELEASES, declared, *others]):
+    for word in _words([_RELEASES, declared, *others], {}):
         digest.update(f"{word}\0".encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 
 
-class _Description:
-    def __init__(self) -> None:
-        # By id. Holding on to the objects keeps their ids from being reused.
-        self._known: dict[int, tuple[int, object]] = {}
+def _words(value: Any, known: dict[int, tuple[int, object]]) -> Iterator[str]:
+    """A value as words; each object is described once.
 
-    def describe(self, value: Any) -> Iterator[str]:
-        yield f"{type(value).__module__}.{type(value).__qualname__}("
-        if isinstance(value, _PLAIN + _CALENDAR):
-            yield repr(value)
-        elif isinstance(value, Mapping):
-            yield from self._describe_each(part for item in value.items() for part in item)
-        elif isinstance(value, Set):
-            yield from sorted(" ".join(self.describe(entry)) for entry in value)
-        elif isinstance(value, list | tuple):
-            yield from self._describe_each(value)
-        else:
-            yield from self._describe_once(value)
-        yield ")"
-
-    def _describe_each(self, values: Iterable[Any]) -> Iterator[str]:
-        for value in values:
-            yield from self.describe(value)
-
-    def _describe_once(self, value: Any) -> Iterator[str]:
-        if id(value) in self._known:
-            yield str(self._known[id(value)][0])
-            return
-        self._known[id(value)] = len(self._known), value
-        if isinstance(value, type):
-            yield from self._describe_class(value)
-        else:
-            yield from self._describe_each(_parts(value))
-
-    def _describe_class(self, value: type) -> Iterator[str]:
-        yield f"{value.__module__}.{value.__qualname__}"
-        if not issubclass(value, _DECLARATIONS):
-            return
-        for base in value.__mro__:
-            yield base.__qualname__
-            if base.__module__.partition(".")[0] not in _PACKAGES:
-                # Without what Python adds to every class.
-                own = {
-                    name: part
-                    for name, part in vars(base).items()
-                    if not name.startswith("__") or isinstance(part, types.FunctionType)
-                }
-                yield from self.describe(own)
+    :param known: by id the objects so far. Holding on to them keeps their ids from being reused.
+    """
+    parts: Iterable[Any] = ()
+    yield f"{type(value).__module__}.{type(value).__qualname__}("
+    if isinstance(value, _PLAIN + _CALENDAR):
+        yield repr(value)
+    elif isinstance(value, Mapping):
+        parts = chain.from_iterable(value.items())
+    elif isinstance(value, Set):
+        yield from sorted(" ".join(_words(entry, known)) for entry in value)
+    elif isinstance(value, list | tuple):
+        parts = value
+    elif id(value) in known:
+        yield str(known[id(value)][0])
+    else:
+        known[id(value)] = len(known), value
+        parts = _parts(value)
+    for part in parts:
+        yield from _words(part, known)
+    yield ")"
 
 
 def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, type):
+        bases = value.__mro__ if issubclass(value, _DECLARATIONS) else ()
+        own = [base for base in bases if base.__module__.partition(".")[0] not in _PACKAGES]
+        names = [f"{base.__module__}.{base.__qualname__}" for base in (value, *bases)]
+        # Without what Python adds to every class.
+        return names, [
+            {n: v for n, v in vars(b).items() if n[:2] != "__" or isinstance(v, types.FunctionType)}
+            for b in own
+        ]
     if isinstance(value, types.FunctionType):
         return [value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__]
     if isinstance(value, types.CellType):
