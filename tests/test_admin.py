@@ -28,7 +28,7 @@ from flask_contentapi.admin import ContentView
 from flask_contentapi.errors import ConfigurationError
 from tests.api import API
 from tests.databases import on_writable
-from tests.stores import on_memory, take_store
+from tests.stores import fresh_address, on_memory, take_store
 
 pytestmark = on_writable
 
@@ -283,6 +283,14 @@ def test_endpoint_has_to_be_there(office: Office) -> None:
         Admin(app).add_view(Editor(api, "pagse"))
 
 
+@on_memory
+def test_files_are_not_edited_here() -> None:
+    app = Flask("files")
+    api = ContentAPI(app, types=TYPES, backend=fresh_address("jsonfiles"))
+    with pytest.raises(ConfigurationError, match="nothing to edit: JSON files are not"):
+        Admin(app).add_view(Editor(api, "pages"))
+
+
 # Lists.
 
 
@@ -452,6 +460,13 @@ def test_new_page_is_a_draft(office: Office, editor: FlaskClient) -> None:
         "locale": "de",
         "picture": 1,
     }
+
+
+@pytest.mark.parametrize("parent", ["77", str(10**30)])
+def test_missing_parent_is_told(office: Office, editor: FlaskClient, parent: str) -> None:
+    told = Opened(editor, "/admin/pages/new/?type=notes.Folder").send(title="New", parent=parent)
+    assert [*said_at(told.text)] == ["Parent"]
+    assert len(office.api.dump()["pages"]) == len(CONTENT["pages"])
 
 
 def test_type_is_chosen_first(editor: FlaskClient) -> None:

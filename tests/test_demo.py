@@ -746,9 +746,9 @@ def test_a_page_with_only_a_title_is_shown(page_type: type[Page]) -> None:
 
 
 def test_the_editor_needs_its_password() -> None:
-    settings = {"TESTING": True, "CMSAPI_BACKEND": "jsonfiles:content"}
+    settings = {"TESTING": True, "CMSAPI_BACKEND": MemoryBackend()}
     assert create_app(settings).test_client().get("/admin/").status_code == 404
-    app = create_app({**settings, "EDITOR_PASSWORD": "secret"})
+    app = create_app({**settings, "CMSAPI_BACKEND": MemoryBackend(), "EDITOR_PASSWORD": "secret"})
     client = app.test_client()
     for rule in app.url_map.iter_rules():
         if rule.endpoint.startswith("edit_") and "GET" in (rule.methods or ()):

@@ -121,7 +121,8 @@ class ContentView(BaseModelView):
     :param api: the instance of the extension. It is initialised in the application before the view.
     :param endpoint: the endpoint, as ``"pages"``.
     :param options: the arguments of Flask-Admin's views, such as ``name`` and ``url``.
-    :raises ConfigurationError: with the application, if it has no such endpoint.
+    :raises ConfigurationError: with the application, if it has no such endpoint, or its content is
+        not changed by :meth:`Backend.write`.
     """
 
     list_template = "contentapi/list.html"
@@ -147,6 +148,10 @@ class ContentView(BaseModelView):
             there = ", ".join(known)
             message = f"There is no endpoint {self.model.__name__!r} to edit; there are {there}."
             raise ConfigurationError(message)
+        try:
+            state.backend.transaction()
+        except NotImplementedError as error:
+            raise ConfigurationError(f"There is nothing to edit: {error}") from None
         self._declared = known[self.model.__name__]
         self.form_ajax_refs = {name: _Loader(self, name) for name in known}
         self._refresh_cache()
@@ -376,9 +381,9 @@ class ContentView(BaseModelView):
         try:
             with self.api.backend.write() as content:
                 if self.declared.tree:
-                    above = record["parent"]
-                    if above is not None:
-                        record["locale"] = content.record("pages", above).get("locale")
+                    with suppress(ContentError):  # which adding tells at the field
+                        above = content.record("pages", record["parent"])
+                        record["locale"] = above.get("locale")
                     record["live"] = False
                 identity = content.add(self.declared.name, record)
                 self._publish(content, identity)
