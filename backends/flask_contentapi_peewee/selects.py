@@ -376,24 +376,28 @@ class Select:
         none.
 
         The first of those that have to be there get a subquery each, so that the database can start
-        with the rarest. The others share one.
+        with the rarest. The others share one. Where many objects match, each is looked up.
         """
-        terms, declared = self._end.terms.fields, self._column(column)
+        terms, declared, shape = self._end.terms.fields, self._column(column), self.shape
         identity = terms["id"]
         entry = terms["number" if declared is not None and declared.target else "text"]
         named = [terms["field"] == SQL(f"'{column}'"), *self._target_visible(column, entry)]
         values = [self._wanted(number, entry, index) for index in range(arity)]
-        if operator == "not":
-            same = [*named, identity == self.identity, self._engine.one_of(entry, values)]
-            yield ~fn.EXISTS(self._end.terms.select(SQL("1")).where(all_of(same)))
-            return
-        before = sum(count for _, other, count in self.shape.filters[:number] if other == "all")
-        few = 0 if operator == "in" else min(arity, max(FEW_ENTRIES - before, 0))
-        together = [values[few:]] if values[few:] or operator == "in" else []
-        for some in [*([value] for value in values[:few]), *together]:
+        before = sum(count for _, other, count in shape.filters[:number] if other == "all")
+        few = max(FEW_ENTRIES - before, 0) if operator == "all" else 0
+        parts = [[value] for value in values[:few]]
+        if values[few:] or operator != "all":
+            parts.append(values[few:])
+        for some in parts:
             wanted = all_of([*named, self._engine.one_of(entry, some)])
+            every = operator == "all" and len(some) > 1
+            if operator == "not" or (not every and (shape.walk or shape.broad)):
+                there = all_of([identity == self.identity, wanted])
+                met = fn.EXISTS(self._end.terms.select(SQL("1")).where(there))
+                yield ~met if operator == "not" else met
+                continue
             found = self._end.terms.select(identity).where(wanted)
-            if operator == "all" and len(some) > 1:
+            if every:
                 all_there = fn.COUNT(entry.distinct()) == literal(len(some))
                 found = found.group_by(identity).having(all_there)
             yield self.identity.in_(found)
