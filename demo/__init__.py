@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Flask
+from flask_cors import CORS
 
 from demo import members, website
 from demo.languages import LANGUAGES, LanguageInPath
@@ -45,6 +46,8 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
     app.config.update(config or {})
 
     api = ContentAPI(app, types=TYPES, can_view=members.can_view, page_urls=LanguageInPath())
+    # Front ends that somebody tries are on other ports.
+    CORS(app, resources={"/api/v2/.*": {"origins": r"http://(localhost|127\.0\.0\.1)(:\d+)?$"}})
     for language in LANGUAGES.values():
         app.register_blueprint(website.pages, name=language.code, url_prefix=language.prefix)
     app.register_blueprint(website.files)

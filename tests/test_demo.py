@@ -745,6 +745,23 @@ def test_a_page_with_only_a_title_is_shown(page_type: type[Page]) -> None:
         assert app.test_client().get(path).status_code in (200, 404)
 
 
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [
+        ("http://localhost:5173", "http://localhost:5173"),
+        ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
+        ("http://localhost.example:80", None),
+        ("https://elsewhere.example", None),
+    ],
+)
+def test_front_ends_on_other_ports_read(
+    visitor: FlaskClient, origin: str, allowed: str | None
+) -> None:
+    answer = visitor.get("/api/v2/pages/?limit=1", headers={"Origin": origin})
+    assert answer.headers.get("Access-Control-Allow-Origin") == allowed
+    assert "Access-Control-Allow-Origin" not in visitor.get("/", headers={"Origin": origin}).headers
+
+
 def test_the_editor_needs_its_password() -> None:
     settings = {"TESTING": True, "CMSAPI_BACKEND": MemoryBackend()}
     assert create_app(settings).test_client().get("/admin/").status_code == 404
