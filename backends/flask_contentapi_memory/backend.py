@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from hashlib import blake2b
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import orjson
@@ -26,7 +26,7 @@ from flask_contentapi_memory.draft import Draft
 from flask_contentapi_memory.queries import QueryRunner
 from flask_contentapi_memory.shelves import Shelf, VisibleContent, projection
 
-T = TypeVar("T")
+_UNOPENED = "The backend is not open yet; ContentAPI.init_app opens it."
 #: For how many sets of rights the visible content is cached.
 VISIBLE_CACHE_SIZE = 16
 
@@ -134,12 +134,16 @@ class SnapshotBackend(Backend):
     @property
     def snapshot(self) -> Snapshot:
         """The current state of the content."""
-        return _opened(self._snapshot)
+        if self._snapshot is None:
+            raise RuntimeError(_UNOPENED)
+        return self._snapshot
 
     @property
     def registry(self) -> Registry:
         """The declared types."""
-        return _opened(self._registry)
+        if self._registry is None:
+            raise RuntimeError(_UNOPENED)
+        return self._registry
 
     def begin(self, registry: Registry) -> None:
         """Sets the declared types; there is no content yet."""
@@ -234,12 +238,6 @@ class MemoryBackend(SnapshotBackend):
             except BaseException:
                 draft.undo()
                 raise
-
-
-def _opened(part: T | None) -> T:
-    if part is None:
-        raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
-    return part
 
 
 def _version_of(library: Library) -> str:
