@@ -37,6 +37,7 @@ from tests.edits import (
 )
 from tests.folders import Folder
 from tests.samples import image
+from tests.stores import on_two
 
 #: Answers by host, path and the restriction that the viewer may pass.
 Known = dict[tuple[str, str, str], Answer]
@@ -293,6 +294,7 @@ def origin(make_api: MakeAPI) -> API:
     return make_api(types=TYPES, config=config, clock=clock)
 
 
+@on_two
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(steps=st.lists(st.tuples(random_edits, st.sampled_from([0, 1, 1799.5, 1800])), min_size=4))

@@ -71,12 +71,12 @@ def test_every_file_of_the_product_is_in_both(folder: Path, wheel: Path) -> None
 def test_recorded_requests_with_libraries_in_the(
     versions: str, wheel: Path, tmp_path: Path
 ) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
     constraints = tmp_path / "constraints.txt"
     constraints.write_text("\n".join(oldest()) if versions == "oldest" else "")
     install = ["install", "-qq", "--disable-pip-version-check", "-c", str(constraints)]
-    run("pip", *install, f"{wheel}[{EXTRAS}]", *TOOLS, python=python)
+    run("pip", "--python", str(python), *install, f"{wheel}[{EXTRAS}]", *TOOLS)
     shutil.copytree(ROOT / "tests", tmp_path / "tests")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  backends: on some\n  slow: slow\n")
     options = ["-q", "-n", "2", "--backends", "memory,sqlite", "-k", "beyond"]
