@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,8 @@ settings.register_profile("quick", _GENERATED, max_examples=5)
 settings.register_profile("default", _GENERATED, max_examples=30)
 settings.register_profile("ci", _GENERATED, max_examples=600)
 
+#: In the source of a module whose tests are all slow.
+_ALL_SLOW = re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE)
 #: Makes an application that serves some content, from an empty store of the test's backend.
 MakeApp = Callable[..., Flask]
 #: The same, but returns its API.
@@ -69,6 +72,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if metafunc.config.getoption("backends") is None:
             names = names[:1]
         metafunc.parametrize("chosen_backend", names, scope="session")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out modules of slow tests where no backends are named: importing takes time, too."""
+    if config.getoption("backends") is not None or collection_path.suffix != ".py":
+        return None
+    return bool(_ALL_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
