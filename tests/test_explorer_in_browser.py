@@ -288,7 +288,7 @@ def test_images_are_a_wall(demo: Explorer) -> None:
     )
     assert demo.texts(".wall small")[1] == "1200 × 800 · #2"
     first = "return document.querySelector('.wall img').naturalWidth"
-    assert demo.until(lambda: demo.script(first)) == 1800
+    assert demo.until(lambda: demo.script(first)) == 400  # of the rendition
 
 
 def test_walls_have_parts_and_a_search(demo: Explorer) -> None:

@@ -101,9 +101,13 @@ function tree(api, endpoint, query, change) {
 
 // Walls and tables.
 
+/** In pixels: a place on the wall has 200 or a few more, and screens are finer than that. */
+const WIDE_ENOUGH = 320;
+
 function list(api, endpoint, query, change) {
   const isWall = endpoint.name === "images";
-  const asked = new Query(`/${endpoint.name}/`).with({ fields: isWall ? "_,id,title,type,detail_url,download_url,width,height" : undefined });
+  const made = api.top(endpoint, [], "list").fields.has("renditions") ? ",renditions" : "";
+  const asked = new Query(`/${endpoint.name}/`).with({ fields: isWall ? `_,id,title,type,detail_url,download_url,width,height${made}` : undefined });
   const shown = asked.with(Object.fromEntries(query.pairs));
   const place = h("div", { "aria-busy": "true" }, h("p", { class: "quiet" }, t("Loading …")));
   get(String(shown)).then((answer) => {
@@ -119,8 +123,14 @@ function list(api, endpoint, query, change) {
     h("a", { class: "button", href: `#${shown.with({ fields: undefined })}` }, t("Query this"))), place];
 }
 
+/** The smallest rendition of an image that fills its place on the wall, or else the image itself. */
+function thumbnail(image) {
+  const made = Object.values(image.renditions ?? {}).filter((one) => one?.width >= WIDE_ENOUGH);
+  return made.sort((one, other) => one.width - other.width)[0]?.url ?? pictureIn(image);
+}
+
 function wall(items) {
   return h("ul", { class: "wall" }, items.map((image) => h("li", {}, h("a", { href: `#/images/${image.id}/` },
-    h("span", { class: "frame" }, pictureIn(image) && h("img", { src: pictureIn(image), alt: "", loading: "lazy" })), h("span", { class: "name" }, nameOf(image))),
+    h("span", { class: "frame" }, thumbnail(image) && h("img", { src: thumbnail(image), alt: "", loading: "lazy" })), h("span", { class: "name" }, nameOf(image))),
     h("small", {}, image.width ? `${image.width} × ${image.height}` : "", ` · #${image.id}`))));
 }
