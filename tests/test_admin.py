@@ -573,6 +573,13 @@ def test_images_are_added_and_changed(office: Office, editor: FlaskClient) -> No
     assert office.record(3, "images")["title"] == "Leaves"
 
 
+def test_images_are_shown_in_their_list(editor: FlaskClient) -> None:
+    page = editor.get("/admin/images/").text
+    assert re.findall(r'<img src="([^"]*)"', page) == [
+        f"http://localhost/media/{file}" for file in ("tree.png", "x.png")
+    ]
+
+
 @pytest.mark.parametrize("id", ["404", "x", str(10**30), ""])
 def test_objects_that_are_not_there(editor: FlaskClient, id: str) -> None:
     for path in ("edit/", "move/", "preview/"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -68,7 +68,7 @@ class Item:
     :param state: for a page, whether it is shown, in a word.
     :param above: for a page, the id of the page above it.
     :param has_children: whether there are pages below it.
-    :param file: for an image, the address of its file.
+    :param file: for an image, its file; in lists the address of that.
     :param row: the columns of its type, :attr:`ObjectType.column_names`; () in lists.
     :param version: differs after every change of the object; "" in lists.
     """
@@ -199,6 +199,9 @@ class ContentView(BaseModelView):
         )
         selected = self._read(lambda reader: reader.select(query))
         items = [self._item(known, row) for row in selected.rows]
+        if known.images:
+            address = self._addresses().download_url
+            items = [replace(item, file=address(item.file or "")) for item in items]
         return (selected.total, items) if found or not text.strip() else (0, [])
 
     def find_title(self, endpoint: str, id: int) -> Item:
@@ -217,7 +220,7 @@ class ContentView(BaseModelView):
         if endpoint.tree:
             more = {"state": _state(values, self._viewer), "above": values["parent"]}
         if endpoint.images:
-            more = {"file": self._addresses().download_url(values["file"])}
+            more = {"file": values["file"]}
         return Item(row[0], row[1], title, **more)
 
     def _addresses(self) -> Addresses:
@@ -250,7 +253,7 @@ class ContentView(BaseModelView):
         if not self.declared.tree:
             return total, items
         above = self._with_children([item.id for item in items])
-        return total, [_replaced(item, has_children=item.id in above) for item in items]
+        return total, [replace(item, has_children=item.id in above) for item in items]
 
     def _with_children(self, ids: Sequence[int]) -> set[int]:
         wanted = (Filter("parent", "in", tuple(ids)),)
@@ -282,7 +285,7 @@ class ContentView(BaseModelView):
             return None
         item = self.find_title(endpoint.name, identity)
         version = _version(write_record(endpoint, found[1]))
-        return _replaced(item, row=found[1], version=version)
+        return replace(item, row=found[1], version=version)
 
     # What Flask-Admin asks for.
 
@@ -610,10 +613,6 @@ def _asked_parent() -> int | None:
     if parent is not None and parent not in kinds.INT64:
         abort(404)
     return parent
-
-
-def _replaced(item: Item, **values: Any) -> Item:
-    return Item(**{**vars(item), **values})
 
 
 def _columns(endpoint: Endpoint) -> tuple[str, ...]:
