@@ -137,6 +137,7 @@ def test_no_link_is_dead(crawled: Mapping[str, Answer]) -> None:
     } == {}
 
 
+@pytest.mark.slow
 def test_links_lead_to_every_page(crawled: Mapping[str, Answer], visitor: FlaskClient) -> None:
     pages = {page["meta"]["html_url"] for page in everything(visitor, "pages")}
     assert pages <= crawled.keys()
@@ -732,6 +733,7 @@ def test_types_without_a_template_are_shown_plainly(
     assert "<h1>New here</h1>" in app.test_client().get("/new/").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page_type", [known for known in TYPES if issubclass(known, Page)])
 def test_a_page_with_only_a_title_is_shown(page_type: type[Page]) -> None:
     label = page_type.type_label()

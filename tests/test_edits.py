@@ -27,7 +27,7 @@ from tests.edits import (
 )
 from tests.stores import on_two
 
-pytestmark = on_two
+pytestmark = [on_two, pytest.mark.slow]
 
 #: Answers by host, path and the restriction that the viewer may pass.
 Known = dict[tuple[str, str, str], Answer]
@@ -79,7 +79,6 @@ def everything(api: API) -> Known:
     return answers(api) | answers(api, "login", PRIVATE)
 
 
-@pytest.mark.slow
 def test_an_edit_makes_what_loading_makes(made: Made) -> None:
     backend = MemoryBackend(made.wanted)
     backend.open(Registry(TYPES))

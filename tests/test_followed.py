@@ -157,6 +157,7 @@ def test_records_of_rows_have_everything(api: API) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -277,6 +278,7 @@ def test_validators_differ_after_each_change(api: API, database: peewee.Database
     assert api.get("pages/", headers={"If-None-Match": tags[2]}).status_code == 304
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("row", "values", "names"),
     [
@@ -726,6 +728,7 @@ def test_other_objects_of_the_type_are_kept(database: peewee.Database) -> None:
 # Statements, processes, and what cannot be written.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [

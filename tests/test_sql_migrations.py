@@ -246,6 +246,7 @@ def test_new_fields_have_the_indexes_of_new_tables(backend: str) -> None:
 # While a type is not declared.
 
 
+@pytest.mark.slow
 def test_what_is_changed_while_a_type_is_gone_is_there_when_it_is_back(backend: str) -> None:
     address = fresh_address(backend)
     stored_at(address, [A], content())
@@ -283,6 +284,7 @@ def test_child_objects_of_what_is_deleted_while_a_type_is_gone_leave_their_ids(
     assert api.json("pages/9/?fields=_,kids(_,id)") == {"kids": [{"id": 3}]}
 
 
+@pytest.mark.slow
 def test_what_is_loaded_while_a_type_is_gone_is_all_that_is_there(backend: str) -> None:
     address = fresh_address(backend)
     stored_at(address, [A, Someone], {**content(), "people": [{"id": 1, "name": "Ada"}]})
@@ -412,6 +414,7 @@ def test_a_field_that_comes_back_is_new_to_objects_made_meanwhile(backend: str) 
     assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
 
 
+@pytest.mark.slow
 def test_a_type_can_go_below_another_and_back(backend: str) -> None:
     address, base = fresh_address(backend), typed(Page, "Base", n=fields.Integer(load_default=4))
     alone, below = (typed(above, "A", m=fields.Integer()) for above in (Page, base))
@@ -433,6 +436,7 @@ def test_a_type_can_go_below_a_new_one(backend: str) -> None:
     assert api.items("pages/?type=x.Base&fields=_,n") == [{"n": 4}]
 
 
+@pytest.mark.slow
 def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) -> None:
     address, base = fresh_address(backend), typed(Page, "Base", n=fields.Integer())
     own = typed(Page, "A", m=fields.Integer(), n=fields.Integer(load_default=4))
@@ -451,6 +455,7 @@ def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) 
 FULL_BASE = typed(Page, "Base", n=fields.Integer(), tags=Tags(), kids=Children(Kid))
 
 
+@pytest.mark.slow
 def test_a_type_that_leaves_a_base_and_comes_back_has_what_it_had(backend: str) -> None:
     address = fresh_address(backend)
     base = FULL_BASE
@@ -551,6 +556,7 @@ LESS: dict[str, tuple[Types, Types]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("less", "after"), LESS.values(), ids=LESS)
 def test_a_removed_field_of_child_objects_comes_back(
     backend: str, less: Types, after: Types
@@ -624,6 +630,7 @@ def test_a_removed_field_comes_back_with_its_type(
     assert meaning(site_at(address, all_)) == known
 
 
+@pytest.mark.slow
 def test_fields_that_child_objects_have_lost_meanwhile_do_not_come_back(backend: str) -> None:
     address = fresh_address(backend)
     stored_at(address, [A], content())
@@ -796,6 +803,7 @@ NARROWED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("was", "is_now", "value"), NARROWED.values(), ids=NARROWED)
 def test_values_that_a_field_takes_no_more_are_null_and_named_by_check(
     backend: str, was: Any, is_now: Any, value: Any

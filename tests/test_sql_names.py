@@ -184,6 +184,7 @@ def test_what_is_taken_away_is_gone(api: API) -> None:
 # Migrating.
 
 
+@pytest.mark.slow
 @on_databases
 def test_what_is_not_declared_for_a_while_is_found_again(backend: str) -> None:
     address = fresh_address(backend)
@@ -194,6 +195,7 @@ def test_what_is_not_declared_for_a_while_is_found_again(backend: str) -> None:
     assert found(api) == FOUND
 
 
+@pytest.mark.slow
 @on_databases
 def test_what_is_loaded_while_types_are_gone_is_all_that_is_found(backend: str) -> None:
     address = fresh_address(backend)
@@ -207,6 +209,7 @@ def test_what_is_loaded_while_types_are_gone_is_all_that_is_found(backend: str) 
     assert found(api) == pages
 
 
+@pytest.mark.slow
 @on_databases
 def test_what_is_loaded_after_types_have_come_is_found(backend: str) -> None:
     address = fresh_address(backend)
@@ -240,6 +243,7 @@ class Letter(Entry):
 Letter.__name__ = "Note"
 
 
+@pytest.mark.slow
 @on_databases
 def test_fields_of_a_long_endpoint_become_others_and_again_what_they_were(backend: str) -> None:
     address = fresh_address(backend)
