@@ -14,7 +14,7 @@ html_theme_options = {
     "description": "Headless content delivery for Flask",
     "fixed_sidebar": True,
     "page_width": "1160px",
-    "sidebar_width": "240px",
+    "sidebar_width": "270px",
     "code_font_size": "0.82em",
 }
 

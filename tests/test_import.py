@@ -383,7 +383,7 @@ def test_markdown_can_be_kept(site: Site) -> None:
     site.run("--keep-markdown")
     assert site.page("a")["body"] == "# A\n\n<br> [b](nowhere.md)"
     site.put("log/a.md", "# B")
-    assert site.run() == "1 of pages changed.\n~ pages 3 /log/a\n"
+    assert site.run() == "1 page changed.\n~ pages 3 /log/a\n"
     assert site.page("a")["body"] == "# B"
 
 
@@ -417,7 +417,7 @@ def test_what_came_went_and_changed_is_told(site: Site) -> None:
     site.put("y.png", b"another")
     (site.source / "a.md").unlink()
     assert site.run() == (
-        "1 of pages new, 1 of images new, 1 of pages changed, 1 of images gone, 1 of pages gone.\n"
+        "1 page new, 1 image new, 1 page changed, 1 image gone, 1 page gone.\n"
         "+ pages 4 /c\n"
         "+ images 3 z.png\n"
         "~ pages 3 /b\n"
@@ -447,8 +447,8 @@ def test_what_the_types_lack_is_told(site: Site) -> None:
     site.put("a.md", "---\nnote: x\n---\n")
     site.run()
     site.put("a.md", "---\nnote: x\nother: y\n---\n")
-    said = "Note: site.Page does not show other, so that this is left out.\nNothing has changed.\n"
-    assert site.run() == said
+    note = "Note: site.Page has no other in its api_fields, so that this is left out."
+    assert site.run() == f"{note}\nNothing has changed.\n"
 
 
 def test_own_values_stay(site: Site) -> None:

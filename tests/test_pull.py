@@ -169,7 +169,7 @@ def test_only_what_has_changed_is_written(changing: Original, tmp_path: Path) ->
     content = mirror / "content"
     before = {path: path.stat().st_mtime_ns for path in content.glob("*.json")}
     changing.edit("10_en/10_orchard/index.json", title="The old orchard")
-    assert pull(changing.url, mirror) == "1 of pages changed.\n~ pages 2\n"
+    assert pull(changing.url, mirror) == "1 page changed.\n~ pages 2\n"
     written = {path.name for path, time in before.items() if path.stat().st_mtime_ns != time}
     assert written == {"pages.json"}
 

@@ -303,7 +303,7 @@ def test_odd_keys_are_told(serve: Callable[[Answer], str], tmp_path: Path) -> No
         main, ["pull", serve(site([page(1), page(2, **odd)])), str(tmp_path / "mirror")]
     )
     assert done.exit_code == 0, done.output
-    assert r"blog.Post does not show 'x = 1\nimport os', ﬁn, so" in done.output
+    assert r"blog.Post has no 'x = 1\nimport os', ﬁn in its api_fields, so" in done.output
     record = json.loads((tmp_path / "mirror" / "content" / "pages.json").read_text())[1]
     own = {"own__class__": 2, "def_": 3, "live_": 4, "limit": 5}
     assert record.items() >= own.items()

@@ -142,7 +142,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
             record |= {key: keys[key] for key in unknown if key not in record}
         elif unknown:
             names = ", ".join(n if n.isprintable() else repr(n) for n in sorted(unknown))
-            self.told[f"{label} does not show {names}, so that this is left out."] = None
+            self.told[f"{label} has no {names} in its api_fields, so that this is left out."] = None
         return record
 
     def _values(self, declared: ObjectType, item: Record) -> Record:

@@ -12,6 +12,7 @@ import orjson
 from flask_contentapi.backend import Backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ContentError
+from flask_contentapi.logs import amounts
 from flask_contentapi.pull.records import column_of
 from flask_contentapi.records import write_record
 from flask_contentapi.registry import SECTIONS, Registry
@@ -118,7 +119,7 @@ class Changes:
         said = []
         for word, keys in kinds:
             counts = Counter(section for section, _ in keys)
-            said += [f"{number} of {section} {word}" for section, number in counts.items()]
+            said += [f"{amounts({key: number})} {word}" for key, number in counts.items()]
         said += ["sites or languages changed"] if self.is_general else []
         said += ["pages in another order"] if self.is_moved else []
         return ", ".join(said) or "nothing has changed"
