@@ -198,7 +198,7 @@ def test_pull_into_a_site(original: Original, backend: str, tmp_path: Path) -> N
     runner = app.test_cli_runner()
     runner.invoke(args=["contentapi", "init-db"])
     done = runner.invoke(args=["contentapi", "pull", original.url])
-    assert "36 of pages new" in done.output, done.output
+    assert "36 pages new" in done.output, done.output
     here = app.test_client().get("/api/v2/pages/7/").get_data(as_text=True)
     with urlopen(f"{original.url}pages/7/") as response:  # noqa: S310
         there = response.read().decode()
@@ -225,7 +225,7 @@ def test_what_is_not_shown_stays(original: Original, tmp_path: Path) -> None:
         writer.delete_site("127.0.0.1", int(original.url.split(":")[2].split("/")[0]))
         writer.put_site(hostname="new.example", root_page=1, is_default=True)
     said = runner.invoke(args=["contentapi", "pull", original.url]).output
-    assert said == "1 of images changed.\n~ images 1\n"
+    assert said == "1 image changed.\n~ images 1\n"
     with app.app_context(), api.backend.write() as writer:
         assert writer.record("images", 1)["note"] == "ours"
         assert writer.record("images", 1)["title"] != "Another title"

@@ -113,8 +113,8 @@ def test_killed_refresh_changes_nothing(wagtail: Wagtail, folder: Path) -> None:
 def test_only_the_change_is_written(wagtail: Wagtail, folder: Path) -> None:
     before = state_of(folder)
     said = pull(wagtail, folder)
-    assert "1 of pages gone" in said
-    assert "2 of pages new" in said
+    assert "1 page gone" in said
+    assert "2 pages new" in said
     changed = {name for name, data in state_of(folder).items() if data != before[name]}
     assert changed == {"pages.json"}
     said = pull(wagtail, folder, "--verify", "--requests", "100", "--seed", "3")
