@@ -143,6 +143,7 @@ def test_links_lead_to_every_page(crawled: Mapping[str, Answer], visitor: FlaskC
     assert pages <= crawled.keys()
 
 
+@pytest.mark.slow
 def test_html_is_well_formed(crawled: Mapping[str, Answer]) -> None:
     assert {url: answer.faults for url, answer in crawled.items() if answer.faults} == {}
 
@@ -152,12 +153,14 @@ def pages_of(crawled: Mapping[str, Answer]) -> dict[str, Answer]:
     return {url: a for url, a in crawled.items() if a.tree is not None and "/api/" not in url}
 
 
+@pytest.mark.slow
 def test_every_page_has_one_headline_and_its_language(crawled: Mapping[str, Answer]) -> None:
     for url, answer in pages_of(crawled).items():
         assert len(list(answer.tree.iter("h1"))) == len(list(answer.tree.iter("main"))) == 1
         assert answer.tree.get("lang") == ("de" if url.startswith(f"{HOST}de/") else "en")
 
 
+@pytest.mark.slow
 def test_every_picture_has_a_text_and_its_size(crawled: Mapping[str, Answer]) -> None:
     trees = [answer.tree for answer in crawled.values() if answer.tree is not None]
     for image in (image for tree in trees for image in tree.iter("img")):
@@ -594,6 +597,7 @@ def test_what_the_site_says_is_hidden_is(visitor: FlaskClient, member: FlaskClie
     assert for_members == 2
 
 
+@pytest.mark.slow
 def test_every_page_lists_its_requests(crawled: Mapping[str, Answer]) -> None:
     for url, answer in pages_of(crawled).items():
         assert answer.tree.find(".//footer//details//a") is not None

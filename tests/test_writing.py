@@ -81,6 +81,7 @@ def sites(backend: str) -> tuple[Pair, Pair]:
     return make_pair("memory"), make_pair(backend)
 
 
+@pytest.mark.slow
 @given(data=st.data(), content=contents(), i18n=st.booleans())
 def test_changes_lead_to_what_the_records_say(
     sites: tuple[Pair, Pair], data: st.DataObject, content: Content, i18n: bool
