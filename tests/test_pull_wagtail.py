@@ -17,7 +17,7 @@ from tests.wagtails import PYTHON, Wagtail, running_wagtail
 pytestmark = [on_memory, pytest.mark.slow]
 
 #: How many answers are compared.
-COMPARED = 1000
+COMPARED = 2000
 
 
 @pytest.fixture(scope="module")
