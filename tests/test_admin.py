@@ -131,6 +131,7 @@ class Office:
         self.app = Flask("office")
         store = take_store(backend, TYPES)
         settings = {"TESTING": True, "SECRET_KEY": "known", "CMSAPI_BACKEND": store.address}
+        settings["CMS_I18N_ENABLED"] = True
         self.app.config.update(settings)
         api = ContentAPI(self.app, types=TYPES)
         with self.app.app_context():
@@ -300,7 +301,23 @@ def test_list_shows_one_level_with_drafts(editor: FlaskClient) -> None:
         ("/admin/pages/edit/?id=2&amp;url=/admin/pages/?parent%3D1", "Full"),
         ("/admin/pages/?parent=3", "Draft ›"),
     ]
-    assert re.findall(r'class="col-state">(.*?)<', page) == ["live", "draft"]
+    assert re.findall(r'class="col-state">(.*?)<', page) == [
+        "live, restricted",
+        "draft",
+    ]
+
+
+def test_lists_show_what_is_restricted_above(office: Office, editor: FlaskClient) -> None:
+    office.change(3, live=True, restriction={"type": "login"})
+    assert '"col-state">live, restricted<' in editor.get("/admin/pages/?parent=3").text
+    office.change(3, restriction=None)
+    assert '"col-state">live<' in editor.get("/admin/pages/?parent=3").text
+
+
+def test_lists_show_languages_if_there_are_any(editor: FlaskClient) -> None:
+    page = editor.get("/admin/pages/").text
+    assert re.findall(r'class="col-language">(.*?)<', page) == ["en", "de"]
+    assert "col-language" not in editor.get("/admin/images/").text
 
 
 def test_titles_are_escaped(editor: FlaskClient) -> None:
@@ -399,6 +416,8 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
     ({"web": "nowhere"}, "Web", "Not a valid URL."),
     ({"authors-1-name": "x" * 21}, "Name", "Longer than maximum length 20."),
     ({"field_data": "{"}, "Data", "must be JSON: Expecting property name"),
+    ({"restriction": "login"}, "Restriction", 'must be JSON, such as {"type": "login"}: '),
+    ({"restriction": '{"group": 1}'}, "Restriction", 'must have a type, as {"type": "login"}'),
 ]
 
 
@@ -410,9 +429,24 @@ def test_wrong_value_is_told_at_its_field(
     answer = Opened(editor, "/admin/pages/edit/?id=2").send(**sent)
     ((where, (said,)),) = said_at(answer.text).items()
     assert (where, said[: len(message)]) == (label, message)
+    assert flashed(answer.text)[0] == "Nothing was saved. The fields below say what is wrong."
     if "picture" not in sent:  # which is shown with a title
         assert form_values(answer.text).items() >= sent.items()
     assert office.record(2) == before
+
+
+def test_fields_say_what_to_write(editor: FlaskClient) -> None:
+    page = editor.get("/admin/pages/edit/?id=2").text
+    helped = dict(
+        re.findall(r'name="(\w+)"[^>]*>[^<]*</textarea>\s*<small[^>]*>(.*?)</', page, re.S)
+    )
+    assert {name: " ".join(text.split()) for name, text in helped.items()} == {
+        "body": "HTML",
+        "parts": "JSON",
+        "field_data": "JSON",
+        "restriction": 'JSON, such as {"type": "login"}. '
+        "Hides the page and all below it from visitors.",
+    }
 
 
 def test_second_editor_is_told(office: Office, editor: FlaskClient) -> None:
@@ -467,6 +501,21 @@ def test_missing_parent_is_told(office: Office, editor: FlaskClient, parent: str
     told = Opened(editor, "/admin/pages/new/?type=notes.Folder").send(title="New", parent=parent)
     assert [*said_at(told.text)] == ["Parent"]
     assert len(office.api.dump()["pages"]) == len(CONTENT["pages"])
+
+
+@pytest.mark.parametrize("path", ["new/?type=notes.Folder", "move/?id=4"])
+def test_page_goes_below_another_one(office: Office, editor: FlaskClient, path: str) -> None:
+    told = Opened(editor, f"/admin/pages/{path}").send(title="New", parent="")
+    ((message,),) = said_at(told.text).values()
+    assert message.startswith("Choose the page that ")
+    assert flashed(told.text)[0] == "Nothing was saved. The fields below say what is wrong."
+    assert [r["id"] for r in office.api.dump()["pages"] if "parent" not in r] == [1, 5]
+
+
+def test_first_page_is_below_none(office: Office, editor: FlaskClient) -> None:
+    office.api.load({})
+    Opened(editor, "/admin/pages/new/?type=notes.Folder").send(title="Home")
+    assert [record["title"] for record in office.api.dump()["pages"]] == ["Home"]
 
 
 def test_type_is_chosen_first(editor: FlaskClient) -> None:

@@ -21,7 +21,8 @@ from flask_admin.model import BaseModelView
 from flask_admin.model.ajax import AjaxModelLoader
 from jinja2 import ChoiceLoader, PackageLoader
 from markupsafe import Markup
-from wtforms import HiddenField
+from wtforms import HiddenField, ValidationError
+from wtforms.validators import DataRequired
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses, host_of
@@ -56,6 +57,7 @@ _NOT_IN_FORMS = ("alias_of", "first_published_at", "live", "locale", "parent", "
 _MOST_FOUND = 50
 #: How many objects are skipped at most.
 _DEEPEST = 10**9
+_NOT_SAVED = "Nothing was saved. The fields below say what is wrong."
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Item:
     :param id: its id.
     :param label: the label of its type.
     :param title: what it is called.
-    :param state: for a page, whether it is shown, in a word.
+    :param state: for a page, whether it is shown, in a word or two.
+    :param language: for a page, its locale.
     :param above: for a page, the id of the page above it.
     :param has_children: whether there are pages below it.
     :param file: for an image, its file; in lists the address of that.
@@ -77,6 +80,7 @@ class Item:
     label: str
     title: str
     state: str = ""
+    language: str = ""
     above: int | None = None
     has_children: bool = False
     file: str | None = None
@@ -136,6 +140,7 @@ class ContentView(BaseModelView):
     def __init__(self, api: ContentAPI, endpoint: str = "pages", /, **options: Any) -> None:
         self.api = api
         self._declared: Endpoint | None = None
+        self._has_languages = False
         self._forms: dict[tuple[str, bool], Any] = {}
         options = {"name": endpoint.capitalize(), "endpoint": f"edit_{endpoint}", **options}
         super().__init__(_Named(endpoint), url=options.pop("url", endpoint), **options)
@@ -153,6 +158,7 @@ class ContentView(BaseModelView):
         except NotImplementedError as error:
             raise ConfigurationError(f"There is nothing to edit: {error}") from None
         self._declared = known[self.model.__name__]
+        self._has_languages = self._declared.tree and state.settings.i18n
         self.form_ajax_refs = {name: _Loader(self, name) for name in known}
         self._refresh_cache()
         blueprint = super().create_blueprint(admin)
@@ -198,7 +204,7 @@ class ContentView(BaseModelView):
             **limits,
         )
         selected = self._read(lambda reader: reader.select(query))
-        items = [self._item(known, row) for row in selected.rows]
+        items = self._items(known, selected.rows)
         if known.images:
             address = self._addresses().download_url
             items = [replace(item, file=address(item.file or "")) for item in items]
@@ -211,7 +217,17 @@ class ContentView(BaseModelView):
         rows: Mapping[int, Row] = {}
         if id in kinds.INT64:
             rows = self._read(lambda reader: reader.fetch(endpoint, [id], columns, viewer))
-        return self._item(known, rows[id]) if id in rows else Item(id, "", "Nothing there")
+        return self._items(known, [rows[id]])[0] if id in rows else Item(id, "", "Nothing there")
+
+    def _items(self, endpoint: Endpoint, rows: Sequence[Row]) -> list[Item]:
+        items = [self._item(endpoint, row) for row in rows]
+        live = [item.id for item in items if item.state == "live"]
+        if not live:
+            return items
+        everybody = replace(self._viewer, everything=False)
+        shown = self._read(lambda reader: reader.fetch(endpoint.name, live, ["id"], everybody))
+        restricted = {*live} - shown.keys()
+        return [replace(i, state="live, restricted") if i.id in restricted else i for i in items]
 
     def _item(self, endpoint: Endpoint, row: Row) -> Item:
         values = dict(zip(_columns(endpoint), row, strict=True))
@@ -219,6 +235,7 @@ class ContentView(BaseModelView):
         more: dict[str, Any] = {}
         if endpoint.tree:
             more = {"state": _state(values, self._viewer), "above": values["parent"]}
+            more["language"] = values["locale"] or ""
         if endpoint.images:
             more = {"file": values["file"]}
         return Item(row[0], row[1], title, **more)
@@ -297,7 +314,8 @@ class ContentView(BaseModelView):
         """The columns of lists."""
         if self._declared is None:
             return []
-        more = ["state"] * self.declared.tree + ["type"] * (len(self.declared.types) > 1)
+        more = ["state"] * self.declared.tree + ["language"] * self._has_languages
+        more += ["type"] * (len(self.declared.types) > 1)
         return ["file"] * self.declared.images + ["title", *more]
 
     def scaffold_sortable_columns(self) -> dict[str, str]:
@@ -329,15 +347,22 @@ class ContentView(BaseModelView):
                 self.form_base_class,
                 declared,
                 self._form_ajax_refs.__getitem__,
-                lambda column: {"label": self._label(column), **args.get(column.name, {})},
+                lambda column: {**self._options(column), **args.get(column.name, {})},
                 lambda name: name not in left_out and (not only or name in (*only, "parent")),
                 self.form_overrides,
             )
         return self._forms[key]
 
-    def _label(self, column: Column) -> str:
+    def _options(self, column: Column) -> dict[str, Any]:
         label = self.get_column_name(column.name)
-        return f"{label} (UTC)" if isinstance(column.kind, kinds.DateTime) else label
+        if column.name == "parent" and self.declared.tree:
+            return {"label": label, "validators": [self._check_parent]}
+        return {"label": f"{label} (UTC)" if isinstance(column.kind, kinds.DateTime) else label}
+
+    def _check_parent(self, _: Any, field: Any) -> None:
+        """Refuses a page that is below none, unless it is the first one."""
+        if field.data is None and not field.errors and self.find("pages", "", limit=1)[0]:
+            raise ValidationError("Choose the page that the new one is to be below.")
 
     def create_form(self, obj: Any = None) -> Any:
         """The form of a new object, of the type that the address names."""
@@ -376,6 +401,8 @@ class ContentView(BaseModelView):
         fits: bool = super().validate_form(form)
         if "csrf_token" in form.errors:
             flash("The form was open for too long. Send it again.", "error")
+        elif form.errors and VERSION in form:
+            flash(_NOT_SAVED, "error")
         return fits
 
     def create_model(self, form: Any) -> Item | None:
@@ -429,7 +456,7 @@ class ContentView(BaseModelView):
             if not is_shown:
                 flash(str(problem), "error")
         if any(shown):
-            flash("Nothing was saved. The fields below say what is wrong.", "error")
+            flash(_NOT_SAVED, "error")
 
     def _tell_conflict(self, form: Any, model: Item) -> None:
         """Says what somebody else has changed meanwhile. Saving again then overwrites that."""
@@ -534,7 +561,11 @@ class ContentView(BaseModelView):
         return_url = get_redirect_target() or self.get_url(".index_view", parent=model.above)
 
         class MoveForm(self.form_base_class):  # type: ignore[name-defined]
-            parent = RelationField(self._form_ajax_refs["pages"], label="Below")
+            parent = RelationField(
+                self._form_ajax_refs["pages"],
+                label="Below",
+                validators=[DataRequired("Choose the page that it is to be below.")],
+            )
 
         setattr(MoveForm, VERSION, HiddenField())
         form = MoveForm(get_form_data(), data={"parent": model.above, VERSION: model.version})
@@ -548,6 +579,7 @@ class ContentView(BaseModelView):
                 flash("Somebody else has changed this since you opened it. Look again.", "error")
                 form[VERSION].data = model.version
             except ContentError as error:
+                flash(_NOT_SAVED, "error")
                 for problem in error.problems:
                     add_error(form.parent, problem.message)
         return self.render("contentapi/move.html", model=model, form=form, return_url=return_url)
@@ -617,9 +649,8 @@ def _asked_parent() -> int | None:
 
 def _columns(endpoint: Endpoint) -> tuple[str, ...]:
     """The columns that say what an object is called, and whether it is shown."""
-    more = ["live", "go_live_at", "expires_at", "parent"] * endpoint.tree + [
-        "file"
-    ] * endpoint.images
+    more = ["live", "go_live_at", "expires_at", "parent", "locale"] * endpoint.tree
+    more += ["file"] * endpoint.images
     return (*dict.fromkeys(["id", "type", _title_column(endpoint), *more]),)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -27,6 +28,8 @@ from flask_contentapi.types import Document, Image, Page, Redirect
 VERSION = "contentapi_version"
 #: Arguments of forms, which no field can have the name of.
 _ARGUMENTS = {"data", "extra_filters", "formdata", "meta", "obj", "prefix"}
+#: An example of the rule that only some visitors may see a page.
+_RESTRICTION = ', such as {"type": "login"}'
 #: Texts of one line: those that the package declares, except for descriptions.
 _LINES = {
     name
@@ -136,11 +139,11 @@ def _text(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _json(text: str) -> Any:
+def _json(text: str, example: str = "") -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ValueError(f"must be JSON: {error}") from None
+        raise ValueError(f"must be JSON{example}: {error}") from None
 
 
 def _json_text(value: Any) -> str:
@@ -192,11 +195,18 @@ def field_for(column: Column, loader: Callable[[str], Any], options: dict[str, A
     if isinstance(kind, kinds.Text):
         is_line = isinstance(kind, kinds.Canonical) or column.name in _LINES
         is_line |= isinstance(declared, fields.Url | fields.Email)
-        rows = {"render_kw": {"rows": 12 if isinstance(declared, RichText) else 1}}
-        plain = {"widget": TextInput()} if is_line else {"widget": TextArea(), **rows}
+        plain = {"widget": TextInput() if is_line else TextArea()}
+        if isinstance(declared, RichText):
+            plain |= {"render_kw": {"rows": 12}, "description": "HTML"}
+        elif not is_line:
+            plain |= {"render_kw": {"rows": 1}}
         return ValueField(_text, **{**plain, **options})
     plain = {"widget": TextArea(), "render_kw": {"rows": 3, "spellcheck": "false"}}
-    return ValueField(_json, _json_text, **{**plain, **options})
+    plain["description"], read = "JSON", _json
+    if column.name == "restriction":
+        plain["description"] = f"JSON{_RESTRICTION}. Hides the page and all below it from visitors."
+        read = partial(_json, example=_RESTRICTION)
+    return ValueField(read, _json_text, **{**plain, **options})
 
 
 def _choices(declared: fields.Field[Any]) -> list[tuple[Any, str]] | None:
