@@ -35,6 +35,12 @@ def main() -> int:
     host, port = _host_and_port()
     if arguments.edit and not host.startswith("127."):
         raise SystemExit("The editor is for this machine alone; start it without FLASK_RUN_HOST.")
+    place = backend or os.environ.get(_BACKEND, "an SQLite file")
+    if arguments.edit and place.startswith(("jsonfiles:", "memory")):
+        raise SystemExit(
+            f"The editor needs a database, and {place} is none. Type python3 demo --edit: it edits "
+            "a copy of the content in an SQLite file."
+        )
     environment = runpy.run_path(str(HERE / "environment.py"))["environment"]
     (HERE / "instance").mkdir(exist_ok=True)
     command = [str(environment("demo")), "-m", "flask", "--app", "demo"]
@@ -58,7 +64,6 @@ def main() -> int:
     contentapi("init-db")
     if contentapi("dump", "-").strip() == b"{}":
         contentapi("load", "jsonfiles:content")
-    place = backend or given["env"].get(_BACKEND, "an SQLite file")
     where = f"http://{host}:{port}"
     said = f"""
 The demo is at {where}/ and its API at {where}/api/v2/pages/

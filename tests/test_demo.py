@@ -791,5 +791,19 @@ def test_the_editor_is_for_this_machine_alone() -> None:
     assert "The editor is for this machine alone" in done.stderr
 
 
+def test_the_editor_asks_for_a_database() -> None:
+    done = subprocess.run(
+        [sys.executable, "demo", "--edit", "jsonfiles:content"],
+        cwd=DEMO.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == (
+        "The editor needs a database, and jsonfiles:content is none. Type python3 demo --edit: "
+        "it edits a copy of the content in an SQLite file.\n"
+    )
+
+
 def test_lists_begin_in_english(visitor: FlaskClient) -> None:
     assert everything(visitor, "pages")[0]["meta"]["html_url"] == "http://localhost/"
