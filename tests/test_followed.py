@@ -49,7 +49,7 @@ from tests.followed_site import (
 from tests.sites import make_site
 from tests.test_sql_statements import forget_totals
 
-pytestmark = on_databases
+pytestmark = [on_databases, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

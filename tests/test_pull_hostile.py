@@ -23,7 +23,7 @@ from flask_contentapi.pull import source
 from flask_contentapi.pull.source import Cache, Source, SourceError
 from tests.stores import on_memory
 
-pytestmark = on_memory
+pytestmark = [on_memory, pytest.mark.slow]
 
 #: The status, the headers, and the body in parts.
 Response = tuple[int, Mapping[str, str], Iterable[bytes]]

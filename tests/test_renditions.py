@@ -38,7 +38,7 @@ from tests.samples import image, page, private, site
 from tests.stores import on_all, on_memory
 from tests.temporary import new_folder
 
-pytestmark = on_memory
+pytestmark = [on_memory, pytest.mark.slow]
 
 THUMB = {"thumb": "fill-20x20"}
 NARROW: dict[str, Any] = {"focal_point_width": 4, "focal_point_height": 4}

@@ -30,7 +30,7 @@ from tests.samples import image, page
 from tests.stores import fresh_address
 from tests.test_sql_interrupted import Steps, indexes, killed, some_of
 
-pytestmark = on_databases
+pytestmark = [on_databases, pytest.mark.slow]
 
 Types = Sequence[type[Entry]]
 
