@@ -16,8 +16,12 @@ from demo import members, website
 from demo.languages import LANGUAGES, LanguageInPath
 from demo.models import TYPES
 from flask_contentapi import ContentAPI
+from flask_contentapi.errors import ConfigurationError
 
 __all__ = ["create_app"]
+
+#: A real site has its own key, and keeps it secret.
+PUBLIC_KEY = "known to all"
 
 
 def create_app(config: Mapping[str, Any] | None = None) -> Flask:
@@ -28,7 +32,7 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
     """
     app = Flask(__name__)
     app.config.update(
-        SECRET_KEY="known to all",  # noqa: S106 - a real site has its own, and keeps it secret
+        SECRET_KEY=PUBLIC_KEY,
         SESSION_COOKIE_SAMESITE="Lax",
         CMSAPI_BACKEND="sqlite:///instance/demo.db",
         CMSAPI_EXPLORER=True,
@@ -52,6 +56,9 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
         app.register_blueprint(website.pages, name=language.code, url_prefix=language.prefix)
     app.register_blueprint(website.files)
     if app.config.get("EDITOR_PASSWORD"):
+        if app.config["SECRET_KEY"] == PUBLIC_KEY:
+            message = "The editor needs a SECRET_KEY of its own. Start it with python3 demo --edit."
+            raise ConfigurationError(message)
         from demo.editor import add_editor
 
         add_editor(app, api)

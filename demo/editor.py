@@ -11,6 +11,7 @@ from flask_admin import Admin, AdminIndexView, expose
 from flask_admin.form import SecureForm
 from flask_admin.menu import MenuLink
 from wtforms import PasswordField, ValidationError
+from wtforms.validators import InputRequired
 
 from flask_contentapi import ContentAPI
 from flask_contentapi.admin import ContentView
@@ -23,7 +24,7 @@ ENDPOINTS = ("pages", "images", "documents", "apples", "redirects")
 class LoginForm(SecureForm):
     """Asks for the password."""
 
-    password = PasswordField("Password")
+    password = PasswordField("Password", [InputRequired()])
 
     def validate_password(self, field: Any) -> None:
         """Refuses a wrong password."""

@@ -292,6 +292,54 @@ def test_files_are_not_edited_here() -> None:
         Admin(app).add_view(Editor(api, "pages"))
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://evil.example/",
+        "http:evil.example",
+        "https:evil.example",
+        "//evil.example/",
+        r"/\evil.example/",
+        r"http://localhost\@evil.example/",
+        "/\t/evil.example/",
+        "javascript:alert(1)",
+    ],
+)
+def test_nothing_leads_to_other_sites(editor: FlaskClient, url: str) -> None:
+    asked = {"id": "2", "url": url}
+    for path in ("details/", "export/csv/"):
+        assert editor.get(f"/admin/pages/{path}", query_string=asked).location == "/admin/pages/"
+    page = editor.get("/admin/pages/edit/", query_string=asked).text
+    sent = {**form_values(page), "url": url}
+    saved = editor.post("/admin/pages/edit/?id=2", data=sent)
+    assert saved.location == "/admin/pages/?parent=1"
+
+
+def test_answers_are_kept_by_nobody(editor: FlaskClient) -> None:
+    for path in ("", "edit/?id=2", "preview/?id=2"):
+        headers = editor.get(f"/admin/pages/{path}").headers
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        assert headers["Referrer-Policy"] == "no-referrer"
+
+
+@on_memory
+def test_what_is_not_allowed_has_no_button(
+    office: Office, editor: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = re.findall(r'name="csrf_token"[^>]* value="([^"]*)"', editor.get("/admin/pages/").text)
+    for name in ("can_create", "can_edit", "can_delete"):
+        monkeypatch.setattr(Editor, name, False)
+    before = office.api.dump()
+    for name in ("publish", "unpublish", "up", "down"):
+        sent = {"csrf_token": tokens[0], "action": name, "rowid": ["2", "3"]}
+        editor.post("/admin/pages/action/", data=sent)
+    assert office.api.dump() == before
+    page = editor.get("/admin/pages/?parent=1").text
+    paths = {path.partition("?")[0] for path in re.findall(r'"(/admin/pages/.*?)"', page)}
+    assert paths == {"/admin/pages/", "/admin/pages/preview/"}
+
+
 # Lists.
 
 
@@ -342,6 +390,11 @@ def test_relations_are_searched_by_title(editor: FlaskClient) -> None:
     assert found.get_json() == [["1", "Tree (1)"]]
     found = editor.get("/admin/pages/ajax/lookup/?name=pages&query=draft&limit=100000")
     assert found.get_json() == [["3", "Draft (3, draft)"]]
+
+
+def test_search_is_for_own_relations(editor: FlaskClient) -> None:
+    assert editor.get("/admin/pages/ajax/lookup/?name=images&query=").status_code == 200
+    assert editor.get("/admin/images/ajax/lookup/?name=pages&query=").status_code == 404
 
 
 def test_drafts_stay_hidden_from_others(office: Office, editor: FlaskClient) -> None:
@@ -539,7 +592,7 @@ def test_publishing_waits_for_the_time(office: Office, editor: FlaskClient) -> N
     assert '"col-state">scheduled' in editor.get("/admin/pages/?parent=1").text
 
 
-def act(client: FlaskClient, action: str, *ids: int) -> None:
+def act(client: FlaskClient, action: str, *ids: int | str) -> None:
     """Presses a button in the list of pages."""
     page = client.get("/admin/pages/?parent=1").text
     (token, *_) = re.findall(r'name="csrf_token"[^>]* value="([^"]*)"', page)
@@ -629,9 +682,10 @@ def test_images_are_shown_in_their_list(editor: FlaskClient) -> None:
     ]
 
 
-@pytest.mark.parametrize("id", ["404", "x", str(10**30), ""])
+@pytest.mark.parametrize("id", ["404", "x", str(10**30), "9" * 5000, ""])
 def test_objects_that_are_not_there(editor: FlaskClient, id: str) -> None:
     for path in ("edit/", "move/", "preview/"):
         assert editor.get(f"/admin/pages/{path}?id={id}").status_code in (302, 404)
+    act(editor, "up", id)
     for path in (f"?parent={id}", "?page=99999999999999999999", "?page=-2"):
         assert editor.get(f"/admin/pages/{path}").status_code in (200, 404)

@@ -28,6 +28,7 @@ from demo import create_app, members
 from demo.languages import LANGUAGES
 from demo.models import TYPES
 from flask_contentapi import Page
+from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_memory import MemoryBackend
 from tests.clones import copy_demo
 from tests.servers import answers, free_port, start, stop
@@ -771,8 +772,16 @@ def test_front_ends_on_other_ports_read(
 def test_the_editor_needs_its_password() -> None:
     settings = {"TESTING": True, "CMSAPI_BACKEND": MemoryBackend()}
     assert create_app(settings).test_client().get("/admin/").status_code == 404
-    app = create_app({**settings, "CMSAPI_BACKEND": MemoryBackend(), "EDITOR_PASSWORD": "secret"})
+    settings |= {"CMSAPI_BACKEND": MemoryBackend(), "EDITOR_PASSWORD": "secret"}
+    with pytest.raises(ConfigurationError, match="needs a SECRET_KEY of its own"):
+        create_app(settings)
+    app = create_app({**settings, "SECRET_KEY": "of its own"})
     client = app.test_client()
+    token = {
+        "csrf_token": re.findall('csrf_token"[^>]*value="(.*?)"', client.get("/admin/").text)[0]
+    }
+    for wrong in ({}, {"password": ""}, {"password": "other"}):
+        assert client.post("/admin/", data={**token, **wrong}).status_code == 200
     for rule in app.url_map.iter_rules():
         if rule.endpoint.startswith("edit_") and "GET" in (rule.methods or ()):
             answer = client.get(rule.rule.replace("<export_type>", "csv"))

@@ -6,13 +6,14 @@ It needs the extra ``admin``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from flask import abort, flash, redirect, request
+from flask import abort, flash, make_response, redirect, request
 from flask_admin import expose
 from flask_admin.actions import action
 from flask_admin.form import SecureForm
@@ -21,6 +22,7 @@ from flask_admin.model import BaseModelView
 from flask_admin.model.ajax import AjaxModelLoader
 from jinja2 import ChoiceLoader, PackageLoader
 from markupsafe import Markup
+from werkzeug.datastructures import CombinedMultiDict, MultiDict
 from wtforms import HiddenField, ValidationError
 from wtforms.validators import DataRequired
 
@@ -57,6 +59,13 @@ _NOT_IN_FORMS = ("alias_of", "first_published_at", "live", "locale", "parent", "
 _MOST_FOUND = 50
 #: How many objects are skipped at most.
 _DEEPEST = 10**9
+#: Answers are the editor's alone, are in no frame of another site, and tell their address, which
+#: may have the token of a preview, to nobody.
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
 _NOT_SAVED = "Nothing was saved. The fields below say what is wrong."
 
 
@@ -159,7 +168,9 @@ class ContentView(BaseModelView):
             raise ConfigurationError(f"There is nothing to edit: {error}") from None
         self._declared = known[self.model.__name__]
         self._has_languages = self._declared.tree and state.settings.i18n
-        self.form_ajax_refs = {name: _Loader(self, name) for name in known}
+        parents = {"pages"} if self._declared.tree else set()
+        related = parents.union(*map(_related, self._declared.types.values()))
+        self.form_ajax_refs = {name: _Loader(self, name) for name in related}
         self._refresh_cache()
         blueprint = super().create_blueprint(admin)
         own = PackageLoader("flask_contentapi.admin")
@@ -493,8 +504,9 @@ class ContentView(BaseModelView):
         return True
 
     def is_action_allowed(self, name: str) -> bool:
-        """Whether an action is there: all are for pages."""
-        return self._declared is not None and self.declared.tree and super().is_action_allowed(name)
+        """Whether an action is there: all change pages."""
+        is_there = self._declared is not None and self.declared.tree and self.can_edit
+        return is_there and super().is_action_allowed(name)
 
     @action("publish", "Publish")
     def action_publish(self, ids: Sequence[str]) -> None:
@@ -519,7 +531,7 @@ class ContentView(BaseModelView):
     def _change_each(self, ids: Sequence[str], change: Callable[[Writer, int], None]) -> None:
         try:
             with self.api.backend.write() as content:
-                for page in [int(id) for id in ids if id.isdecimal()]:
+                for page in [int(id) for id in ids if re.fullmatch("[0-9]{1,18}", id)]:
                     change(content, page)
         except ContentError as error:
             self._tell(error)
@@ -611,11 +623,19 @@ class ContentView(BaseModelView):
         return self._addresses().html_url(path)
 
     def _run_view(self, view: Any, *args: Any, **kwargs: Any) -> Any:
+        # Flask-Admin leads to this address afterwards.
+        values = MultiDict(request.values)
+        if not _is_here(values.get("url", "")):
+            values.poplist("url")
+        request.values = CombinedMultiDict([values])
         try:
-            return super()._run_view(view, *args, **kwargs)
+            answer = make_response(super()._run_view(view, *args, **kwargs))
         except BackendUnavailable as error:
             self.api.state.outages.report(error)
             abort(503)
+        for name, value in _HEADERS.items():
+            answer.headers.setdefault(name, value)
+        return answer
 
     def _thumbnail(self, _: Any, item: Item, name: str) -> Any:
         image = Markup('<img src="{}" alt="" loading="lazy" class="contentapi-thumbnail">')
@@ -626,7 +646,9 @@ class ContentView(BaseModelView):
         if item.has_children:
             url = self.get_url(".index_view", parent=item.id)
             return Markup('<a href="{}">{} ›</a>').format(url, item.title)
-        url = self.get_url(".edit_view", id=item.id, url=request.full_path)
+        if not self.can_edit:
+            return item.title
+        url = self.get_url(".edit_view", id=item.id, url=request.script_root + request.full_path)
         return Markup('<a href="{}">{}</a>').format(url, item.title)
 
     column_formatters: Mapping[str, Any] = {"file": _thumbnail, "title": _title}
@@ -637,6 +659,19 @@ class _Named:
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
+
+
+def _is_here(url: str) -> bool:
+    """Whether an address leads to a path of this site; browsers take ``\\`` for ``/``, and leave
+    out blanks and control characters."""
+    return re.fullmatch(r"/(?!/)[^\\\s\x00-\x20\x7f]*", url) is not None
+
+
+def _related(declared: ObjectType) -> set[str]:
+    """The endpoints that the relations of a type lead to, and those of its child objects."""
+    columns = declared.columns.values()
+    found = {column.target.served_at.name for column in columns if column.target is not None}
+    return found.union(*(_related(column.child) for column in columns if column.child is not None))
 
 
 def _asked_parent() -> int | None:
