@@ -264,7 +264,20 @@ def test_yaml_is_read_as_its_version_1_2(site: Site) -> None:
         "permalink: false",
         "publishDate: 2199-01-01",
         "date: 2199-01-01",
+        "published: 2199-01-01",
+        "publish-date: 2199-01-01",
         "expiryDate: 2001-01-01",
+        "unpublishDate: 2001-01-01",
+        "published_at: 'false'",
+        "publish: false",
+        "isDraft: true",
+        "is_draft: true",
+        "private: true",
+        "hidden: true",
+        "unlisted: true",
+        "status: Draft",
+        "visibility: private",
+        "build: {list: never}",
     ],
 )
 def test_what_is_not_public_stays_hidden(site: Site, front: str) -> None:
@@ -272,6 +285,37 @@ def test_what_is_not_public_stays_hidden(site: Site, front: str) -> None:
     site.put("b.md", "---\ndraft: false\npublished: true\ndate: 2001-01-01\n---\n")
     site.run()
     assert [item["meta"]["slug"] for item in site.ask("pages/")["items"]] == ["home", "b"]
+
+
+@pytest.mark.parametrize(
+    ("cascade", "shown"),
+    [
+        ("{draft: true}", ["home", "b", "shown"]),
+        ("[{private: true}]", ["home", "b"]),
+        ("{expiryDate: 2001-01-01}", ["home", "b"]),
+        ("{banner: x}", ["home", "b", "a", "inner", "page", "shown"]),
+    ],
+)
+def test_sections_hide_what_is_below(site: Site, cascade: str, shown: list[str]) -> None:
+    site.put("a/_index.md", f"---\ncascade: {cascade}\n---\n")
+    site.put("a/inner/page.md")
+    site.put("a/shown.md", "---\ndraft: false\n---\n")
+    site.put("b.md")
+    site.run()
+    found = [item["meta"]["slug"] for item in site.ask("pages/?order=id")["items"]]
+    assert sorted(found) == sorted(shown)
+
+
+def test_what_may_mean_hidden_is_told(site: Site) -> None:
+    site.put("a.md", "---\nstatus: done\n---\n")
+    site.put("b.md", "---\nstatus: done\n---\n")
+    site.put("c/_index.md", "---\ncascade: {draft: true, _target: {path: /x}}\n---\n")
+    notes = site.run().splitlines()[:-1]
+    why = "its target is not read; draft is that of all pages below it"
+    assert sorted(notes) == [
+        f"Note: c/_index.md: cascade: {why}.",
+        "Note: status: 'done' does not hide pages.",
+    ]
 
 
 def test_drafts_of_jekyll_stay_hidden(site: Site) -> None:
@@ -480,6 +524,7 @@ def test_every_fault_has_its_file_and_line(site: Site) -> None:
     site.put("l.md", "---\ncover: no.png\n---\n")
     site.put("m.md", "---\na-b: 1\na_b: 2\n---\n")
     site.put("n.md", "---\ntitle: [A]\n---\n")
+    site.put("o.md", "---\ndraft:\n---\n")
     assert site.refused() == [
         "b.md, line 3: the front matter is not YAML: expected ',' or ']', but got '<stream end>'",
         "c.md, line 2: the front matter is not TOML: Expected newline or end of document after a "
@@ -496,6 +541,7 @@ def test_every_fault_has_its_file_and_line(site: Site) -> None:
         "i.md, line 2: tags must be a list of texts without commas; it is ['a, b']",
         "k.md, line 2: draft must be true or false; it is 'perhaps'",
         "m.md, line 3: a_b is called a_b, as another key is",
+        "o.md, line 2: draft must be true or false; it is empty",
         "l.md, line 2: cover: 'no.png' leads to nothing",
     ]
 

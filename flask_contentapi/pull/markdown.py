@@ -42,23 +42,40 @@ _TEMPLATES = (".11ty.js", ".astro", ".ejs", ".hbs", ".liquid", ".mdx", ".njk", "
 _READ = ("GIF", "JPEG", "PNG", "WEBP")
 #: What keys of the front matter mean that are no fields; the first one counts.
 _DATES = ("date", "pubdate", "published_at", "published", "publishdate")
-_LIVE_AT, _EXPIRY = ("publishdate", "published_at", "date", "pubdate"), ("expirydate", "expires_at")
-_HIDING = ("draft", "headless")
+_LIVE_AT = ("publishdate", "published_at", "published", "date", "pubdate")
+_EXPIRY = ("expirydate", "expires_at", "unpublishdate", "unpublish_at")
+_YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
+_FLAGS = ("draft", "headless", "hidden", "is_draft", "private", "unlisted")
+_SECRET = ("draft", "hidden", "members", "paid", "pending", "private", "unlisted", "unpublished")
+#: What hides a page: by key, the values that do, and those that do not; others are told.
+_HIDING = {
+    **dict.fromkeys(_FLAGS, (_YES, _NO)),
+    **dict.fromkeys(("public", "publish", "render", "visible"), (_NO, _YES)),
+    **dict.fromkeys(
+        ("status", "visibility"), (_SECRET, ("live", "public", "publish", "published", "visible"))
+    ),
+    # These have other values: dates and addresses.
+    **dict.fromkeys(("permalink", "publishdate", "published", "published_at"), (_NO, None)),
+}
 _WEIGHTS = ("weight", "order", "nav_order", "sidebar_position")
 _TAGS = {"tags": ("tags", "tag"), "categories": ("categories", "category")}
 #: Other addresses of pages, which links can have.
 _ADDRESSES = ("permalink", "url", "aliases", "redirect_from")
 _META = ("seo_title", "search_description", "show_in_menus")
+#: What Hugo makes of a page.
+_BUILD = ("build", "_build")
 #: All keys that are no fields.
 _MEANT = {
-    *("title", "slug", "type", *_DATES, *_LIVE_AT, *_EXPIRY, *_HIDING, *_WEIGHTS, *_META),
+    *("title", "slug", "type", *_DATES, *_LIVE_AT, *_EXPIRY, *_FLAGS, *_WEIGHTS, *_META),
     *(key for keys in _TAGS.values() for key in keys),
 }
+#: The keys that mean something, by how they are compared: in any case, with or without hyphens.
+_INNER = re.compile("(?<=[a-z])[-_](?=[a-z])")
+_SPELLED = {_INNER.sub("", key): key for key in (*_MEANT, *_HIDING, *_ADDRESSES)}
 #: Names that objects of an answer have already.
 _TAKEN = {*Page.meta_fields, *Page.body_fields, *WAYS, "body", "meta", "live", "go_live_at"}
 #: The address of the site, until somebody writes its own into ``sites.json``.
 _ADDRESS = "http://localhost:5000/"
-_YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
 
 class Nowhere(Exception):
@@ -82,6 +99,8 @@ class _Source:
     #: Where it is below the home page.
     path: str = ""
     below: list[_Source] = field(default_factory=list)
+    #: What its front matter gives to pages below, too.
+    cascade: dict[str, tuple[str, Any]] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     #: The keys of the front matter that are no fields, in small letters.
     front: dict[str, tuple[str, Any]] = field(default_factory=dict)
@@ -253,9 +272,10 @@ class MarkdownFolder(Objects):
     def _source(self, key: str, file: MarkdownFile) -> _Source:
         front: dict[str, tuple[str, Any]] = {}
         for name, value in file.front.items():
-            if name.lower() in front:
+            lowered = _compared(name)
+            if lowered in front:
                 self._refuse(file.name, file.lines.get(name, 1), f"has {name} twice")
-            front[name.lower()] = (name, value)
+            front[lowered] = (name, value)
         return _Source(key, file, front=front)
 
     def _place(self) -> None:
@@ -265,6 +285,9 @@ class MarkdownFolder(Objects):
             while key:
                 key = posixpath.dirname(key)
                 self._sources.setdefault(key, _Source(key, MarkdownFile()))
+        # Those above come before those below.
+        for key in sorted(self._sources):
+            self._cascade(self._sources[key], self._sources[posixpath.dirname(key)])
         for key, source in self._sources.items():
             name = posixpath.basename(key) or self._folder.resolve().name
             name = unicodedata.normalize("NFC", name)
@@ -302,6 +325,20 @@ class MarkdownFolder(Objects):
                     self._by_address.setdefault(path.strip("/").lower(), source)
         self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
 
+    def _cascade(self, source: _Source, above: _Source) -> None:
+        """Gives a page what hides all pages of a section of Hugo."""
+        source.cascade = dict(above.cascade)
+        given = source.front.get("cascade", ("", None))[1]
+        for values in given if isinstance(given, list) else [given]:
+            for key, value in values.items() if isinstance(values, dict) else ():
+                lowered = _compared(key)
+                if lowered in (*_HIDING, *_BUILD, *_LIVE_AT, *_EXPIRY):
+                    source.cascade[lowered] = (key, value)
+                    if "target" in values or "_target" in values:
+                        why = f"its target is not read; {key} is that of all pages below it"
+                        self.told[f"{source.file.name}: cascade: {why}."] = None
+        source.front = {**source.cascade, **source.front}
+
     def _note_place(self, source: _Source) -> None:
         other = self._by_path.setdefault(source.path, source)
         self._by_address.setdefault(source.path.lower(), source)
@@ -315,7 +352,11 @@ class MarkdownFolder(Objects):
 
     def _wrong(self, source: _Source, key: str, wanted: str) -> None:
         name, value = source.front[key]
-        self._refuse_key(source, name, f"{name} must be {wanted}; it is {value!r}")
+        self._refuse_key(
+            source,
+            name,
+            f"{name} must be {wanted}; it is {'empty' if value is None else repr(value)}",
+        )
 
     @staticmethod
     def _given(source: _Source, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
@@ -354,11 +395,20 @@ class MarkdownFolder(Objects):
 
     def _is_hidden(self, source: _Source) -> bool:
         hidden = "_drafts" in source.key.split("/")
-        for key, value in self._given(source, (*_HIDING, "published", "permalink")):
-            said = str(value).lower()
-            if key in _HIDING and said not in (*_YES, *_NO):
+        for key, (hides, shows) in _HIDING.items():
+            if key not in source.front:
+                continue
+            name, value = source.front[key]
+            said = str(value).strip().lower()
+            hidden = hidden or said in hides
+            if key in _FLAGS and said not in (*hides, *(shows or ())):
                 self._wrong(source, key, "true or false")
-            hidden = hidden or said in (_YES if key in _HIDING else _NO)
+            elif value is not None and shows and said not in (*hides, *shows):
+                self.told[f"{name}: {value!r} does not hide pages."] = None
+        for _, build in self._given(source, _BUILD):
+            made = build if isinstance(build, dict) else {}
+            never = {"false", "never"} & {str(made.get(key)).lower() for key in ("list", "render")}
+            hidden = hidden or bool(never)
         return hidden
 
     def _tags(self, source: _Source, keys: Iterable[str]) -> list[str]:
@@ -527,6 +577,11 @@ def _class_name(words: str) -> str:
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
     name = "".join(word[:1].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", plain))
     return name if name[:1].isalpha() else f"Page{name}"
+
+
+def _compared(key: str) -> str:
+    """How a key of the front matter is compared."""
+    return _SPELLED.get(_INNER.sub("", key.lower()), key.lower())
 
 
 def _field_name(key: str) -> str:
