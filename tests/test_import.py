@@ -506,6 +506,28 @@ def test_own_values_stay(site: Site) -> None:
     assert "garden.example" in (site.folder / "content" / "sites.json").read_text()
 
 
+def test_keys_written_by_hand_stay(site: Site) -> None:
+    site.put("a.md", "---\nnote: x\ndraft: true\n---\n")
+    site.put("b.md")
+    site.run()
+    file = site.folder / "content" / "pages.json"
+    pages = json.loads(file.read_text())
+    own = {
+        "restriction": {"type": "login"},
+        "seo_title": "Mine",
+        "expires_at": "2199-01-01T00:00:00Z",
+    }
+    file.write_text(json.dumps([pages[0], {**pages[1], **own}, {**pages[2], "live": False}]))
+    for text in ("---\nnote: x\n---\nNew", "New"):
+        site.put("a.md", text)
+        site.put("b.md", text)
+        site.run()
+        _, a, b = json.loads(file.read_text())
+        assert own.items() <= a.items()
+        assert (a.get("note", ""), a.get("live", True)) == ("x" if "x" in text else "", True)
+        assert b["live"] is False
+
+
 # What is wrong.
 
 
@@ -654,7 +676,7 @@ def test_another_folder_is_left_alone(site: Site) -> None:
     site.folder.mkdir()
     (site.folder / "mine.txt").write_text("x")
     (said,) = site.refused()
-    assert said.endswith("has files, but none that this command writes; name a new folder.")
+    assert said.endswith("ids.json cannot be read: No such file or directory. Name a new folder.")
 
 
 @pytest.mark.parametrize(
@@ -666,6 +688,64 @@ def test_broken_ids_are_refused(site: Site, text: str) -> None:
     (site.folder / "ids.json").write_text(text)
     (said,) = site.refused()
     assert "/ids.json" in said
+
+
+def test_code_of_other_folders_is_not_run(site: Site) -> None:
+    site.put("a.md")
+    (site.folder / "content").mkdir(parents=True)
+    (site.folder / "app.py").write_text("")
+    (site.folder / "models.py").write_text("raise SystemExit(9)")
+    (said,) = site.refused()
+    assert "is nothing that was imported" in said
+
+
+@pytest.mark.parametrize("path", ["../../victim.png", "{root}/victim.png", "a/../../../victim.png"])
+def test_ids_name_files_inside_alone(site: Site, path: str) -> None:
+    site.put("a.md", "![x](x.png)")
+    site.put("x.png", PICTURE)
+    site.run()
+    victim = site.folder.parent / "victim.png"
+    victim.write_bytes(PICTURE)
+    ids = site.folder / "ids.json"
+    ids.write_text(ids.read_text().replace("x.png", path.format(root=victim.parent)))
+    site.put("a.md")
+    (said,) = site.refused()
+    assert "which leads out of the media" in said
+    assert victim.exists()
+
+
+def test_refused_imports_write_nothing(site: Site) -> None:
+    site.put("a.md", "---\ndays: 3\n---\n![x](x.png)")
+    site.put("x.png", PICTURE)
+    site.run()
+    site.put("a.md", "---\ndays: many\n---\n![x](x.png) ![y](y.png)")
+    site.put("x.png", b"another")
+    site.put("y.png", PICTURE)
+    assert site.refused() == ["a.md, line 2: days: must be an integer"]
+
+
+def test_stopped_imports_leave_what_is_served(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.put("a.md", "![x](x.png)")
+    site.put("x.png", PICTURE)
+    site.run()
+    site.put("a.md", "New ![x](x.png)")
+    site.put("x.png", b"another")
+    with monkeypatch.context() as patched:
+        patched.setattr("flask_contentapi.pull.refresh.Changes.write", stopped)
+        site.run(status=1)
+    assert (site.folder / "media" / "x.png").read_bytes() == PICTURE
+    assert site.run() == "1 page changed.\n~ pages 2 /a\n* media/x.png\n"
+
+
+def stopped(*args: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_files_that_cannot_be_written_are_told(site: Site) -> None:
+    site.put("a.md")
+    site.folder.parent.joinpath("file").write_text("")
+    site.folder = site.folder.parent / "file" / "site"
+    assert "A file cannot be read or written: " in site.run(status=1)
 
 
 def test_hand_written_files_are_not_lost(site: Site) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -30,10 +31,13 @@ from flask_contentapi.pull.command import (
 
 if TYPE_CHECKING:
     from flask_contentapi.pull.markdown import MarkdownFolder
+    from flask_contentapi.pull.records import PulledContent
 
-#: The file with the ids of paths.
+#: The file with the ids of paths, and with the keys of each record that the import has written.
 _IDS = "ids.json"
 _SECTIONS = ("pages", "images", "documents")
+#: The keys that every import writes.
+_ALWAYS = {"id", "type", "parent", "title", "slug", "body"}
 
 
 def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
@@ -51,10 +55,14 @@ def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> Non
             f"What importing needs is not installed: {error}. Install it with: "
             'pip install "flask_contentapi[import]".'
         ) from error
-    if folder.is_dir() and any(folder.iterdir()):
-        _refresh(source, folder, options)
-    else:
-        _make(source, folder, options)
+    try:
+        if folder.is_dir() and any(folder.iterdir()):
+            _refresh(source, folder, options)
+        else:
+            _make(source, folder, options)
+    except OSError as error:
+        why = f"{error.filename!r}: {error.strerror}" if error.filename else str(error)
+        raise ConfigurationError(f"A file cannot be read or written: {why}.") from error
 
 
 def _read(
@@ -82,20 +90,21 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
         content = PulledContent(objects, registry, "", str, objects.hidden)
         try:
             counts = write_content(content, registry, part / "content")
-            _copy(objects, part)
+            _copy(objects, part / "media", part / "media")
         except ContentError as error:
             raise objects.locate(error) from None
-        _write_ids(objects, part, keeps_markdown)
+        _write_ids(objects, part, keeps_markdown, _stated(content))
     tell({**objects.told, **content.told})
     click.echo(f"{amounts(counts)} are in {folder}. cd {folder} && flask run")
 
 
 def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
     from flask_contentapi.pull.records import PulledContent
-    from flask_contentapi.pull.refresh import Present, refresh
+    from flask_contentapi.pull.refresh import Changes, Present
 
+    # Before any code in the folder is run.
+    known = _read_ids(folder / _IDS)
     with known_folder(folder) as (backend, registry):
-        known = _read_ids(folder / _IDS)
         keeps_markdown = bool(known.get("keep_markdown"))
         if options["keep_markdown"] and not keeps_markdown:
             raise ConfigurationError(
@@ -103,45 +112,70 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             )
         refuse_loss(backend, options)
         objects = _read(source, known, options, keeps_markdown)
-        present = Present(backend, registry, objects.ids)
+        now = _stated(PulledContent(objects, registry, "", str, objects.hidden))
+        before: dict[str, str] = known.get("stated", {})
+        both = {key: f"{keys} {before.get(key, '')}" for key, keys in now.items()}
+        stated = {
+            (section, int(identity)): {*keys.split(), *_ALWAYS}
+            for (section, identity), keys in ((key.split(), keys) for key, keys in both.items())
+        }
+        present = Present(backend, registry, objects.ids, stated)
         hidden = {key: {**present.kept.get(key, {}), **own} for key, own in objects.hidden.items()}
         kept = {**present.kept, **hidden}
         content = PulledContent(objects, registry, "", str, kept, present.general)
-        _write_ids(objects, folder, keeps_markdown)
-        copied = _copy(objects, folder)
         try:
-            changes = refresh(backend, registry, content, present)
+            changes = Changes(present, content, registry)
         except ContentError as error:
             raise objects.locate(error) from None
+        media = folder / "media"
+        with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as copies:
+            copied = _copy(objects, media, Path(copies))
+            # Ids come first: no other run may give them to other paths.
+            _write_ids(objects, folder, keeps_markdown, both)
+            if changes:
+                changes.write(backend)
+            for name in copied:
+                (media / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(Path(copies, name), media / name)
+        _write_ids(objects, folder, keeps_markdown, now)
         paths = objects.paths()
         for section, identity in changes.gone:
             name = paths.get((section, identity), "")
             if section != "pages" and name and name not in objects.files:
                 with suppress(OSError):
-                    (folder / "media" / name).unlink()
+                    (media / name).unlink()
     tell({**objects.told, **content.told})
     tell_changes(changes, paths)
     for name in copied:
         click.echo(f"* media/{name}")
 
 
-def _copy(objects: MarkdownFolder, folder: Path) -> list[str]:
-    """Copies files that are not there yet, or are others; returns their names."""
+def _stated(content: PulledContent) -> dict[str, str]:
+    """The keys of records, besides those that all have, by section and id."""
+    sections = [section for section in content if section in _SECTIONS]
+    return {
+        f"{section} {record['id']}": " ".join(sorted(record.keys() - _ALWAYS))
+        for section in sections
+        for record in content[section]
+    }
+
+
+def _copy(objects: MarkdownFolder, media: Path, into: Path) -> list[str]:
+    """Copies files that are not among the media yet, or are others; returns their names."""
     copied = []
     for name, file in objects.files.items():
-        target = folder / "media" / name
-        if target.is_file() and filecmp.cmp(file, target, shallow=False):
+        if (media / name).is_file() and filecmp.cmp(file, media / name, shallow=False):
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{target.name}.part")
-        shutil.copyfile(file, part)
-        os.replace(part, target)
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, into / name)
         copied.append(name)
     return copied
 
 
-def _write_ids(objects: MarkdownFolder, folder: Path, keeps_markdown: bool) -> None:
-    known = {"keep_markdown": keeps_markdown, **objects.known}
+def _write_ids(
+    objects: MarkdownFolder, folder: Path, keeps_markdown: bool, stated: Mapping[str, str]
+) -> None:
+    known = {"keep_markdown": keeps_markdown, **objects.known, "stated": stated}
     part = folder / f".{_IDS}.part"
     part.write_bytes(orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     os.replace(part, folder / _IDS)
@@ -152,8 +186,8 @@ def _read_ids(file: Path) -> dict[str, Any]:
         known = parse_json(decode(file.read_bytes()))
     except OSError as error:
         raise ConfigurationError(
-            f"{str(file.parent)!r} is nothing that was imported: {file.name} cannot be read: "
-            f"{error.strerror}."
+            f"{str(file.parent)!r} has files, but is nothing that was imported: {file.name} cannot "
+            f"be read: {error.strerror}. Name a new folder."
         ) from None
     except Unreadable as error:
         raise ContentError(
@@ -163,8 +197,14 @@ def _read_ids(file: Path) -> dict[str, Any]:
     sections = [known.get(name) if isinstance(known, dict) else None for name in _SECTIONS]
     values = [[*ids.values()] if isinstance(ids, dict) else [0] for ids in sections]
     are_ids = all(type(value) is int and 0 < value in INT64 for ids in values for value in ids)
-    if not are_ids or any(len({*ids}) < len(ids) for ids in values):
+    stated = known.get("stated", {}) if are_ids else {}
+    are_keys = isinstance(stated, dict) and all(isinstance(keys, str) for keys in stated.values())
+    if not (are_ids and are_keys) or any(len({*ids}) < len(ids) for ids in values):
         wanted = '{"keep_markdown": false, "pages": {"/": 1}, "images": {}, "documents": {}}'
         why = f"must have ids by paths, each of them once, as {wanted}"
         raise ContentError([Problem("", "", why, file=str(file))])
+    for name in (*known["images"], *known["documents"]):
+        if name.startswith("/") or ".." in name.split("/"):
+            why = f"has the path {name!r}, which leads out of the media"
+            raise ContentError([Problem("", "", why, file=str(file))])
     return dict(known)

@@ -28,13 +28,21 @@ class Present:
     :param backend: the backend.
     :param registry: its types.
     :param served: the endpoints that the source has.
+    :param stated: by object, the keys whose values are the source's alone; None: those that
+        answers show.
     :ivar digests: a digest of each object's record.
-    :ivar kept: the values that no answer of this API shows, by object.
+    :ivar kept: the other values, by object.
     :ivar general: the records that are no objects, by section, and those of endpoints that the
         source does not have.
     """
 
-    def __init__(self, backend: Backend, registry: Registry, served: Container[str]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        registry: Registry,
+        served: Container[str],
+        stated: Mapping[Key, set[str]] | None = None,
+    ) -> None:
         self.digests: dict[Key, bytes] = {}
         self.kept: dict[Key, Record] = {}
         self.general: defaultdict[str, list[Any]] = defaultdict(list)
@@ -47,10 +55,13 @@ class Present:
             if section not in served:
                 self.general[section].append(record)
                 continue
-            declared = registry.endpoints[section].type_of(record["type"])
-            columns = (column_of(declared, export) for export in declared.exports.values())
-            shown = {column.name for column in columns if column is not None}
-            hidden = record.keys() & declared.columns.keys() - shown - {*_SEEN}
+            if stated is not None:
+                hidden = record.keys() - stated.get(key, set())
+            else:
+                declared = registry.endpoints[section].type_of(record["type"])
+                columns = (column_of(declared, export) for export in declared.exports.values())
+                shown = {column.name for column in columns if column is not None}
+                hidden = record.keys() & declared.columns.keys() - shown - {*_SEEN}
             if hidden:
                 self.kept[key] = {name: record[name] for name in hidden}
 
