@@ -167,7 +167,7 @@ def _change(method: Method) -> Method:
     """Makes a method end the block if storing fails, as a part may have been stored."""
 
     @wraps(method)
-    def change(self: Writer, *args: Any, **options: Any) -> Any:
+    def change(self: Writer, /, *args: Any, **options: Any) -> Any:
         self._stored  # noqa: B018 - the block is not over, and is that of the present thread
         try:
             return method(self, *args, **options)

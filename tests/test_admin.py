@@ -125,20 +125,21 @@ class Office:
     """An application with an editor.
 
     :param backend: the name of the backend.
+    :param types: its types.
     """
 
-    def __init__(self, backend: str) -> None:
+    def __init__(self, backend: str, types: list[Any] = TYPES) -> None:
         self.app = Flask("office")
-        store = take_store(backend, TYPES)
+        store = take_store(backend, types)
         settings = {"TESTING": True, "SECRET_KEY": "known", "CMSAPI_BACKEND": store.address}
         settings["CMS_I18N_ENABLED"] = True
         self.app.config.update(settings)
-        api = ContentAPI(self.app, types=TYPES)
+        api = ContentAPI(self.app, types=types)
         with self.app.app_context():
             store.lend(api.backend)
-            api.backend.load(CONTENT)
+            api.backend.load(CONTENT if types is TYPES else {})
         admin = Admin(self.app)
-        for endpoint in ("pages", "images"):
+        for endpoint in ("pages", "images") if types is TYPES else ("pages",):
             admin.add_view(Editor(api, endpoint))
         self.api = API(self.app)
         self.backend = self.api.backend
@@ -689,3 +690,134 @@ def test_objects_that_are_not_there(editor: FlaskClient, id: str) -> None:
     act(editor, "up", id)
     for path in (f"?parent={id}", "?page=99999999999999999999", "?page=-2"):
         assert editor.get(f"/admin/pages/{path}").status_code in (200, 404)
+
+
+class Line(ChildObject):
+    count = fields.Integer(load_default=1)
+    note = fields.String(load_default="it")
+    self = fields.String()
+    seen = fields.List(Related("pages"))
+
+
+class Odd(Page):
+    """Fields that forms have trouble with."""
+
+    app_label = "notes"
+    y = fields.String()
+    filter_y = fields.String()
+    validate_y = fields.String()
+    field_y = fields.String()
+    self = fields.String()
+    hidden_tag = fields.String()
+    data = fields.String()
+    field_data = fields.String()
+    url = fields.String()
+    name = fields.String(required=True)
+    text = fields.String()
+    agreed = fields.Boolean(required=True)
+    shown = fields.Boolean(load_default=True)
+    anything = fields.Raw()
+    labels = Tags()
+    wanted = fields.List(Related("pages"), required=True)
+    lines = Children(Line)
+    lines_2 = Children(Line)
+
+
+NAMES = ("y", "filter_y", "validate_y", "field_y", "self", "hidden_tag", "data", "field_data")
+#: Values that forms cannot show as they are.
+ODD: dict[str, Any] = {
+    **{name: name.upper() for name in NAMES},
+    "url": "/elsewhere/",
+    "title": "A\nB",
+    "text": "one\rtwo\r\nthree\n",
+    "name": "",
+    "agreed": False,
+    "shown": False,
+    "anything": {"a": 1, "b": True},
+    "labels": [" a", "b "],
+    "wanted": [],
+    "lines": [{"id": 5, "count": 0, "self": "x", "seen": [1]}, {"id": 6}],
+}
+
+
+@pytest.fixture(scope="module")
+def odd_office(backend: str) -> Office:
+    return Office(backend, [Odd])
+
+
+@pytest.fixture
+def odd(odd_office: Office) -> Opened:
+    """The form of a page with odd fields."""
+    page = {"id": 1, "type": "notes.Odd", "slug": "odd", **ODD}
+    odd_office.api.load({"pages": [page]})
+    return Opened(odd_office.client(), "/admin/pages/edit/?id=1")
+
+
+def test_odd_values_stay_as_they_are(odd_office: Office, odd: Opened) -> None:
+    before = odd_office.record(1)
+    sent = odd.send()
+    assert (sent.status_code, sent.location) == (302, "/admin/pages/"), said_at(sent.text)
+    assert odd_office.record(1) == before
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        *(({name if name == "y" else f"field_{name}": "new"}, {name: "new"}) for name in NAMES),
+        ({"field_url": "/x/"}, {"url": "/x/"}),
+        ({"anything": '{"a": true, "b": 1}'}, {"anything": {"a": True, "b": 1}}),
+        ({"anything": '{"a": 1.0, "b": true}'}, {"anything": {"a": 1.0, "b": True}}),
+        ({"title": "A C"}, {"title": "A C"}),
+        (
+            {"lines-2-count": "0", "lines-2-id": "404"},
+            {"lines": [*ODD["lines"], {"id": 7, "count": 0}]},
+        ),
+        ({"lines-2-id": ""}, {}),
+        ({"lines-2-note": "", "lines-2-id": ""}, {"lines": [*ODD["lines"], {"id": 7, "note": ""}]}),
+        (
+            {"lines_2-²-count": "2", f"lines_2-{'9' * 5000}-count": "2", "lines_2-0-count": "2"},
+            {"lines_2": [{"id": 7, "count": 2}]},
+        ),
+    ],
+    ids=lambda value: "-".join(value)[:30],
+)
+def test_odd_fields_change(
+    odd_office: Office, odd: Opened, sent: dict[str, Any], stored: dict[str, Any]
+) -> None:
+    before = odd_office.record(1)
+    answer = odd.send(**sent)
+    assert answer.status_code == 302, said_at(answer.text)
+    assert repr(odd_office.record(1)) == repr({**before, **stored})
+
+
+@pytest.mark.parametrize("text", ["NaN", "[1e999]", "-Infinity", "[" * 100_000])
+def test_what_is_no_json_is_told(odd_office: Office, odd: Opened, text: str) -> None:
+    before = odd_office.record(1)
+    ((where, (said,)),) = said_at(odd.send(anything=text).text).items()
+    assert (where, said[:12]) == ("Anything", "must be JSON")
+    assert odd_office.record(1) == before
+
+
+def test_new_object_begins_with_defaults(odd_office: Office, odd: Opened) -> None:
+    new = Opened(odd.client, "/admin/pages/new/?parent=1")
+    page = unescape(odd.client.get(new.path).text)
+    template = page.partition('class="inline-field-template')[2]
+    assert re.findall(r'name="count"[^>]*value="(.*?)"', template)[0] == "1"
+    saved = new.send(title="New", name="n", wanted="1", shown=None)
+    assert saved.status_code == 302, said_at(saved.text)
+    record = odd_office.record(2)
+    assert (record["agreed"], record["shown"]) == (False, False)
+
+
+def test_ticks_stay_when_something_is_wrong(odd: Opened) -> None:
+    page = odd.send(**{"del-lines-1": "on", "anything": "{"}).text
+    assert re.findall(r'name="(del-lines-\d)" checked', page) == ["del-lines-1"]
+
+
+def test_second_editor_reads_yes_or_no(odd_office: Office, odd: Opened) -> None:
+    odd_office.change(1, agreed=True)
+    told = said_at(odd.send().text)
+    assert told["Agreed"] == ["Now stored: yes"]
+    odd = Opened(odd.client, odd.path)
+    odd_office.change(1, agreed=False)
+    assert said_at(odd.send().text)["Agreed"] == ["Now stored: no"]

@@ -23,7 +23,7 @@ from flask_admin.model.ajax import AjaxModelLoader
 from jinja2 import ChoiceLoader, PackageLoader
 from markupsafe import Markup
 from werkzeug.datastructures import CombinedMultiDict, MultiDict
-from wtforms import HiddenField, ValidationError
+from wtforms import BooleanField, HiddenField, ValidationError
 from wtforms.validators import DataRequired
 
 from flask_contentapi import kinds
@@ -487,6 +487,8 @@ class ContentView(BaseModelView):
             value = theirs[column.name]
             if differ(sent[column.name], value):
                 shown = getattr(stored[attribute], "_value", lambda value=value: value)()
+                if isinstance(form[attribute], BooleanField):
+                    shown = "yes" if value else "no"
                 add_error(form[attribute], f"Now stored: {shown or 'nothing'}")
         form[VERSION].data = now.version
 

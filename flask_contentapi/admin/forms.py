@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -14,20 +15,29 @@ from flask_admin.model.widgets import AjaxSelect2Widget
 from markupsafe import Markup
 from marshmallow import fields, validate
 from wtforms import BooleanField, Field, FieldList, Form, HiddenField
+from wtforms.utils import unset_value
 from wtforms.validators import InputRequired
-from wtforms.widgets import HiddenInput, TextArea, TextInput, html_params
+from wtforms.widgets import Input, TextArea, TextInput, html_params
 
 from flask_contentapi import kinds
 from flask_contentapi.declarations import Column, ObjectType
 from flask_contentapi.errors import Problem
 from flask_contentapi.fields import Derived, RichText, itself
 from flask_contentapi.query import Row
+from flask_contentapi.records import differ
 from flask_contentapi.types import Document, Image, Page, Redirect
 
 #: The hidden field with the version that the form shows.
 VERSION = "contentapi_version"
-#: Arguments of forms, which no field can have the name of.
-_ARGUMENTS = {"data", "extra_filters", "formdata", "meta", "obj", "prefix"}
+#: Names that fields of forms cannot have, as they are those of something else: attributes and
+#: arguments of forms, what their templates look for, and where a page leads to.
+_TAKEN = {
+    *vars(Form()),
+    *("data", "extra_filters", "formdata", "meta", "obj", "prefix", "self"),
+    *("contentapi_columns", "csrf_token", "hidden_tag", "url", VERSION),
+}
+#: WTForms takes attributes that begin so for functions, and the last of them marks other names.
+_TAKEN_BEGINNINGS = ("_", "filter_", "validate_", "field_")
 #: An example of the rule that only some visitors may see a page.
 _RESTRICTION = ', such as {"type": "login"}'
 #: Texts of one line: those that the package declares, except for descriptions.
@@ -39,9 +49,31 @@ _LINES = {
 }
 
 
+def is_unchanged(field: Any) -> bool:
+    """Whether the text that was shown for a stored value has come back. Then the value stays as it
+    is, even what the text does not show of it, such as microseconds."""
+    if not field.raw_data or not hasattr(field, "_value"):
+        return False
+    data, sent = field.data, field.raw_data
+    field.data, field.raw_data = field.object_data, None
+    shown = field._value()
+    field.data, field.raw_data = data, sent
+    # Browsers leave out the ends of lines in inputs, and send those in other fields their own way.
+    end = "" if isinstance(field.widget, Input) else "\n"
+    return re.sub("\r\n?|\n", end, shown) == re.sub("\r\n?|\n", end, sent[0])
+
+
+class Required(InputRequired):
+    """Asks for a value, except where none is stored."""
+
+    def __call__(self, form: Any, field: Any) -> None:
+        """Raises what WTForms expects."""
+        if field.object_data is None or differ(field.data, field.object_data):
+            super().__call__(form, field)
+
+
 class ValueField(Field):
-    """A stored value as text. What is sent unchanged leaves the value as it is, even what the text
-    does not show of it, such as microseconds.
+    """A stored value as text.
 
     :param read: gives the value for a text; raises a ValueError.
     :param show: gives the text for a value.
@@ -58,13 +90,17 @@ class ValueField(Field):
             return str(self.raw_data[0])
         return "" if self.data is None else self._show(self.data)
 
+    def process_data(self, value: Any) -> None:
+        """Takes the stored value."""
+        super().process_data(value)
+        if value == "":
+            # Browsers would not send it.
+            self.flags.required = False
+
     def process_formdata(self, valuelist: Sequence[str]) -> None:
         """Reads the text that was sent."""
-        if valuelist:
+        if valuelist and not is_unchanged(self):
             self.data = self._read(valuelist[0]) if valuelist[0] else None
-            stored = self.object_data
-            if stored is not None and self.data == self._read(self._show(stored)):
-                self.data = stored
 
 
 class Choices:
@@ -113,6 +149,10 @@ class RelationField(Field):
         super().__init__(widget=AjaxSelect2Widget(multiple=many), **options)
         self.loader, self._many = loader, many
 
+    def process_data(self, value: Any) -> None:
+        """Takes the stored ids."""
+        super().process_data([] if self._many and value is None else value)
+
     def process_formdata(self, valuelist: Sequence[str]) -> None:
         """Reads the ids that were sent."""
         texts = [text for text in ",".join(valuelist).split(",") if text not in ("", "__None")]
@@ -129,6 +169,39 @@ class TagsField(Select2TagsField):
     def __init__(self, **options: Any) -> None:
         super().__init__(save_as_list=True, **options)
 
+    def process_formdata(self, valuelist: Sequence[str] | None = None) -> None:
+        """Reads the tags that were sent."""
+        if not is_unchanged(self):
+            super().process_formdata(valuelist)
+
+
+class ChildrenField(InlineFieldList):
+    """Child objects. Those that come back are the stored ones with the same ids; all others are
+    new, whatever ids they have."""
+
+    def __call__(self, **options: Any) -> Markup:
+        """The HTML, in which boxes for deleting stay ticked."""
+        html = super().__call__(**options)
+        for entry in filter(self.should_delete, self.entries):
+            box = f'name="del-{entry.id}"'
+            html = html.replace(box, f"{box} checked")
+        return Markup(html)  # noqa: S704 - a template's, which escapes
+
+    def process(self, formdata: Any, data: Any = unset_value, extra_filters: Any = None) -> None:
+        """Takes the stored objects, and what was sent."""
+        stored = data if isinstance(data, list) else ()
+        self._stored = {str(child["id"]): child for child in stored}
+        super().process(formdata, data)
+
+    def _extract_indices(self, prefix: str, formdata: Any) -> list[int]:
+        pattern = re.compile(re.escape(prefix) + "-([0-9]{1,9})-")
+        return [int(found[1]) for name in formdata if (found := pattern.match(name))]
+
+    def _add_entry(self, formdata: Any = None, data: Any = unset_value, index: Any = None) -> Any:
+        if formdata:
+            data = self._stored.get(formdata.get(f"{self.name}-{index}-id"), unset_value)
+        return super()._add_entry(formdata, data, index)
+
 
 class ChildForm(BaseForm):
     """The base of forms of child objects."""
@@ -141,7 +214,10 @@ def _text(text: str) -> str:
 
 def _json(text: str, example: str = "") -> Any:
     try:
-        return json.loads(text)
+        number = kinds.Float().parse
+        return kinds.read_json(json.loads(text, parse_constant=number, parse_float=number))
+    except RecursionError:
+        raise ValueError(f"must be JSON nested at most {kinds.JSON_DEPTH} deep") from None
     except ValueError as error:
         raise ValueError(f"must be JSON{example}: {error}") from None
 
@@ -179,7 +255,8 @@ def field_for(column: Column, loader: Callable[[str], Any], options: dict[str, A
     kind, declared = column.kind, column.field
     if column.child is not None:
         inner = form_class(ChildForm, column.child, loader, _labelled)
-        return InlineFieldList(InlineModelFormField(inner, "id"), **options)
+        empty = partial(defaults_for, inner)
+        return ChildrenField(InlineModelFormField(inner, "id", default=empty), **options)
     if column.target is not None:
         return RelationField(loader(column.target.served_at.name), kind.many, **options)
     if isinstance(kind, kinds.Tags):
@@ -243,7 +320,7 @@ def form_class(
     """
     own: dict[str, Any] = {}
     columns: dict[str, Column] = {}
-    taken = {*dir(base), *_ARGUMENTS, VERSION, "contentapi_columns", "csrf_token"}
+    taken = {*dir(base), *_TAKEN}
     # What a page says comes before its settings.
     settings = Page.declared_fields().keys() - {"title", "slug", "parent"}
     for name, column in sorted(declared.columns.items(), key=lambda item: item[0] in settings):
@@ -251,13 +328,14 @@ def form_class(
             continue
         if name == "id":
             if declared.endpoint is None:
-                own["id"] = ValueField(kinds.parse_integer, widget=HiddenInput())
+                own["id"] = HiddenField()
             continue
         given = options(column)
         plain = column.child is None and not isinstance(column.kind, kinds.Boolean)
         if column.field.required and plain and name != "slug":
-            given["validators"] = [InputRequired(), *given.get("validators", ())]
-        attribute = f"field_{name}" if name in taken or name.startswith("_") else name
+            given["validators"] = [Required(), *given.get("validators", ())]
+        is_taken = name in taken or name.startswith(_TAKEN_BEGINNINGS)
+        attribute = f"field_{name}" if is_taken else name
         override = (overrides or {}).get(name)
         own[attribute] = override(**given) if override else field_for(column, loader, given)
         columns[attribute] = column
@@ -300,23 +378,31 @@ def values_in(form: Any) -> dict[str, Any]:
 def _value(field: Any, column: Column) -> Any:
     if column.child is not None:
         return [
-            {"id": entry.form["id"].data, **values_in(entry.form)} for entry in kept_entries(field)
+            {"id": entry.form["id"].object_data, **values_in(entry.form)}
+            for entry in kept_entries(field)
         ]
     if isinstance(field, BooleanField):
-        return None if field.object_data is None and not field.data else field.data
-    if not field.data and isinstance(column.kind, kinds.Text) and not column.field.required:
+        is_none = field.object_data is None and not field.data and not column.field.required
+        return None if is_none else field.data
+    is_kept = is_unchanged(field)
+    value = field.object_data if is_kept else field.data
+    if column.field.required:
+        return value
+    if not value and isinstance(column.kind, kinds.Text) and not is_kept:
         # Null would be the default again.
         return "" if column.default() else None
-    return field.data
+    return value if differ(value, column.default()) else None
 
 
 def kept_entries(field: Any) -> list[Any]:
-    """The entries of a list of child objects that are not to be deleted, nor new and empty."""
+    """The entries of a list of child objects that are not to be deleted, nor new and untouched."""
+    inner = field.unbound_field.args[0]
+    untouched = values_in(inner(data=defaults_for(inner)))
     return [
         entry
         for entry in field.entries
         if not field.should_delete(entry)
-        and (entry.form["id"].data is not None or any(values_in(entry.form).values()))
+        and (entry.form["id"].object_data is not None or differ(values_in(entry.form), untouched))
     ]
 
 
