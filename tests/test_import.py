@@ -10,6 +10,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from urllib.request import urlopen
 
 import pytest
@@ -652,6 +653,48 @@ def test_sizes_are_bounded(site: Site) -> None:
     assert len(found) == 5
 
 
+@pytest.mark.parametrize(
+    ("front", "line", "why"),
+    [
+        (
+            "---\na: &a {k: 1}\nb: {<<: [*a, *a]}\n---\n",
+            3,
+            "the front matter is not YAML: << is not read",
+        ),
+        (
+            "---\na: !!bool maybe\n---\n",
+            1,
+            "the front matter is not YAML: a value is not of the type that is written before it",
+        ),
+        (f"+++\nb = 1\n{'a.' * 20_000}a = 1\n+++\n", 3, "a key can have at most 50 parts"),
+        (f"+++\nb = {{{'a . ' * 9_000}a = 1}}\n+++\n", 2, "a key can have at most 50 parts"),
+    ],
+)
+def test_front_matter_is_bounded(site: Site, front: str, line: int, why: str) -> None:
+    site.put("a.md", front)
+    assert site.refused() == [f"a.md, line {line}: {why}"]
+
+
+def test_merge_marks_in_texts_stay(site: Site) -> None:
+    site.put("a.md", "---\nnote: '<<: *a'\n---\n")
+    site.run()
+    assert site.page("a")["note"] == "<<: *a"
+
+
+def test_lines_are_looked_through_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"[](x{number}) " for number in range(1500))
+    site.put("a.md", text)
+    sizes: list[int] = []
+
+    def counted(part: str) -> str:
+        sizes.append(len(part))
+        return unquote(part)
+
+    monkeypatch.setattr("flask_contentapi.pull.bodies.unquote", counted)
+    site.refused()
+    assert sum(sizes) < 3 * len(text)
+
+
 def test_records_that_do_not_fit_are_located(site: Site) -> None:
     site.put("a.md", "---\ntitle: A\ndays: 3\n---\n")
     site.run()
@@ -739,6 +782,24 @@ def test_stopped_imports_leave_what_is_served(site: Site, monkeypatch: pytest.Mo
 
 def stopped(*args: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_what_is_beside_stays(site: Site) -> None:
+    site.put("a.md")
+    beside = site.folder.parent / ".site.part"
+    beside.mkdir()
+    (beside / "app.py").write_text("mine")
+    site.run()
+    assert (beside / "app.py").read_text() == "mine"
+    assert {path.name for path in beside.parent.glob(".site*")} == {".site.part"}
+
+
+def test_a_folder_may_be_a_symbolic_link(site: Site) -> None:
+    site.put("a.md")
+    site.folder.symlink_to("elsewhere")
+    site.run()
+    assert site.folder.is_symlink()
+    assert site.run() == "Nothing has changed.\n"
 
 
 def test_files_that_cannot_be_written_are_told(site: Site) -> None:

@@ -514,6 +514,22 @@ def test_two_pulls_at_once_are_refused(serve: Callable[[Answer], str], tmp_path:
     other.close()
 
 
+@pytest.mark.parametrize("name", [".pull/x", "mine.txt", "app.py"])
+def test_other_files_are_left_alone(name: str, tmp_path: Path) -> None:
+    file = tmp_path / ".mirror.part" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("x")
+    said = refused("http://127.0.0.1:1/api/", tmp_path)
+    assert ("is in the way" in said) is ("pull" not in name)
+    assert file.read_text() == "x"
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / ".pull").mkdir(parents=True)
+    (tmp_path / ".mirror.part").symlink_to("elsewhere")
+    assert "is in the way" in refused("http://127.0.0.1:1/api/", tmp_path)
+
+
 @pytest.mark.parametrize("url", ["cms.example", "ftp://cms.example/", "https://a:b@cms.example/"])
 def test_address_is_checked(tmp_path: Path, url: str) -> None:
     assert "is no address of an API" in refused(url, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -19,6 +20,10 @@ _REFERENCE = re.compile(
 )
 #: The kinds of links by the endpoint of what they lead to.
 _LINKS = {"pages": "page", "documents": "document"}
+
+
+#: How many addresses of a file are looked for in its lines; for others the paragraph is told.
+_MOST_SOUGHT = 1000
 
 
 class Target(NamedTuple):
@@ -52,16 +57,23 @@ def first_heading(text: str) -> str:
 def rich_text(text: str, find: Find) -> str:
     """Markdown as rich text, with links and images as it stores them."""
     text = _REFERENCE.sub(_path_of_reference, text)
-    parser, lines = markdown_parser(), text.split("\n")
+    parser = markdown_parser()
     tokens = parser.parse(text)
     first, end = 0, 0
+    sought: set[str] = set()
+
+    @cache
+    def lines() -> list[str]:
+        return [unquote(line) for line in text.split("\n")]
 
     def mark(tag: str, known: Attributes) -> Attributes:
         address = str(known.get("href" if tag == "a" else "src") or "")
 
         def line() -> int:
-            found = (n for n in range(first, end) if unquote(address) in unquote(lines[n]))
-            return 1 + next(found, first)
+            sought.add(address)
+            # Looking through a long paragraph for each of its links takes long.
+            inside = range(first, end if len(sought) <= _MOST_SOUGHT else first)
+            return 1 + next((n for n in inside if unquote(address) in lines()[n]), first)
 
         return _marked(tag, known, find(address, "documents" if tag == "a" else "images", line))
 

@@ -160,10 +160,32 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
     :raises ConfigurationError: if it cannot.
     """
-    part = folder.absolute().parent / f".{folder.absolute().name}.part"
-    if not (part / _OWN).is_dir():
-        shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True, exist_ok=True)
+    # A symbolic link leads to where the folder is to be.
+    target = Path(os.path.realpath(folder))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        part = Path(beside, target.name)
+        part.mkdir()
+        yield part
+        _rename(part, folder)
+
+
+@contextmanager
+def _resumed_folder(folder: Path) -> Iterator[Path]:
+    """The same, but what another pull has left there is used.
+
+    :raises ConfigurationError: if it cannot be made, or something else is in the way.
+    """
+    target = Path(os.path.realpath(folder))
+    part = target.with_name(f".{target.name}.part")
+    if os.path.lexists(part):
+        present = [*part.iterdir()] if part.is_dir() and not part.is_symlink() else [part]
+        others = [p for p in present if p.is_symlink() or p.name not in (*_PARTS, _MEDIA, _OWN)]
+        if others or (present and not (part / _OWN).is_dir()):
+            raise ConfigurationError(
+                f"{str(part)!r} is in the way: no pull has left it. Move it away."
+            )
+    (part / _OWN).mkdir(parents=True, exist_ok=True)
     for name in _PARTS:
         with suppress(NotADirectoryError, FileNotFoundError):
             shutil.rmtree(part / name) if name == "content" else (part / name).unlink()
@@ -176,8 +198,12 @@ def new_folder(folder: Path) -> Iterator[Path]:
         if not (part / _OWN).is_dir():
             shutil.rmtree(part, ignore_errors=True)
         raise
+    _rename(part, folder)
+
+
+def _rename(part: Path, folder: Path) -> None:
     try:
-        os.rename(part, folder)
+        os.rename(part, os.path.realpath(folder))
     except OSError as error:
         raise ConfigurationError(f"{str(folder)!r} cannot be made: {error.strerror}.") from error
 
@@ -203,23 +229,24 @@ def write_code(
 def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     from flask_contentapi.pull.records import PulledContent
 
-    with new_folder(folder) as part:
-        (part / _OWN).mkdir(exist_ok=True)
-        with _open(url, part / _OWN / "answers.db", options) as (source, cache):
-            original = _read(source, cache, options)
-            registry = write_code(
-                original,
-                part,
-                source.base,
-                prefix=urlsplit(source.base).path.rstrip("/"),
-                folder_has_media=options["media"],
-            )
-            media = _Media(part / _MEDIA, is_wanted=options["media"])
-            content = PulledContent(original, registry, source.base, media.name)
-            counts = write_content(content, registry, part / "content")
-            media.download(source)
-            cache.finish()
-            asked = source.asked
+    with (
+        _resumed_folder(folder) as part,
+        _open(url, part / _OWN / "answers.db", options) as (source, cache),
+    ):
+        original = _read(source, cache, options)
+        registry = write_code(
+            original,
+            part,
+            source.base,
+            prefix=urlsplit(source.base).path.rstrip("/"),
+            folder_has_media=options["media"],
+        )
+        media = _Media(part / _MEDIA, is_wanted=options["media"])
+        content = PulledContent(original, registry, source.base, media.name)
+        counts = write_content(content, registry, part / "content")
+        media.download(source)
+        cache.finish()
+        asked = source.asked
     tell(content.told)
     click.echo(
         f"{amounts(counts)} are in {folder}, after {asked} questions. cd {folder} && flask run"

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import ConstructorError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from flask_contentapi.files import Fault, Unreadable, decode
@@ -26,6 +27,9 @@ _FRONT = re.compile(
 _JSON = re.compile(r'\s*\{\s*"')
 _KEY = re.compile(r"""["']?([^"'\s:=]+)["']?\s*[:=]""")
 _DEEPEST = 50
+#: Keys with more parts than values may be nested; what reads TOML takes long for these.
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_PART}){{{_DEEPEST}}}")
 
 
 class MarkdownFile(NamedTuple):
@@ -57,7 +61,7 @@ def read_markdown(path: Path, name: str) -> MarkdownFile:
         raise Unreadable(Fault(0, f"cannot be read: {error.strerror}")) from None
     if len(data) > MOST_BYTES:
         raise Unreadable(Fault(0, f"has more than {MOST_BYTES:,} bytes"))
-    text = decode(data).replace("\r\n", "\n")
+    text = decode(data).lstrip("\ufeff").replace("\r\n", "\n")
     match = _FRONT.match(text)
     if match is None:
         if _JSON.match(text):
@@ -85,9 +89,21 @@ def read_markdown(path: Path, name: str) -> MarkdownFile:
     return MarkdownFile(name, made, lines, text[match.end() :], text.count("\n", 0, match.end()))
 
 
+class _Constructor(SafeConstructor):
+    """Makes values of YAML without ``<<``, with which a few lines have endless keys."""
+
+    def flatten_mapping(self, node: Any) -> Any:
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise ConstructorError(problem="<< is not read", problem_mark=key.start_mark)
+        return super().flatten_mapping(node)
+
+
 def _yaml(text: str, first: int) -> Any:
     try:
-        front = YAML(typ="safe", pure=True).load(text)
+        yaml = YAML(typ="safe", pure=True)
+        yaml.Constructor = _Constructor
+        front = yaml.load(text)
     except MarkedYAMLError as error:
         line = first + 1 + (error.problem_mark.line if error.problem_mark else 0)
         problem = " ".join(str(error.problem).split())
@@ -95,12 +111,18 @@ def _yaml(text: str, first: int) -> Any:
     except (YAMLError, ValueError) as error:
         why = " ".join(str(error).split())
         raise Unreadable(Fault(first, f"the front matter is not YAML: {why}")) from None
+    except LookupError:
+        why = "a value is not of the type that is written before it"
+        raise Unreadable(Fault(first, f"the front matter is not YAML: {why}")) from None
     except RecursionError:
         raise Unreadable(Fault(first, "the front matter is nested too deeply")) from None
     return {} if front is None else front
 
 
 def _toml(text: str, first: int) -> Any:
+    if deep := _DEEP_KEY.search(text):
+        line = first + 1 + text.count("\n", 0, deep.start())
+        raise Unreadable(Fault(line, f"a key can have at most {_DEEPEST} parts"))
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
