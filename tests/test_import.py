@@ -9,7 +9,8 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from unicodedata import normalize
 from urllib.parse import unquote
 from urllib.request import urlopen
 
@@ -24,6 +25,7 @@ from tests.stores import on_memory
 
 pytestmark = on_memory
 
+Form = Literal["NFC", "NFD"]
 #: A picture, as far as anybody looks.
 PICTURE = b"\x89PNG\r\n"
 
@@ -635,6 +637,55 @@ def test_symbolic_links_inside_are_followed(site: Site) -> None:
     (site.source / "b.md").symlink_to("a.md")
     site.run()
     assert site.page("b")["body"] == "<p>Text</p>"
+
+
+def test_what_is_no_file_is_told(site: Site) -> None:
+    site.put("a.md", "Text")
+    os.mkfifo(site.source / "b.md")
+    (site.source / "c.md").symlink_to("d.md")
+    (site.source / "d.md").symlink_to("c.md")
+    (site.source / "e.png").symlink_to("e.png")
+    assert site.refused() == [f"{name}.md: is no file that can be read" for name in "bcd"]
+
+
+def test_folders_that_cannot_be_read_are_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.put("a.md")
+    site.put("b/c/d.md")
+    scan = os.scandir
+
+    def refusing(path: str) -> Any:
+        if path.endswith("/c"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert site.run(status=1) == "Error: b/c: cannot be read: Permission denied\n"
+
+
+@pytest.mark.parametrize(("linked", "named"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_accents_are_compared_however_written(site: Site, linked: Form, named: Form) -> None:
+    folder, page, image = (normalize(named, name) for name in ("Bäume/", "né.md", "né.png"))
+    site.put(folder + page)
+    site.put(folder + image, PICTURE)
+    site.put("a.md", normalize(linked, "[x](Bäume/né.md) ![x](Bäume/né.png)"))
+    site.run()
+    number = site.page("né")["id"]
+    assert f'<a linktype="page" id="{number}">' in site.page("a")["body"]
+    assert 'embedtype="image" id="1"' in site.page("a")["body"]
+    for name in (page, image):
+        (site.source / folder / name).rename(site.source / folder / normalize(linked, name))
+    assert site.run() == "Nothing has changed.\n"
+
+
+def test_two_byte_order_marks_are_skipped(site: Site) -> None:
+    site.put("a.md", "\ufeff\ufeff---\ndraft: true\n---\n")
+    site.run()
+    assert [item["meta"]["slug"] for item in site.ask("pages/")["items"]] == ["home"]
+
+
+def test_slugs_are_in_one_line(site: Site) -> None:
+    site.put("a.md", '---\nslug: "a\\nb"\n---\n')
+    assert site.refused() == ["a.md, line 2: slug must be a text of one line; it is 'a\\nb'"]
 
 
 def test_sizes_are_bounded(site: Site) -> None:

@@ -137,7 +137,10 @@ class MarkdownFolder(Objects):
     ) -> None:
         super().__init__()
         self._folder, self._roots = folder, (folder, *static)
-        self.known = {section: dict(known.get(section, {})) for section in SECTIONS}
+        self.known = {
+            section: {_composed(path): known[section][path] for path in known.get(section, {})}
+            for section in SECTIONS
+        }
         self._last = {section: max([0, *ids.values()]) for section, ids in self.known.items()}
         self.ids = {section: set() for section in SECTIONS}
         self._keeps_markdown, self._keeps_links = keeps_markdown, keeps_links
@@ -208,7 +211,7 @@ class MarkdownFolder(Objects):
             if number == MOST_FILES:
                 why = f"has more than {MOST_FILES:,} pages"
                 raise ContentError([Problem("", "", why, file=self._folder.name)])
-            stem = posixpath.splitext(name)[0]
+            stem = posixpath.splitext(_composed(name))[0]
             is_index = posixpath.basename(stem).lower() in _INDEXES
             found[posixpath.dirname(name) if is_index else stem].append(name)
         # To Eleventy a file with the name of its folder is the page of that.
@@ -224,12 +227,12 @@ class MarkdownFolder(Objects):
             for other in names[1:]:
                 self._refuse(other, 1, f"is the same page as {names[0]}; one of them has to go")
             try:
-                file = read_markdown(self._folder / names[0], names[0])
+                file = read_markdown(self._folder / names[0], _composed(names[0]))
             except Unreadable as error:
                 for fault in error.faults:
                     self._refuse(names[0], fault.line, fault.message)
                 file = MarkdownFile(names[0])
-            self._keys_of_files[names[0]] = key
+            self._keys_of_files[_composed(names[0])] = key
             self._sources[key] = self._source(key, file)
         if not found:
             wanted = f"has no files that end in {' or '.join(_ENDINGS)}"
@@ -237,12 +240,13 @@ class MarkdownFolder(Objects):
 
     def _names(self) -> Iterator[str]:
         """The files of Markdown, in order."""
-        for folder, folders, names in os.walk(self._folder):
+        for folder, folders, names in os.walk(self._folder, onerror=self._refuse_folder):
+            known = {*folders}
             inside = Path(folder).relative_to(self._folder)
             for name in sorted((*folders, *names)):
                 path = Path(folder, name)
                 shown = (inside / name).as_posix()
-                is_page = name not in folders and name.lower().endswith((*_ENDINGS, ".mdx"))
+                is_page = name not in known and name.lower().endswith((*_ENDINGS, ".mdx"))
                 is_own = name.startswith("_") and name.lower().partition(".")[0] != "_index"
                 if name.startswith(".") or name == "node_modules":
                     continue
@@ -250,11 +254,13 @@ class MarkdownFolder(Objects):
                     if is_page:
                         self._refuse(repr(shown), 0, "has a name that cannot be printed")
                 elif is_own and name not in _POSTS:
-                    if is_page or name in folders:
+                    if is_page or name in known:
                         self.told[f"{shown} is left out, as names with an underscore are."] = None
-                elif path.is_symlink() and (name in folders or is_page):
+                elif is_page and not path.is_file():
+                    self._refuse(shown, 0, "is no file that can be read")
+                elif path.is_symlink() and (name in known or is_page):
                     inner = path.resolve().is_relative_to(self._folder.resolve())
-                    if name in folders or not inner:
+                    if name in known or not inner:
                         only = "only links to files inside the folder are followed"
                         self._refuse(shown, 0, f"is a symbolic link; {only}")
                     else:
@@ -268,6 +274,10 @@ class MarkdownFolder(Objects):
                 for name in folders
                 if name in _POSTS or not (name.startswith((".", "_")) or name == "node_modules")
             )
+
+    def _refuse_folder(self, error: OSError) -> None:
+        shown = Path(error.filename).relative_to(self._folder).as_posix()
+        self._refuse(shown, 0, f"cannot be read: {error.strerror}")
 
     def _source(self, key: str, file: MarkdownFile) -> _Source:
         front: dict[str, tuple[str, Any]] = {}
@@ -290,13 +300,15 @@ class MarkdownFolder(Objects):
             self._cascade(self._sources[key], self._sources[posixpath.dirname(key)])
         for key, source in self._sources.items():
             name = posixpath.basename(key) or self._folder.resolve().name
-            name = unicodedata.normalize("NFC", name)
+            name = _composed(name)
             dated = _DATED.fullmatch(name)
             name = dated[2] if dated else _POSTS.get(name, name).lstrip("_")
             if dated:
                 source.front.setdefault("date", ("date", dated[1]))
             usual = re.sub(r"[\s/]+", "-", name) if key else "home"
-            source.slug = self._text(source, ["slug"]) or usual
+            source.slug = _composed(self._text(source, ["slug"])) or usual
+            if len(source.slug.splitlines()) > 1:
+                self._wrong(source, "slug", "a text of one line")
             source.title = self._text(source, ["title"]) or first_heading(source.file.body)
             source.title = source.title or re.sub(r"[-_\s]+", " ", name).strip().capitalize()
             outermost, _, inside = key.partition("/")
@@ -322,7 +334,7 @@ class MarkdownFolder(Objects):
             others = [value for _, value in self._given(source, _ADDRESSES)]
             for path in (*posted, *chain(*(o if isinstance(o, list) else [o] for o in others))):
                 if isinstance(path, str) and path.startswith("/"):
-                    self._by_address.setdefault(path.strip("/").lower(), source)
+                    self._by_address.setdefault(_composed(path).strip("/").lower(), source)
         self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
 
     def _cascade(self, source: _Source, above: _Source) -> None:
@@ -516,7 +528,7 @@ class MarkdownFolder(Objects):
             parts = urlsplit(address)
         except ValueError:
             return None
-        path = unquote(parts.path)
+        path = _composed(unquote(parts.path))
         if parts.scheme or parts.netloc or not path or "{{" in path or "{%" in path:
             return None
         fragment = f"#{parts.fragment}" if parts.fragment else ""
@@ -554,9 +566,14 @@ class MarkdownFolder(Objects):
         if is_hidden or inside.lower().endswith(_TEMPLATES) or not inside.isprintable():
             return None
         for root in self._roots:
-            if os.path.isfile(root / inside):
-                if (root / inside).resolve().is_relative_to(root.resolve()):
-                    return root / inside
+            file = root
+            for part in inside.split("/"):
+                # macOS writes names with their accents apart.
+                apart = not part.isascii() and not os.path.lexists(file / part)
+                file /= unicodedata.normalize("NFD", part) if apart else part
+            if os.path.isfile(file):
+                if file.resolve().is_relative_to(root.resolve()):
+                    return file
                 raise Nowhere("is a symbolic link out of the folder")
         return None
 
@@ -577,6 +594,11 @@ def _class_name(words: str) -> str:
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
     name = "".join(word[:1].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", plain))
     return name if name[:1].isalpha() else f"Page{name}"
+
+
+def _composed(text: str) -> str:
+    """A path as all are compared, however its accents are written."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _compared(key: str) -> str:
