@@ -188,7 +188,7 @@ def form_values(page: str) -> dict[str, str]:
         found = dict(re.findall(r'([\w-]+)="([^"]*)"', tag))
         is_sent = found["type"] not in ("checkbox", "submit") or " checked" in tag
         if is_sent and "name" in found and found["type"] != "submit":
-            values[found["name"]] = unescape(found.get("value", ""))
+            values[found["name"]] = re.sub("[\r\n]", "", unescape(found.get("value", "")))
     for name, text in re.findall(
         r'<textarea [^>]*name="([^"]*)"[^>]*>(.*?)</textarea>', form, re.DOTALL
     ):
@@ -714,6 +714,7 @@ class Odd(Page):
     url = fields.String()
     name = fields.String(required=True)
     text = fields.String()
+    maybe = fields.String(load_default=None)
     agreed = fields.Boolean(required=True)
     shown = fields.Boolean(load_default=True)
     anything = fields.Raw()
@@ -731,6 +732,7 @@ ODD: dict[str, Any] = {
     "title": "A\nB",
     "text": "one\rtwo\r\nthree\n",
     "name": "",
+    "maybe": "",
     "agreed": False,
     "shown": False,
     "anything": {"a": 1, "b": True},
@@ -758,6 +760,20 @@ def test_odd_values_stay_as_they_are(odd_office: Office, odd: Opened) -> None:
     sent = odd.send()
     assert (sent.status_code, sent.location) == (302, "/admin/pages/"), said_at(sent.text)
     assert odd_office.record(1) == before
+
+
+def test_mistake_changes_no_odd_values(odd_office: Office, odd: Opened) -> None:
+    before = odd_office.record(1)
+    odd.values = form_values(odd.send(anything="{").text)
+    assert odd.send(anything="7").status_code == 302
+    assert odd_office.record(1) == {**before, "anything": 7}
+
+
+@pytest.mark.parametrize(("path", "is_asked"), [("edit/?id=1", False), ("new/?parent=1", True)])
+def test_browsers_ask_unless_none_is_stored(odd: Opened, path: str, is_asked: bool) -> None:
+    page = odd.client.get(f"/admin/pages/{path}").text
+    (tag,) = re.findall('<[^>]* name="name"[^>]*>', page)
+    assert (" required" in tag) is is_asked
 
 
 @pytest.mark.parametrize(
