@@ -321,7 +321,7 @@ def test_answers_are_kept_by_nobody(editor: FlaskClient) -> None:
         headers = editor.get(f"/admin/pages/{path}").headers
         assert headers["Cache-Control"] == "no-store"
         assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
-        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Referrer-Policy"] == "same-origin"
 
 
 @on_memory

@@ -59,12 +59,12 @@ _NOT_IN_FORMS = ("alias_of", "first_published_at", "live", "locale", "parent", "
 _MOST_FOUND = 50
 #: How many objects are skipped at most.
 _DEEPEST = 10**9
-#: Answers are the editor's alone, are in no frame of another site, and tell their address, which
-#: may have the token of a preview, to nobody.
+#: Answers are the editor's alone, are in no frame, and tell no other site their address, which may
+#: have the token of a preview. Within the site they do, as Flask-WTF asks for it.
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
 }
 _NOT_SAVED = "Nothing was saved. The fields below say what is wrong."
 
