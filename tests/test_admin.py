@@ -30,7 +30,7 @@ from tests.api import API
 from tests.databases import on_writable
 from tests.stores import fresh_address, on_memory, take_store
 
-pytestmark = on_writable
+pytestmark = [on_writable, pytest.mark.slow]
 
 HOSTILE = "<script>alert(1)</script>"
 

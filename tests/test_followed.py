@@ -157,7 +157,6 @@ def test_records_of_rows_have_everything(api: API) -> None:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -278,7 +277,6 @@ def test_validators_differ_after_each_change(api: API, database: peewee.Database
     assert api.get("pages/", headers={"If-None-Match": tags[2]}).status_code == 304
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("row", "values", "names"),
     [
@@ -376,7 +374,6 @@ OTHER_MARKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), OTHER_MARKS.values(), ids=OTHER_MARKS)
 def test_models_can_get_another_mark(
     database: peewee.Database, before: dict[str, Any], after: dict[str, Any]
@@ -487,7 +484,6 @@ LEFT_OUT: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("model", "values", "why"), LEFT_OUT)
 def test_rows_that_do_not_fit_are_left_out(
     api: API, database: peewee.Database, model: Any, values: dict[str, Any], why: str
@@ -629,7 +625,6 @@ REFUSED: list[Callable[[Writer], Any]] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("write", REFUSED)
 def test_rows_are_not_written(api: API, write: Callable[[Writer], Any]) -> None:
     with writing(api) as writer, pytest.raises(ContentError) as raised:
@@ -728,7 +723,6 @@ def test_other_objects_of_the_type_are_kept(database: peewee.Database) -> None:
 # Statements, processes, and what cannot be written.
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -753,7 +747,6 @@ def test_requests_take_one_more_statement(api: API, path: str) -> None:
     assert following == count() + 1
 
 
-@pytest.mark.slow
 def test_few_rows_are_read_for_one_change(api: API, database: peewee.Database) -> None:
     with database:
         rows = [{"id": n, "headline": "P", "slug": f"p{n}", "changed": n} for n in range(4, 1204)]
@@ -866,7 +859,6 @@ REMOVED = st.builds(lambda model, id: (model, id, None), st.sampled_from([Sectio
 STEPS = st.lists(st.lists(SECTION | POST | REMOVED, min_size=1, max_size=8), max_size=5)
 
 
-@pytest.mark.slow
 def test_copies_are_what_new_copies_would_be(database: peewee.Database) -> None:
     api = serve(database)
 

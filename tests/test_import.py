@@ -23,7 +23,7 @@ from flask_contentapi.__main__ import main
 from tests.servers import free_port, start, stop
 from tests.stores import on_memory
 
-pytestmark = on_memory
+pytestmark = [on_memory, pytest.mark.slow]
 
 Form = Literal["NFC", "NFD"]
 #: A picture, as far as anybody looks.
@@ -871,7 +871,6 @@ def test_hand_written_files_are_not_lost(site: Site) -> None:
     assert "- pages 50" in site.run("--yes")
 
 
-@pytest.mark.slow
 def test_folder_runs(site: Site) -> None:
     site.put("index.md", "# The garden\n\n![Rye](rye.png)\n")
     site.put("rye.png", PICTURE)

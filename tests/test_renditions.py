@@ -678,7 +678,6 @@ print(renditions.file("images", picture, "thumb").stat().st_size)
 """
 
 
-@pytest.mark.slow
 def test_ten_processes_make_one(gallery: Gallery) -> None:
     noted = gallery.media / "noted"
     command = [sys.executable, "-c", _PROCESS, *map(str, (gallery.media, gallery.made, noted))]

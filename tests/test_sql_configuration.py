@@ -32,6 +32,8 @@ from tests.samples import page, site
 from tests.servers import Daemon, free_port, new_postgresql, why_missing
 from tests.stores import fresh_address, leave_out
 
+pytestmark = pytest.mark.slow
+
 CONTENT = {"sites": [site(1)], "pages": [page(1, slug="home"), page(2, 1)]}
 
 

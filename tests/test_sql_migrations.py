@@ -192,7 +192,6 @@ def without_nothing(value: Any) -> Any:
     return value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
 def test_content_follows_its_types(backend: str, before: Types, after: Types) -> None:
     address = fresh_address(backend)
@@ -204,7 +203,6 @@ def test_content_follows_its_types(backend: str, before: Types, after: Types) ->
     assert [*api.backend.migrate()] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), EACH, ids=NAMES)
 def test_content_comes_back_as_it_was(backend: str, before: Types, after: Types) -> None:
     address = fresh_address(backend)
@@ -219,7 +217,6 @@ def test_content_comes_back_as_it_was(backend: str, before: Types, after: Types)
 KILLED = {name: RELEASES[name] for name in ("gone", "new", "into a base")}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize(("before", "after"), KILLED.values(), ids=KILLED)
 def test_a_killed_move_loses_nothing(backend: str, before: Types, after: Types) -> None:
@@ -246,7 +243,6 @@ def test_new_fields_have_the_indexes_of_new_tables(backend: str) -> None:
 # While a type is not declared.
 
 
-@pytest.mark.slow
 def test_what_is_changed_while_a_type_is_gone_is_there_when_it_is_back(backend: str) -> None:
     address = fresh_address(backend)
     stored_at(address, [A], content())
@@ -284,7 +280,6 @@ def test_child_objects_of_what_is_deleted_while_a_type_is_gone_leave_their_ids(
     assert api.json("pages/9/?fields=_,kids(_,id)") == {"kids": [{"id": 3}]}
 
 
-@pytest.mark.slow
 def test_what_is_loaded_while_a_type_is_gone_is_all_that_is_there(backend: str) -> None:
     address = fresh_address(backend)
     stored_at(address, [A, Someone], {**content(), "people": [{"id": 1, "name": "Ada"}]})
@@ -414,7 +409,6 @@ def test_a_field_that_comes_back_is_new_to_objects_made_meanwhile(backend: str) 
     assert api.items("pages/?type=x.A&fields=_,n&order=id") == [{"n": 7}, {"n": 4}]
 
 
-@pytest.mark.slow
 def test_a_type_can_go_below_another_and_back(backend: str) -> None:
     address, base = fresh_address(backend), typed(Page, "Base", n=fields.Integer(load_default=4))
     alone, below = (typed(above, "A", m=fields.Integer()) for above in (Page, base))
@@ -436,7 +430,6 @@ def test_a_type_can_go_below_a_new_one(backend: str) -> None:
     assert api.items("pages/?type=x.Base&fields=_,n") == [{"n": 4}]
 
 
-@pytest.mark.slow
 def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) -> None:
     address, base = fresh_address(backend), typed(Page, "Base", n=fields.Integer())
     own = typed(Page, "A", m=fields.Integer(), n=fields.Integer(load_default=4))
@@ -455,7 +448,6 @@ def test_a_field_that_a_type_has_of_its_own_again_has_what_it_had(backend: str) 
 FULL_BASE = typed(Page, "Base", n=fields.Integer(), tags=Tags(), kids=Children(Kid))
 
 
-@pytest.mark.slow
 def test_a_type_that_leaves_a_base_and_comes_back_has_what_it_had(backend: str) -> None:
     address = fresh_address(backend)
     base = FULL_BASE
@@ -471,7 +463,6 @@ def test_a_type_that_leaves_a_base_and_comes_back_has_what_it_had(backend: str) 
     assert api.json("pages/1/?fields=*") == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("types", "between"),
     [
@@ -556,7 +547,6 @@ LESS: dict[str, tuple[Types, Types]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("less", "after"), LESS.values(), ids=LESS)
 def test_a_removed_field_of_child_objects_comes_back(
     backend: str, less: Types, after: Types
@@ -618,7 +608,6 @@ LESS_AND_GONE: dict[str, tuple[Types, Types, Types]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("all_", "less", "gone"), LESS_AND_GONE.values(), ids=LESS_AND_GONE)
 def test_a_removed_field_comes_back_with_its_type(
     backend: str, all_: Types, less: Types, gone: Types
@@ -630,7 +619,6 @@ def test_a_removed_field_comes_back_with_its_type(
     assert meaning(site_at(address, all_)) == known
 
 
-@pytest.mark.slow
 def test_fields_that_child_objects_have_lost_meanwhile_do_not_come_back(backend: str) -> None:
     address = fresh_address(backend)
     stored_at(address, [A], content())
@@ -720,7 +708,6 @@ def filled(types: Sequence[Any]) -> dict[str, list[Any]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_any_types_in_between_lose_nothing(backend: str, seed: int) -> None:
     chance, address = random.Random(seed), fresh_address(backend)
@@ -776,7 +763,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("was", "is_now", "value", "said"), REFUSED.values(), ids=REFUSED)
 def test_values_that_do_not_fit_are_named_and_stay(
     backend: str, was: Any, is_now: Any, value: Any, said: str
@@ -803,7 +789,6 @@ NARROWED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("was", "is_now", "value"), NARROWED.values(), ids=NARROWED)
 def test_values_that_a_field_takes_no_more_are_null_and_named_by_check(
     backend: str, was: Any, is_now: Any, value: Any
@@ -876,7 +861,6 @@ UNITED: dict[str, tuple[Types, Types]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), UNITED.values(), ids=UNITED)
 def test_child_objects_that_would_have_the_same_id_are_named_and_stay(
     backend: str, before: Types, after: Types
@@ -939,7 +923,6 @@ def test_a_process_with_former_types_answers_no_more(
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("was", "is_now", "value"), KINDS, ids=range(len(KINDS)))
 @pytest.mark.parametrize("name", ["A", "A" * 60], ids=["A", "long"])
 def test_a_field_can_store_something_else_and_go_back(

@@ -16,6 +16,8 @@ from tests.databases import on_databases, storage
 from tests.generated import DECLARED
 from tests.samples import Record, document, image, page, private, site
 
+pytestmark = pytest.mark.slow
+
 SECTIONS = range(10, 40)
 NOTES = range(1000, 4000)
 

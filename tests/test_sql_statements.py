@@ -14,7 +14,7 @@ from tests.generated import DECLARED
 from tests.samples import Record, blog, document, image, page, private, site
 from tests.test_writing import grown
 
-pytestmark = on_databases
+pytestmark = [on_databases, pytest.mark.slow]
 
 FEW, MANY = 2, 200
 
