@@ -27,7 +27,7 @@ from flask_contentapi import (
 from flask_contentapi.admin import ContentView
 from flask_contentapi.errors import ConfigurationError
 from tests.api import API
-from tests.databases import on_writable
+from tests.databases import noted, on_databases, on_writable
 from tests.stores import fresh_address, on_memory, take_store
 
 pytestmark = [on_writable, pytest.mark.slow]
@@ -241,6 +241,48 @@ def office(only_office: Office) -> Office:
 @pytest.fixture
 def editor(office: Office) -> FlaskClient:
     return office.client()
+
+
+# What it costs.
+
+
+class Visit(ChildObject):
+    place = Related("pages")
+
+
+class Tour(Page):
+    app_label = "notes"
+    stops = fields.List(Related("pages"))
+    visits = Children(Visit)
+
+
+def deep_content(number: int) -> dict[str, Any]:
+    """A page that leads to so many others, which are below each other."""
+    places = range(10, 10 + number)
+    tour: dict[str, Any] = {"type": "notes.Tour", "slug": "tour"}
+    below = [{**tour, "id": n, "parent": max(n - 1, 9), "title": f"Place {n}"} for n in places]
+    home = {**tour, "id": 9, "title": "Home"}
+    visits = [{"id": n, "place": n} for n in places]
+    last = {**tour, "id": 100, "parent": places[-1], "title": "Last", "stops": [*places]}
+    return {"pages": [home, *below, {**last, "visits": visits}]}
+
+
+@on_databases
+@pytest.mark.parametrize(
+    "path", ["edit/?id=100", "move/?id=100", "?parent={last}", "new/?parent=100"]
+)
+def test_much_content_takes_no_more_statements(backend: str, path: str) -> None:
+    office, made = Office(backend, [Tour]), []
+    for number in (2, 30):
+        office.api.load(deep_content(number))
+        address = f"/admin/pages/{path.format(last=number + 9)}"
+        editor = office.client()
+        editor.get(address)
+        with noted(office.api) as statements:
+            page = editor.get(address).text
+        made.append(len(statements))
+        assert f"Place {number + 9}" in page
+    assert made[0] == made[1] < 12
 
 
 # Who may edit.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from flask import abort, flash, make_response, redirect, request
+from flask import abort, flash, g, make_response, redirect, request
 from flask_admin import expose
 from flask_admin.actions import action
 from flask_admin.form import SecureForm
@@ -35,6 +35,7 @@ from flask_contentapi.admin.forms import (
     data_for,
     defaults_for,
     form_class,
+    related_in,
     show_problem,
     values_in,
 )
@@ -114,7 +115,7 @@ class _Loader(AjaxModelLoader):
         if model is None:
             return None
         if not isinstance(model, Item):
-            model = self._view.find_title(self.name, model)
+            model = g.contentapi_related[self.name].get(model) or Item(model, "", "Nothing there")
         return str(model.id), f"{model.title} ({model.id}{model.state and f', {model.state}'})"
 
     def get_list(self, query: str, offset: int = 0, limit: int = 10) -> Sequence[Any]:
@@ -139,8 +140,8 @@ class ContentView(BaseModelView):
     """
 
     list_template = "contentapi/list.html"
-    create_template = "contentapi/create.html"
-    edit_template = "contentapi/edit.html"
+    create_template = "contentapi/form.html"
+    edit_template = "contentapi/form.html"
     form_base_class = SecureForm
     form_columns: Sequence[str] | None = None
     form_excluded_columns: Sequence[str] = ()
@@ -221,14 +222,12 @@ class ContentView(BaseModelView):
             items = [replace(item, file=address(item.file or "")) for item in items]
         return (selected.total, items) if found or not text.strip() else (0, [])
 
-    def find_title(self, endpoint: str, id: int) -> Item:
-        """An object with what it is called; its title says so if there is none."""
-        known = self.api.state.registry.endpoints[endpoint]
-        columns, viewer = _columns(known), self._viewer
-        rows: Mapping[int, Row] = {}
-        if id in kinds.INT64:
-            rows = self._read(lambda reader: reader.fetch(endpoint, [id], columns, viewer))
-        return self._items(known, [rows[id]])[0] if id in rows else Item(id, "", "Nothing there")
+    def fetch(self, endpoint: str, ids: Iterable[int]) -> dict[int, Item]:
+        """Objects of an endpoint that there are, by their ids."""
+        known, viewer = self.api.state.registry.endpoints[endpoint], self._viewer
+        there = [id for id in ids if id in kinds.INT64]
+        rows = self._read(lambda reader: reader.fetch(endpoint, there, _columns(known), viewer))
+        return {item.id: item for item in self._items(known, [*rows.values()])}
 
     def _items(self, endpoint: Endpoint, rows: Sequence[Row]) -> list[Item]:
         items = [self._item(endpoint, row) for row in rows]
@@ -290,11 +289,10 @@ class ContentView(BaseModelView):
 
     def _trail(self, page: int | None) -> list[Item]:
         """The pages above a place in the tree, from the top down, with the page itself."""
-        found: list[Item] = []
-        while page is not None and len(found) < 100:
-            found.insert(0, self.find_title("pages", page))
-            page = found[0].above
-        return found
+        if page is None:
+            return []
+        _, above = self.find("pages", "", tree=(Tree("ancestor_of", page),))
+        return [*above, *self.fetch("pages", [page]).values()]
 
     def get_one(self, id: Any) -> Item | None:
         """An object with all its values; None if there is none, or its type is not declared."""
@@ -311,9 +309,9 @@ class ContentView(BaseModelView):
         found = self._read(read) if identity in kinds.INT64 else None
         if found is None or found[0] not in endpoint.types:
             return None
-        item = self.find_title(endpoint.name, identity)
+        item = self.fetch(endpoint.name, [identity]).get(identity)
         version = _version(write_record(endpoint, found[1]))
-        return replace(item, row=found[1], version=version)
+        return item and replace(item, row=found[1], version=version)
 
     # What Flask-Admin asks for.
 
@@ -552,8 +550,10 @@ class ContentView(BaseModelView):
     # Pages of the editor.
 
     def render(self, template: str, **values: Any) -> Any:
-        """Renders a template, which knows the place in the tree."""
-        model = values.get("model")
+        """Renders a template, which knows the place in the tree, and what relations lead to."""
+        model, form = values.get("model"), values.get("form")
+        related = {} if form is None else related_in(form)
+        g.contentapi_related = {name: self.fetch(name, ids) for name, ids in related.items()}
         page = model.above if model else _asked_parent()
         trail = self._trail(page) if self.declared.tree else []
         tokens = self.action_form() if self.declared.tree else None

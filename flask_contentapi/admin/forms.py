@@ -375,6 +375,20 @@ def values_in(form: Any) -> dict[str, Any]:
     return {c.name: _value(form[attr], c) for attr, c in form.contentapi_columns.items()}
 
 
+def related_in(form: Any) -> dict[str, set[int]]:
+    """The ids of the objects that a form's relations lead to, by their endpoints."""
+    found: dict[str, set[int]] = {}
+    for field in form:
+        if isinstance(field, RelationField):
+            ids = field.data if isinstance(field.data, list) else [field.data]
+            found.setdefault(field.loader.name, set()).update(id for id in ids if id is not None)
+        if isinstance(field, ChildrenField):
+            for inner in (*(entry.form for entry in field.entries), untouched_child(field)):
+                for name, others in related_in(inner).items():
+                    found.setdefault(name, set()).update(others)
+    return found
+
+
 def _value(field: Any, column: Column) -> Any:
     if column.child is not None:
         return [
@@ -394,10 +408,15 @@ def _value(field: Any, column: Column) -> Any:
     return value if differ(value, column.default()) else None
 
 
+def untouched_child(field: ChildrenField) -> Any:
+    """The form of a new child object, as it begins."""
+    inner = field.unbound_field.args[0]
+    return inner(data=defaults_for(inner))
+
+
 def kept_entries(field: Any) -> list[Any]:
     """The entries of a list of child objects that are not to be deleted, nor new and untouched."""
-    inner = field.unbound_field.args[0]
-    untouched = values_in(inner(data=defaults_for(inner)))
+    untouched = values_in(untouched_child(field))
     return [
         entry
         for entry in field.entries
