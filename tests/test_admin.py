@@ -614,6 +614,10 @@ def test_first_page_is_below_none(office: Office, editor: FlaskClient) -> None:
     assert [record["title"] for record in office.api.dump()["pages"]] == ["Home"]
 
 
+def test_form_of_a_new_page_says_its_type(editor: FlaskClient) -> None:
+    assert "New <strong>Note</strong>" in editor.get("/admin/pages/new/?type=notes.Note").text
+
+
 def test_type_is_chosen_first(editor: FlaskClient) -> None:
     page = editor.get("/admin/pages/new/?parent=1").text
     assert re.findall(r'href="(/admin/pages/new/[^"]*)">(\w+)<', page) == [

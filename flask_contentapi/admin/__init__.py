@@ -100,7 +100,7 @@ class Item:
     @property
     def type(self) -> str:
         """The name of its type, without that of the application."""
-        return self.label.rpartition(".")[2]
+        return _plain(self.label)
 
 
 class _Loader(AjaxModelLoader):
@@ -557,7 +557,8 @@ class ContentView(BaseModelView):
         page = model.above if model else _asked_parent()
         trail = self._trail(page) if self.declared.tree else []
         tokens = self.action_form() if self.declared.tree else None
-        return super().render(template, **{"trail": trail, "tokens": tokens, **values})
+        known = {"trail": trail, "tokens": tokens, "type": _plain(self._asked_type())}
+        return super().render(template, **{**known, **values})
 
     @expose("/new/", methods=("GET", "POST"))
     def create_view(self) -> Any:
@@ -661,6 +662,10 @@ class _Named:
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
+
+
+def _plain(label: str) -> str:
+    return label.rpartition(".")[2]
 
 
 def _is_here(url: str) -> bool:
