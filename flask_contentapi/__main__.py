@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from flask_contentapi.cli import progress_shown
-from flask_contentapi.pull.command import pull_folder, with_options
-from flask_contentapi.pull.imports import import_folder
+from flask_contentapi.importers.imports import import_folder
+from flask_contentapi.importers.pull import pull_folder, with_options
 
 
 @click.group()

@@ -37,10 +37,10 @@ from flask_contentapi.files import (
     write,
     write_file,
 )
+from flask_contentapi.importers.pull import pull_site, with_options
 from flask_contentapi.kinds import INT64, DateTime, utc
 from flask_contentapi.logs import amounts, watching
 from flask_contentapi.openapi import describe
-from flask_contentapi.pull.command import pull_site, with_options
 from flask_contentapi.query import Query, Viewer
 from flask_contentapi.renditions import Picture, RenditionError
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend

@@ -741,7 +741,7 @@ def test_lines_are_looked_through_once(site: Site, monkeypatch: pytest.MonkeyPat
         sizes.append(len(part))
         return unquote(part)
 
-    monkeypatch.setattr("flask_contentapi.pull.bodies.unquote", counted)
+    monkeypatch.setattr("flask_contentapi.importers.bodies.unquote", counted)
     site.refused()
     assert sum(sizes) < 3 * len(text)
 
@@ -825,7 +825,7 @@ def test_stopped_imports_leave_what_is_served(site: Site, monkeypatch: pytest.Mo
     site.put("a.md", "New ![x](x.png)")
     site.put("x.png", b"another")
     with monkeypatch.context() as patched:
-        patched.setattr("flask_contentapi.pull.refresh.Changes.write", stopped)
+        patched.setattr("flask_contentapi.importers.refresh.Changes.write", stopped)
         site.run(status=1)
     assert (site.folder / "media" / "x.png").read_bytes() == PICTURE
     assert site.run() == "1 page changed.\n~ pages 2 /a\n* media/x.png\n"

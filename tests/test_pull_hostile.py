@@ -19,8 +19,8 @@ import pytest
 from click.testing import CliRunner
 
 from flask_contentapi.__main__ import main
-from flask_contentapi.pull import source
-from flask_contentapi.pull.source import Cache, Source, SourceError
+from flask_contentapi.importers import source
+from flask_contentapi.importers.source import Cache, Source, SourceError
 from tests.stores import on_memory
 
 pytestmark = [on_memory, pytest.mark.slow]

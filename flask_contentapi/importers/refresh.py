@@ -12,8 +12,8 @@ import orjson
 from flask_contentapi.backend import Backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ContentError
+from flask_contentapi.importers.records import column_of
 from flask_contentapi.logs import amounts
-from flask_contentapi.pull.records import column_of
 from flask_contentapi.records import write_record
 from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.signals import MOST_NAMED

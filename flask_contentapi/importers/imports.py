@@ -17,9 +17,7 @@ import orjson
 
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.files import Unreadable, decode, in_line, parse_json
-from flask_contentapi.kinds import INT64
-from flask_contentapi.logs import amounts
-from flask_contentapi.pull.command import (
+from flask_contentapi.importers.pull import (
     known_folder,
     new_folder,
     refuse_loss,
@@ -28,10 +26,12 @@ from flask_contentapi.pull.command import (
     write_code,
     write_content,
 )
+from flask_contentapi.kinds import INT64
+from flask_contentapi.logs import amounts
 
 if TYPE_CHECKING:
-    from flask_contentapi.pull.markdown import MarkdownFolder
-    from flask_contentapi.pull.records import PulledContent
+    from flask_contentapi.importers.markdown import MarkdownFolder
+    from flask_contentapi.importers.records import PulledContent
 
 #: The file with the ids of paths, and with the keys of each record that the import has written.
 _IDS = "ids.json"
@@ -68,7 +68,7 @@ def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> Non
 def _read(
     source: Path, known: Mapping[str, Any], options: Mapping[str, Any], keeps_markdown: bool
 ) -> MarkdownFolder:
-    from flask_contentapi.pull.markdown import MarkdownFolder
+    from flask_contentapi.importers.markdown import MarkdownFolder
 
     return MarkdownFolder(
         source,
@@ -80,7 +80,7 @@ def _read(
 
 
 def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.pull.records import PulledContent
+    from flask_contentapi.importers.records import PulledContent
 
     keeps_markdown = options["keep_markdown"]
     objects = _read(source, {}, options, keeps_markdown)
@@ -99,8 +99,8 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.pull.records import PulledContent
-    from flask_contentapi.pull.refresh import Changes, Present
+    from flask_contentapi.importers.records import PulledContent
+    from flask_contentapi.importers.refresh import Changes, Present
 
     # Before any code in the folder is run.
     known = _read_ids(folder / _IDS)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from flask_contentapi.pull.inference import Shapes
+from flask_contentapi.importers.inference import Shapes
 
 Item = dict[str, Any]
 #: The label of pages whose type the source does not tell.

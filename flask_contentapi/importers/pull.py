@@ -31,11 +31,11 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.state import State
 
 if TYPE_CHECKING:
-    from flask_contentapi.pull.objects import Objects
-    from flask_contentapi.pull.original import Original
-    from flask_contentapi.pull.records import PulledContent
-    from flask_contentapi.pull.refresh import Changes
-    from flask_contentapi.pull.source import Cache, Source
+    from flask_contentapi.importers.objects import Objects
+    from flask_contentapi.importers.original import Original
+    from flask_contentapi.importers.records import PulledContent
+    from flask_contentapi.importers.refresh import Changes
+    from flask_contentapi.importers.source import Cache, Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: What a folder has that was pulled.
@@ -96,7 +96,7 @@ def with_options(command: Command) -> Command:
 def _require_packages() -> None:
     """Says what has to be installed; what needs it is imported only after that."""
     try:
-        import_module("flask_contentapi.pull.source")
+        import_module("flask_contentapi.importers.source")
     except ImportError as error:
         raise ConfigurationError(
             f"What pulling needs is not installed: {error}. Install it with: "
@@ -106,7 +106,7 @@ def _require_packages() -> None:
 
 @contextmanager
 def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple[Source, Cache]]:
-    from flask_contentapi.pull.source import Cache, Source
+    from flask_contentapi.importers.source import Cache, Source
 
     chosen = {name: options[name] for name in ("headers", "connections", "pause", "timeout")}
     with closing(Cache(answers)) as cache, closing(Source(url, cache, **chosen)) as source:
@@ -114,8 +114,8 @@ def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _read(source: Source, cache: Cache, options: Mapping[str, Any]) -> Original:
-    from flask_contentapi.pull.original import Original
-    from flask_contentapi.pull.source import SourceError
+    from flask_contentapi.importers.original import Original
+    from flask_contentapi.importers.source import SourceError
 
     try:
         return Original(source, sites=options["sites"], endpoints=options["endpoints"])
@@ -218,7 +218,7 @@ def write_code(
     :param prefix: where its API is to be.
     :param folder_has_media: whether it also serves files.
     """
-    from flask_contentapi.pull.code import application_code, types_code
+    from flask_contentapi.importers.code import application_code, types_code
 
     (folder / "models.py").write_text(types_code(original, origin), "utf-8")
     code = application_code(original, origin, prefix=prefix, folder_has_media=folder_has_media)
@@ -227,7 +227,7 @@ def write_code(
 
 
 def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.pull.records import PulledContent
+    from flask_contentapi.importers.records import PulledContent
 
     with (
         _resumed_folder(folder) as part,
@@ -344,8 +344,8 @@ def _refresh(
     media_folder: Path,
     options: Mapping[str, Any],
 ) -> None:
-    from flask_contentapi.pull.records import PulledContent
-    from flask_contentapi.pull.refresh import Present, refresh
+    from flask_contentapi.importers.records import PulledContent
+    from flask_contentapi.importers.refresh import Present, refresh
 
     refuse_loss(backend, options)
     with _open(url, answers, options) as (source, cache):
@@ -397,7 +397,7 @@ class _Media:
         self._urls: dict[str, str] = {}
 
     def name(self, url: str) -> str:
-        from flask_contentapi.pull.records import local_file
+        from flask_contentapi.importers.records import local_file
 
         name = local_file(url)
         if not name or not (self._is_wanted or (self._folder / name).is_file()):
@@ -413,7 +413,7 @@ class _Media:
                 pass
 
     def download(self, source: Source) -> None:
-        from flask_contentapi.pull.source import SourceError
+        from flask_contentapi.importers.source import SourceError
 
         wanted = [*self._urls.items()] if self._is_wanted else []
         for name, url in watched(wanted, "downloading files", len(wanted)):
@@ -465,7 +465,7 @@ def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _verify(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.pull.verify import Verification
+    from flask_contentapi.importers.verify import Verification
 
     with (
         tempfile.TemporaryDirectory() as folder,

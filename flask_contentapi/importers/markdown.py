@@ -20,9 +20,9 @@ from urllib.parse import unquote, urlsplit
 
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.files import Unreadable, in_line
-from flask_contentapi.pull.bodies import Target, first_heading, rich_text
-from flask_contentapi.pull.frontmatter import MarkdownFile, moment, read_markdown
-from flask_contentapi.pull.objects import Item, Objects, OriginalSite, PlacedPage
+from flask_contentapi.importers.bodies import Target, first_heading, rich_text
+from flask_contentapi.importers.frontmatter import MarkdownFile, moment, read_markdown
+from flask_contentapi.importers.objects import Item, Objects, OriginalSite, PlacedPage
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import Document, Image, Page
 

@@ -16,10 +16,10 @@ from werkzeug.test import Client
 
 from flask_contentapi.backend import Backend
 from flask_contentapi.declarations import ObjectType
+from flask_contentapi.importers.inference import is_address, reference_in
+from flask_contentapi.importers.records import local_file
+from flask_contentapi.importers.source import Source
 from flask_contentapi.logs import watched
-from flask_contentapi.pull.inference import is_address, reference_in
-from flask_contentapi.pull.records import local_file
-from flask_contentapi.pull.source import Source
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 

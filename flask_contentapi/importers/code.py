@@ -8,9 +8,9 @@ from keyword import iskeyword
 
 from marshmallow import fields
 
+from flask_contentapi.importers.inference import ObjectShape, Shape
+from flask_contentapi.importers.objects import UNDECLARED, Objects
 from flask_contentapi.parameters import PARAMETERS
-from flask_contentapi.pull.inference import ObjectShape, Shape
-from flask_contentapi.pull.objects import UNDECLARED, Objects
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import ChildObject, Content, Document, Entry, Image, Page, Redirect
 

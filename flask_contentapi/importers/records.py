@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from flask_contentapi.declarations import Column, Export, ObjectType
-from flask_contentapi.pull.inference import is_address, reference_in
-from flask_contentapi.pull.objects import Objects, PlacedPage
+from flask_contentapi.importers.inference import is_address, reference_in
+from flask_contentapi.importers.objects import Objects, PlacedPage
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 from flask_contentapi.sources import Stored

@@ -10,10 +10,10 @@ from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
 from flask_contentapi.content import DEEPEST
+from flask_contentapi.importers.inference import is_address, is_label, reference_in, shown_keys
+from flask_contentapi.importers.objects import UNDECLARED, Item, Objects, OriginalSite, PlacedPage
+from flask_contentapi.importers.source import Source, SourceError
 from flask_contentapi.logs import watched
-from flask_contentapi.pull.inference import is_address, is_label, reference_in, shown_keys
-from flask_contentapi.pull.objects import UNDECLARED, Item, Objects, OriginalSite, PlacedPage
-from flask_contentapi.pull.source import Source, SourceError
 
 #: The most objects of an endpoint, and the most types, sites and endpoints.
 MOST_OBJECTS, MOST_NAMES = 1_000_000, 500
