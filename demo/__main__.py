@@ -50,6 +50,8 @@ def main() -> int:
         # Not all figures, which would be read as numbers.
         for variable in ("FLASK_SECRET_KEY", "FLASK_EDITOR_PASSWORD"):
             given["env"].setdefault(variable, f"w-{token_hex(8)}")
+    else:
+        given["env"].pop("FLASK_EDITOR_PASSWORD", None)
 
     def contentapi(*arguments: str) -> bytes:
         done = subprocess.run(

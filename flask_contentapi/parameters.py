@@ -288,7 +288,8 @@ class Parameters:
         names = self.names(declared)
         if unknown := sorted(given.keys() - names.keys()):
             hint = remarks(unknown, lambda name: self._hint(declared, name))
-            known = sorted(name for name in names if name.rpartition("__")[0] not in names)
+            compared = (n for n in names if n not in PARAMETERS and n.rpartition("__")[0] in names)
+            known = sorted(names.keys() - compared)
             hint = hint or f" Known are {', '.join(known)}."
             raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}")
         values: dict[str, Any] = _PARSER.parse(self._schema(declared, frozenset(given)), given)
