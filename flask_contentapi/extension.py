@@ -39,6 +39,7 @@ from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.state import CanView, Previews, State
 from flask_contentapi.types import Entry
 from flask_contentapi.views import (
+    SECTION_VIEWS,
     DetailByPathView,
     DetailView,
     EndpointView,
@@ -292,6 +293,10 @@ class ContentAPI:
                 add(rule, f"{name}_rendition", RenditionView, name)
         add("/", "index", IndexView, "images")
         add("/openapi.json", "openapi", OpenAPIView, "images")
+        if state.settings.sites_enabled:
+            for name, section in SECTION_VIEWS.items():
+                add(f"/{name}/", f"{name}_list", section, "images")
+                add(f"/{name}/<id>/", f"{name}_detail", section, "images")
         if state.settings.explorer:
             add("/explorer/", "explorer_page", ExplorerView, "images")
             add("/explorer/<file>", "explorer_file", ExplorerView, "images")
@@ -329,6 +334,7 @@ def _add_rule(
 
 def _taken(settings: Settings, registry: Registry) -> set[str]:
     prefix, further = settings.url_prefix, ["explorer"] * bool(settings.explorer)
+    further += [*SECTION_VIEWS] * settings.sites_enabled
     return {prefix, *(f"{prefix}/{name}" for name in (*registry.endpoints, *further))}
 
 

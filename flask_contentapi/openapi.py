@@ -27,7 +27,7 @@ from flask_contentapi.answers import choose
 from flask_contentapi.caching import VARY
 from flask_contentapi.declarations import Endpoint, Export, ObjectType
 from flask_contentapi.fields import DecimalText
-from flask_contentapi.parameters import PARAMETERS, STREAM_TYPE, Parameters
+from flask_contentapi.parameters import PARAMETERS, PART, STREAM_TYPE, Parameters
 from flask_contentapi.renditions import MIME_TYPES
 from flask_contentapi.selection import Selection
 from flask_contentapi.settings import Settings
@@ -216,6 +216,25 @@ class _Index(AnswerSchema):
     sites = fields.List(fields.Nested(_Site))
 
 
+class _Meta(AnswerSchema):
+    type = fields.String(required=True)
+    detail_url = fields.String(required=True)
+
+
+class _SiteItem(_Site):
+    id = fields.Integer(required=True, validate=validate.Range(0))
+    meta = fields.Nested(_Meta, required=True)
+    root_page_id = fields.Integer(required=True)
+    is_default_site = fields.Boolean(required=True)
+
+
+class _LocaleItem(AnswerSchema):
+    id = fields.Integer(required=True, validate=validate.Range(1))
+    meta = fields.Nested(_Meta, required=True)
+    language_code = fields.String(required=True)
+    is_default = fields.Boolean(required=True)
+
+
 class _Value(AnswerSchema):
     value = fields.Raw(required=True)
     count = fields.Integer(required=True, validate=validate.Range(1))
@@ -298,6 +317,9 @@ _EXAMPLES: Mapping[tuple[Any, str | None], Any] = {
     ("string", "url"): "https://example.org/",
     ("string", "uuid"): "6f9619ff-8b86-d011-b42d-00c04fc964ff",
 }
+#: The id of an object in a path.
+_NUMBER: _Json = {"type": "integer", "minimum": 0}
+_IDENTITY: _Json = {"name": "id", "in": "path", "required": True, "schema": _NUMBER}
 _ERRORS = {
     "400": "A parameter is unknown, or its value cannot be used.",
     "403": "The token of preview is not accepted here.",
@@ -340,19 +362,22 @@ class _Description:
         self._path("/openapi.json", "openapi", "This description.", [], {"type": "object"})
         for endpoint in self._endpoints.values():
             self._add(endpoint)
+        sections = {"sites": _SiteItem, "locales": _LocaleItem}
+        for name, schema in sections.items() if self._settings.sites_enabled else ():
+            images = self._query(self._endpoints["images"], "list")
+            part = [parameter for parameter in images if parameter["name"] in PART]
+            item = self._ref(schema)
+            self._path(f"/{name}/", f"{name}_list", "A list.", part, self._list_of(name, item))
+            self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", [_IDENTITY], item)
         made: _Json = self._spec.to_dict()
         return made
 
     def _add(self, endpoint: Endpoint) -> None:
         name = endpoint.name
         item = self._component(f"{name}.Item", self._item(endpoint))
-        properties = {"meta": self._ref(_Total), "items": {"type": "array", "items": item}}
-        page = {"type": "object", "properties": properties, "required": ["meta", "items"]}
-        items = self._component(f"{name}.List", page)
-        number = {"type": "integer", "minimum": 0}
-        identity = {"name": "id", "in": "path", "required": True, "schema": number}
-        detail = [identity, *self._query(endpoint, "detail")]
-        find = [{"name": "id", "in": "query", "schema": number}, *self._query(endpoint, "find")]
+        items = self._list_of(name, item)
+        detail = [_IDENTITY, *self._query(endpoint, "detail")]
+        find = [{"name": "id", "in": "query", "schema": _NUMBER}, *self._query(endpoint, "find")]
         asked = self._query(endpoint, "list")
         self._path(f"/{name}/", f"{name}_list", "A list.", asked, items, is_list=True)
         self._path(f"/{name}/find/", f"{name}_find", "The address of an object.", find, None)
@@ -360,13 +385,18 @@ class _Description:
         if endpoint.images and self._settings.makes_renditions:
             file = {"name": "file", "in": "path", "required": True, "schema": {"type": "string"}}
             operation = f"{name}_rendition", "A picture, at the address in an answer."
-            self._path(f"/{name}/{{id}}/renditions/{{file}}", *operation, [identity, file], {})
+            self._path(f"/{name}/{{id}}/renditions/{{file}}", *operation, [_IDENTITY, file], {})
         if endpoint.tree:
             by_path = self._query(endpoint, "detail_by_path")
             for parameter in by_path:
                 parameter["required"] = parameter["name"] == "html_path"
             operation = f"{name}_detail_by_path", "The object at a path."
             self._path(f"/{name}/detail_by_path/", *operation, by_path, item)
+
+    def _list_of(self, name: str, item: _Json) -> _Json:
+        properties = {"meta": self._ref(_Total), "items": {"type": "array", "items": item}}
+        page = {"type": "object", "properties": properties, "required": ["meta", "items"]}
+        return self._component(f"{name}.List", page)
 
     def _item(self, endpoint: Endpoint) -> _Json:
         own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}

@@ -41,6 +41,8 @@ MAX_FACETS = 5
 #: How much memory the caches of parsed query strings and of plans may take each, in the units of
 #: :attr:`Plan.size`, and how long what is cached may be, in characters.
 CACHE_SIZE, MAX_CACHED = 4096, 1024
+#: The parameters of lists that can be asked for in parts, and nothing else.
+PART = ("limit", "offset", "_")
 #: How many schemas are cached, one for each combination of names.
 SCHEMAS = 512
 #: The format of lists that are sent as a whole, and its media type.
@@ -196,6 +198,23 @@ class Parameters:
         check_length(query_string)
         asked = self._list(self._endpoints[name], read_query_string(query_string))
         return asked if len(query_string) > MAX_CACHED else self._lists.put(key, asked)
+
+    def part(self, query_string: bytes) -> slice:
+        """The part of a list that a request asks for which can choose nothing else.
+
+        :raises BadRequest: naming what is wrong.
+        """
+        check_length(query_string)
+        given = read_query_string(query_string)
+        check_values(given)
+        if unknown := sorted(given.keys() - {*PART}):
+            raise BadRequest(
+                f"Unknown parameter: {', '.join(unknown)}. Known are limit and offset."
+            )
+        # These are the same for all types.
+        read = self._read(self._endpoints["images"].base, given)
+        offset = read.get("offset", 0)
+        return slice(offset, offset + read.get("limit", self._default_limit))
 
     def _plan(
         self,

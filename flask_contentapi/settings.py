@@ -42,6 +42,7 @@ class Settings:
     :param embed_max: how many objects an answer may embed; None: any number.
     :param search_enabled: whether lists can be searched.
     :param stream_enabled: whether lists can be sent as a whole, one object a line.
+    :param sites_enabled: whether the sites and the languages have endpoints, too.
     :param explorer: whether there is the page for people; None: in debug mode.
     :param i18n: whether pages have languages that clients can filter by.
     :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
@@ -65,6 +66,7 @@ class Settings:
     embed_max: int | None = 10_000
     search_enabled: bool = True
     stream_enabled: bool = False
+    sites_enabled: bool = False
     explorer: bool | None = None
     i18n: bool = False
     stop_words: frozenset[str] = STOP_WORDS
@@ -339,6 +341,7 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "EMBED_MAX": ("embed_max", _maximum, "10000 or null"),
     "SEARCH_ENABLED": ("search_enabled", _boolean, "true or false"),
     "STREAM_ENABLED": ("stream_enabled", _boolean, "true or false"),
+    "SITES_ENABLED": ("sites_enabled", _boolean, "true or false"),
     "EXPLORER": ("explorer", _boolean_or_none, "true, false or null"),
     _SITE_WIDE: ("i18n", _boolean, "true or false"),
     "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),

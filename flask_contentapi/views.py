@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from itertools import chain, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -686,6 +687,80 @@ class IndexView(EndpointView):
             sites = responder.reader.sites
             body["sites"] = [_described(other) for other in sites if other.hostname]
         return Bodiless() if responder.request.method == "HEAD" else json_response(body)
+
+
+class SectionView(EndpointView):
+    """What belongs to no endpoint of the content, as a list or one by one, in the order of the
+    content. It is given an endpoint that needs no site."""
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    has_previews = False
+
+    def get(self, responder: Responder, **parts: str) -> Response:
+        address = responder.addresses.detail_url(self.name)
+        found: Mapping[int, Any] = {
+            identity: {
+                "id": identity,
+                "meta": {"type": self.label, "detail_url": f"{address}{identity}/"},
+                **values,
+            }
+            for identity, values in self.known(responder)
+        }
+        body: Any
+        if "id" in parts:
+            check_length(responder.request.query_string)
+            check_values(responder.given)
+            body = found.get(_read_id(parts["id"]))
+        else:
+            part = self.state.parameters.part(responder.request.query_string)
+            body = {"meta": {"total_count": len(found)}, "items": [*found.values()][part]}
+        if body is None:
+            raise NotFound(f"There is no such object in {self.name}, or it may not be seen.")
+        is_head = responder.request.method == "HEAD"
+        response: Response = Bodiless() if is_head else json_response(body)
+        responder.tag(response, ("pages", None))
+        return response
+
+    def known(self, responder: Responder) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """What the viewer may know of: ids and values."""
+        raise NotImplementedError
+
+
+class SitesView(SectionView):
+    """The sites whose home page the viewer may see.
+
+    Their ids are made of their hosts: numbers in a row would tell of hidden ones.
+    """
+
+    name, label = "sites", "wagtailcore.Site"
+
+    def known(self, responder: Responder) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        # Pages of all sites count.
+        responder.schedule = None
+        sites = [site for site in responder.reader.sites if site.hostname and site.homes]
+        homes = {site.homes[0].page for site in sites}
+        seen = responder.reader.fetch("pages", homes, ["id"], responder.viewer)
+        for site in sites:
+            if site.homes[0].page in seen:
+                host = f"{site.hostname}:{site.port}".encode()
+                home = {"root_page_id": site.homes[0].page, "is_default_site": site.is_default}
+                identity = int.from_bytes(blake2b(host, digest_size=6).digest())
+                yield identity, {**_described(site), **home}
+
+
+class LocalesView(SectionView):
+    """The languages that the content declares, as the index names them."""
+
+    name, label = "locales", "wagtailcore.Locale"
+
+    def known(self, responder: Responder) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for number, code in enumerate(responder.reader.locales, 1):
+            yield number, {"language_code": code, "is_default": number == 1}
+
+
+#: These views, by the names of the sections.
+SECTION_VIEWS: Mapping[str, type[SectionView]] = {v.name: v for v in (SitesView, LocalesView)}
 
 
 class OpenAPIView(EndpointView):

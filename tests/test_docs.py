@@ -210,7 +210,7 @@ def test_defaults_of_settings_are_as_shown() -> None:
     recorded = {key: ast.literal_eval(value) for key, value in shown.items()}
     assert recorded.pop("CMSAPI_BACKEND") == "memory"
     assert Settings.from_config(recorded, "CMSAPI_") == Settings()
-    assert len(recorded) == 19
+    assert len(recorded) == 20
 
 
 def test_stop_words_are_as_shown() -> None:

@@ -7,6 +7,7 @@ make, with the types and fields of this site.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -74,7 +75,9 @@ def sites(wagtail: Wagtail, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         if record["type"] == ARTICLE and record["slug"] == "article-1" and record.get("live", True)
     )
     port = free_port()
-    server = start([sys.executable, "-m", "flask", "run", "--port", str(port)], port, cwd=folder)
+    command = [sys.executable, "-m", "flask", "run", "--port", str(port)]
+    environment = {**os.environ, "FLASK_CMSAPI_SITES_ENABLED": "true"}
+    server = start(command, port, cwd=folder, env=environment)
     yield Sites(
         wagtail.url.removesuffix("/api/v2/"),
         f"http://127.0.0.1:{port}",
@@ -230,7 +233,7 @@ def commands(sites: Sites) -> list[list[str]]:
         *("redirects list", "redirects list --order -id", "redirects get 1"),
         *("redirects find --path /within", f"redirects find --id {MISSING}"),
         # Version 2 of the API does not have these.
-        *("whoami", "sites list", "locales list", "schema list", f"pages revisions list {page}"),
+        *("whoami", "schema list", f"pages revisions list {page}"),
     ]
     return [text.split() for text in (*(f"pages list {text}" for text in lists), *others)]
 
@@ -242,16 +245,25 @@ def test_wagtail_cli(sites: Sites, version: str, tmp_path: Path) -> None:
     source = ["--disable-pip-version-check", "--target", str(tmp_path), f"wagtail-cli=={version}"]
     subprocess.run([sys.executable, *install, *source], check=True, capture_output=True)
     run = partial(subprocess.run, check=True, capture_output=True, text=True, cwd=tmp_path)
-    words = json.dumps(commands(sites))
-    found = [
-        tidy(json.loads(run([sys.executable, "-c", RUNS, base, words]).stdout))
-        for base in (sites.original, sites.mirror)
-    ]
+
+    def shown(base: str, wanted: list[list[str]]) -> Any:
+        command = [sys.executable, "-c", RUNS, base, json.dumps(wanted)]
+        return tidy(json.loads(run(command).stdout))
+
+    found = [shown(base, commands(sites)) for base in (sites.original, sites.mirror)]
     assert found[0].pop("version").startswith(version[:3])
     for name, wanted in found[0].items():
         assert found[1][name] == wanted, name
     assert found[0][f"pages get {sites.page}"][1]["id"] == sites.page
     assert found[0][f"pages get {MISSING}"][0] != 0
+    # Version 2 of the original does not have these.
+    own = shown(sites.mirror, [["sites", "list"], ["locales", "list"], ["locales", "get", "1"]])
+    hosts, languages = (own[f"{name} list"][1]["items"] for name in ("sites", "locales"))
+    assert [host["port"] for host in hosts] == [80, 80]
+    assert hosts[0]["root_page_id"] == sites.home
+    assert own["locales get 1"] == [0, languages[0]]
+    first = f"sites get {hosts[0]['id']}"
+    assert shown(sites.mirror, [first.split()])[first] == [0, hosts[0]]
 
 
 # Front ends.
