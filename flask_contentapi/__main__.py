@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from flask_contentapi.cli import progress_shown
-from flask_contentapi.importers.imports import import_folder
+from flask_contentapi.importers.imports import import_folder, is_language
 from flask_contentapi.importers.pull import pull_folder, with_options
 
 
@@ -30,6 +31,13 @@ def pull(url: str, folder: Path, **options: Any) -> None:
         pull_folder(url, folder, options)
 
 
+def _read_languages(context: object, parameter: object, given: Iterable[str]) -> list[str]:
+    for code in given:
+        if not is_language(code):
+            raise click.BadParameter(f"{code!r} is no code of a language, as de or pt-br.")
+    return [*dict.fromkeys(given)]
+
+
 @main.command("import")
 @click.argument("source", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
@@ -38,6 +46,13 @@ def pull(url: str, folder: Path, **options: Any) -> None:
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Find files that addresses name from the root on, as /logo.png, here, too.",
+)
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    callback=_read_languages,
+    help="A language in names of files and folders, as de in about.de.md; the main one first.",
 )
 @click.option("--keep-markdown", is_flag=True, help="Keep bodies as Markdown, not as rich text.")
 @click.option("--keep-links", is_flag=True, help="Keep links that lead nowhere as they are.")

@@ -54,7 +54,7 @@ MODULES = sorted(
         "__main__",
         "admin",
         "explorer",
-        "pull",
+        "importers",
         *(path.stem for path in (ROOT / "flask_contentapi").glob("[!_]*.py")),
     ]
 )

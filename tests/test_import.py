@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +22,8 @@ from flask import Flask
 
 from flask_contentapi import ContentAPI
 from flask_contentapi.__main__ import main
+from flask_contentapi.importers.bodies import without_code
+from flask_contentapi.importers.pull import passing_folder
 from tests.servers import free_port, start, stop
 from tests.stores import on_memory
 
@@ -89,6 +93,14 @@ def state_of(folder: Path) -> dict[str, bytes]:
     """The files of a folder."""
     paths = (Path(inner, name) for inner, _, names in os.walk(folder) for name in names)
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def add(site: Site, **values: Any) -> None:
+    """Writes a page into the content by hand, before the others."""
+    file = site.folder / "content" / "pages.json"
+    own = {"id": 3, "type": "site.Page", "parent": 1, "title": "Own", "slug": "own", **values}
+    pages = json.loads(file.read_text())
+    file.write_text(json.dumps([pages[0], own, *pages[1:]]))
 
 
 @pytest.fixture
@@ -176,14 +188,169 @@ def test_types_are_outermost_folders(site: Site) -> None:
 
 def test_what_is_no_page_is_left_out(site: Site) -> None:
     site.put("a.md")
-    for name in (".git/b.md", "node_modules/b.md", "_includes/b.md", "_b.md", "b.mdx", "b.txt"):
+    for name in (".git/b.md", "node_modules/b.md", "_includes/b.md", "_b.md", "b.txt"):
         site.put(name)
     assert site.run() == (
         "Note: _b.md is left out, as names with an underscore are.\n"
         "Note: _includes is left out, as names with an underscore are.\n"
-        "Note: b.mdx is left out: MDX is code.\n"
         "2 pages, 1 site are in site. cd site && flask run\n"
     )
+
+
+def test_collections_of_jekyll_are_folders(site: Site) -> None:
+    site.put("_config.yml", "collections:\n  recipes:\n    output: true\n  staff: {}\n")
+    site.put("recipes.md", "---\ntitle: Our recipes\n---\n[Pie]({% link _recipes/pie.md %})")
+    site.put("_recipes/pie.md", "---\ntitle: Pie\n---\n")
+    site.put("_staff/ada.md")
+    site.put("log/_recipes/secret.md")
+    assert site.run().splitlines()[:2] == [
+        "Note: _staff is left out, as names with an underscore are.",
+        "Note: log/_recipes is left out, as names with an underscore are.",
+    ]
+    pie = site.page("pie")
+    assert (pie["meta"]["type"], pie["meta"]["html_url"]) == (
+        *("site.Recipes", "http://localhost:5000/recipes/pie/"),
+    )
+    assert site.page("recipes")["body"] == f'<p><a linktype="page" id="{pie["id"]}">Pie</a></p>'
+
+
+@pytest.mark.parametrize("text", ["a: [", "a" * 60_000, "- a", "collections: [recipes]", "a: *b"])
+def test_odd_configurations_have_no_collections(site: Site, text: str) -> None:
+    site.put("a.md")
+    site.put("_config.yml", text)
+    site.put("_recipes/pie.md")
+    assert "2 pages" in site.run()
+
+
+# Languages.
+
+
+def translated(site: Site, *names: str) -> None:
+    """Imports a folder with two languages."""
+    for name in names:
+        site.put(name, f"---\ntitle: {name}\n---\n")
+    site.run("--language", "en", "--language", "de")
+
+
+@pytest.mark.parametrize("names", [("{}.md", "{}.de.md"), ("en/{}.md", "de/{}.md")])
+def test_names_tell_languages(site: Site, names: tuple[str, str]) -> None:
+    german = names[1]
+    written = [
+        name.format(page) for name in names for page in ("_index", "beds/_index", "beds/rye")
+    ]
+    translated(site, *written)
+    assert "CMS_I18N_ENABLED=True" in (site.folder / "app.py").read_text()
+    pages = json.loads((site.folder / "content" / "pages.json").read_text())
+    by_title = {page["title"]: page for page in pages}
+    assert by_title.keys() == {*written}
+    home, rye = (by_title[german.format(name)] for name in ("_index", "beds/rye"))
+    assert (home.get("parent"), home["locale"], rye["locale"], rye["type"]) == (
+        *(None, "de", "de", "site.Beds"),
+    )
+    for page in ("_index", "beds/_index", "beds/rye"):
+        keys = {by_title[name.format(page)]["translation_key"] for name in names}
+        assert len(keys) == 1
+    assert json.loads((site.folder / "content" / "locales.json").read_text()) == ["en", "de"]
+
+
+def test_pages_of_languages_have_addresses(site: Site) -> None:
+    translated(site, "_index.md", "about.md", "about.de.md")
+    run = "from app import app; print(app.test_client().get('/api/v2/pages/?locale=de').text)"
+    command = [sys.executable, "-c", run]
+    done = subprocess.run(command, cwd=site.folder, check=True, capture_output=True, text=True)
+    urls = [item["meta"]["html_url"] for item in json.loads(done.stdout)["items"]]
+    assert urls == ["http://localhost:5000/de/", "http://localhost:5000/de/about/"]
+
+
+def test_files_are_meant_in_the_language_of_the_page(site: Site) -> None:
+    site.put("a.de.md", "[x](b.md) [y](c.md) [z](b.en.md)")
+    for name in ("b.en.md", "b.de.md", "c.md"):
+        site.put(name)
+    translated(site, "a.md")
+    pages = json.loads((site.folder / "content" / "pages.json").read_text())
+    ids = {(page["slug"], page["locale"]): page["id"] for page in pages}
+    wanted = [ids["b", "de"], ids["c", "en"], ids["b", "en"]]
+    (page,) = [page for page in pages if (page["slug"], page["locale"]) == ("a", "de")]
+    assert [int(number) for number in re.findall(r'id="(\d+)"', page["body"])] == wanted
+
+
+def test_languages_are_remembered(site: Site) -> None:
+    translated(site, "a.md", "a.de.md")
+    assert site.run() == "Nothing has changed.\n"
+    said = site.run("--language", "fr", status=1)
+    assert said == "Error: The languages in 'site' are en, de; others need a new folder.\n"
+
+
+def test_names_without_languages_are_names(site: Site) -> None:
+    for name in ("de/a.md", "b.de.md"):
+        site.put(name)
+    site.run()
+    assert site.page("b.de")["meta"]["html_url"] == "http://localhost:5000/b.de/"
+    assert "I18N" not in (site.folder / "app.py").read_text()
+
+
+def test_codes_of_languages_are_checked(site: Site) -> None:
+    site.put("a.md")
+    assert "'d/e' is no code of a language" in site.run("--language", "d/e", status=2)
+
+
+# MDX.
+
+MDX = """\
+import Chart from "../Chart.jsx"
+import {a} from 'b'
+
+# Rye {#rye}
+
+export const data = {a: {b: [1]}}
+
+<Tabs kind="x>y" data={{a: {b: 1}}}>
+    <Tab>
+        It is *hardy*, we
+        import it. {/* not said */}
+    </Tab>
+</Tabs>
+
+<Chart data={data.filter((x) => x > 1)} />Seen \\{once} `<Tag a={1}>`.
+
+```jsx
+import x from "y"
+<Tag a={1} />
+```
+"""
+
+
+def test_mdx_is_markdown_without_code(site: Site) -> None:
+    site.put("rye.mdx", MDX)
+    assert "Note: rye.mdx: components and code of MDX are left out.\n" in site.run()
+    page = site.page("rye")
+    assert page["title"] == "Rye"
+    assert page["body"] == (
+        "<h1>Rye</h1>\n<p>It is <em>hardy</em>, we\nimport it.</p>\n"
+        "<p>Seen {once} <code>&lt;Tag a={1}&gt;</code>.</p>\n"
+        '<pre><code class="language-jsx">import x from &quot;y&quot;\n&lt;Tag a={1} /&gt;\n'
+        "</code></pre>"
+    )
+
+
+def test_faults_of_mdx_have_their_lines(site: Site) -> None:
+    site.put("rye.mdx", "import {\n a\n} from 'b'\n\n<A\n  b={1}>\n[x](no.mdx)\n</A>")
+    assert site.refused() == ["rye.mdx, line 7: 'no.mdx' leads to nothing"]
+
+
+def test_mdx_can_be_kept(site: Site) -> None:
+    site.put("rye.mdx", MDX)
+    site.run("--keep-markdown")
+    assert site.page("rye")["body"] == MDX.strip("\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["<A ", "{ {y}", '<A "', "<A {", "`", "{", "\n\nimport {", "<A '\""]
+)
+def test_odd_mdx_takes_no_time(text: str) -> None:
+    start = time.process_time()
+    without_code(text * 100_000)
+    assert time.process_time() - start < 5
 
 
 # The front matter.
@@ -509,6 +676,32 @@ def test_own_values_stay(site: Site) -> None:
     assert "garden.example" in (site.folder / "content" / "sites.json").read_text()
 
 
+def test_pages_written_by_hand_stay(site: Site) -> None:
+    site.put("a.md")
+    site.put("b/c.md")
+    site.run()
+    add(site, id=50)
+    assert site.run() == "Nothing has changed.\n"
+    site.put("d.md")
+    (site.source / "a.md").unlink()
+    assert site.run() == "1 page new, 1 page gone.\n+ pages 51 /d\n- pages 2 /a\n"
+    assert site.page("own")["id"] == 50
+    assert site.run() == "Nothing has changed.\n"
+    for name in ("_index.md", "b/_index.md", "d.md"):
+        site.put(name, "---\nweight: 2\n---\nNew")
+    assert "3 pages changed" in site.run()
+    assert site.page("own")["id"] == 50
+
+
+def test_pages_written_by_hand_need_a_parent(site: Site) -> None:
+    site.put("a.md")
+    site.put("b.md")
+    site.run()
+    add(site, id=50, parent=2)
+    (site.source / "a.md").unlink()
+    assert site.refused() == ["pages 50, parent: there is no page 2"]
+
+
 def test_keys_written_by_hand_stay(site: Site) -> None:
     site.put("a.md", "---\nnote: x\ndraft: true\n---\n")
     site.put("b.md")
@@ -762,7 +955,7 @@ def test_what_does_not_fit_a_page_is_located(site: Site) -> None:
 
 
 def test_a_folder_without_pages_is_refused(site: Site) -> None:
-    assert site.refused() == ["garden: has no files that end in .md or .markdown"]
+    assert site.refused() == ["garden: has no files that end in .md or .markdown or .mdx"]
 
 
 def test_another_folder_is_left_alone(site: Site) -> None:
@@ -831,6 +1024,28 @@ def test_stopped_imports_leave_what_is_served(site: Site, monkeypatch: pytest.Mo
     assert site.run() == "1 page changed.\n~ pages 2 /a\n* media/x.png\n"
 
 
+def test_folders_of_killed_imports_go(site: Site) -> None:
+    site.put("a.md", "![x](x.png)")
+    site.put("x.png", PICTURE)
+    site.run()
+    site.put("x.png", b"another")
+    kill = "from flask_contentapi.importers import refresh; import os, signal; "
+    kill += "refresh.Changes.__bool__ = lambda changes: os.kill(os.getpid(), signal.SIGKILL)\n"
+    run = "from flask_contentapi.__main__ import main; main()"
+    command = [sys.executable, "-c", kill + run, "import", str(site.source), str(site.folder)]
+    assert subprocess.run(command).returncode == -9
+    assert len([*site.folder.glob(".import-*")]) == 1
+    (site.folder / ".import-mine").mkdir()
+    assert site.run() == "Nothing has changed.\n* media/x.png\n"
+    assert [path.name for path in site.folder.glob(".import-*")] == [".import-mine"]
+
+
+def test_folders_of_others_at_work_stay(tmp_path: Path) -> None:
+    with passing_folder(".x-", tmp_path) as first, passing_folder(".x-", tmp_path):
+        assert first.is_dir()
+    assert [*tmp_path.iterdir()] == []
+
+
 def stopped(*args: object) -> None:
     raise KeyboardInterrupt
 
@@ -868,7 +1083,7 @@ def test_hand_written_files_are_not_lost(site: Site) -> None:
         '{"id": 50, "parent": null, "type": "site.Page", "title": "Own", "slug": "own"}'
     )
     assert "say --yes" in " ".join(site.refused())
-    assert "- pages 50" in site.run("--yes")
+    assert site.run("--yes") == "Nothing has changed.\n"
 
 
 def test_folder_runs(site: Site) -> None:

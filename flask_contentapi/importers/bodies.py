@@ -18,6 +18,16 @@ _REFERENCE = re.compile(
     r"""\{\{[<%]\s*(?:rel)?ref\s+["']([^"'\s]+)["']\s*[>%]\}\}|\{%\s*link\s+([^\s%]+)\s*%\}"""
     r"""|\{%\s*post_url\s+([^\s%]+)\s*%\}"""
 )
+_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+#: In MDX: what stays as it is, which is group 1; statements, up to an empty line; expressions; and
+#: the tags of components.
+_MDX = re.compile(
+    r"(^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]*`|\\.)"
+    r"|(?:\A\s*|(?<=\n\n))(?:import|export)\s.*?(?=^[ \t]*$|\Z)"
+    rf"|{_BRACES}"
+    rf"""|</?(?:[A-Z][\w.]*(?:\s(?:[^<>{{}}"']|"[^"]*"|'[^']*'|{_BRACES})*)?/?)?>""",
+    re.DOTALL | re.MULTILINE,
+)
 #: The kinds of links by the endpoint of what they lead to.
 _LINKS = {"pages": "page", "documents": "document"}
 
@@ -54,10 +64,18 @@ def first_heading(text: str) -> str:
     return ""
 
 
-def rich_text(text: str, find: Find) -> str:
-    """Markdown as rich text, with links and images as it stores them."""
+def without_code(text: str) -> str:
+    """MDX as Markdown, in as many lines: without code and components, whose contents stay."""
+    return _MDX.sub(lambda m: m[0] if m[1] else "\n" * m[0].count("\n"), text)
+
+
+def rich_text(text: str, find: Find, *, is_mdx: bool = False) -> str:
+    """Markdown as rich text, with links and images as it stores them.
+
+    :param is_mdx: whether lines can be indented, which does not make them code.
+    """
     text = _REFERENCE.sub(_path_of_reference, text)
-    parser = markdown_parser()
+    parser = markdown_parser().disable(["code"] * is_mdx)
     tokens = parser.parse(text)
     first, end = 0, 0
     sought: set[str] = set()

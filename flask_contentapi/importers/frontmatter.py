@@ -54,14 +54,7 @@ def read_markdown(path: Path, name: str) -> MarkdownFile:
 
     :raises Unreadable: if there is a fault in it.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise Unreadable(Fault(0, f"cannot be read: {error.strerror}")) from None
-    if len(data) > MOST_BYTES:
-        raise Unreadable(Fault(0, f"has more than {MOST_BYTES:,} bytes"))
-    text = decode(data).lstrip("\ufeff").replace("\r\n", "\n")
+    text = _text(path).lstrip("\ufeff").replace("\r\n", "\n")
     match = _FRONT.match(text)
     if match is None:
         if _JSON.match(text):
@@ -87,6 +80,28 @@ def read_markdown(path: Path, name: str) -> MarkdownFile:
     plain = _Plain()
     made = {str(key): plain.made(value, lines.get(str(key), first)) for key, value in front.items()}
     return MarkdownFile(name, made, lines, text[match.end() :], text.count("\n", 0, match.end()))
+
+
+def read_yaml(path: Path) -> Any:
+    """What a file of YAML has; None if there is none.
+
+    :raises Unreadable: if it cannot be read.
+    """
+    text = _text(path) if path.is_file() else ""
+    if len(text) > MOST_FRONT:
+        raise Unreadable(Fault(0, f"has more than {MOST_FRONT:,} characters"))
+    return _yaml(text, 0)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Unreadable(Fault(0, f"cannot be read: {error.strerror}")) from None
+    if len(data) > MOST_BYTES:
+        raise Unreadable(Fault(0, f"has more than {MOST_BYTES:,} bytes"))
+    return decode(data)
 
 
 class _Constructor(SafeConstructor):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import filecmp
 import os
+import re
 import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from flask_contentapi.files import Unreadable, decode, in_line, parse_json
 from flask_contentapi.importers.pull import (
     known_folder,
     new_folder,
+    passing_folder,
     refuse_loss,
     tell,
     tell_changes,
@@ -38,6 +39,11 @@ _IDS = "ids.json"
 _SECTIONS = ("pages", "images", "documents")
 #: The keys that every import writes.
 _ALWAYS = {"id", "type", "parent", "title", "slug", "body"}
+
+
+def is_language(code: Any) -> bool:
+    """Whether a value is the code of a language, as ``pt-br``."""
+    return isinstance(code, str) and bool(re.fullmatch("[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", code))
 
 
 def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
@@ -66,14 +72,21 @@ def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> Non
 
 
 def _read(
-    source: Path, known: Mapping[str, Any], options: Mapping[str, Any], keeps_markdown: bool
+    source: Path,
+    known: Mapping[str, Any],
+    options: Mapping[str, Any],
+    keeps_markdown: bool,
+    languages: Sequence[str],
+    taken: Iterable[tuple[str, Any]] = (),
 ) -> MarkdownFolder:
     from flask_contentapi.importers.markdown import MarkdownFolder
 
     return MarkdownFolder(
         source,
         known,
+        taken,
         static=options["static"],
+        languages=languages,
         keeps_markdown=keeps_markdown,
         keeps_links=options["keep_links"],
     )
@@ -83,7 +96,7 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
     from flask_contentapi.importers.records import PulledContent
 
     keeps_markdown = options["keep_markdown"]
-    objects = _read(source, {}, options, keeps_markdown)
+    objects = _read(source, {}, options, keeps_markdown, options["languages"])
     with new_folder(folder) as part:
         origin = f"the folder {source.resolve().name}"
         registry = write_code(objects, part, origin, prefix="/api/v2", folder_has_media=True)
@@ -110,11 +123,17 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             raise ConfigurationError(
                 f"The bodies in {str(folder)!r} are HTML; --keep-markdown needs a new folder."
             )
+        languages = known.get("languages", [])
+        if [*options["languages"]] not in ([], languages):
+            raise ConfigurationError(
+                f"The languages in {str(folder)!r} are {', '.join(languages) or 'not told'}; "
+                "others need a new folder."
+            )
         refuse_loss(backend, options)
-        objects = _read(source, known, options, keeps_markdown)
+        objects = _read(source, known, options, keeps_markdown, languages, backend.dump())
         now = _stated(PulledContent(objects, registry, "", str, objects.hidden))
         before: dict[str, str] = known.get("stated", {})
-        both = {key: f"{keys} {before.get(key, '')}" for key, keys in now.items()}
+        both = {k: f"{now.get(k, '')} {before.get(k, '')}" for k in {**before, **now}}
         stated = {
             (section, int(identity)): {*keys.split(), *_ALWAYS}
             for (section, identity), keys in ((key.split(), keys) for key, keys in both.items())
@@ -128,15 +147,15 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
         except ContentError as error:
             raise objects.locate(error) from None
         media = folder / "media"
-        with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as copies:
-            copied = _copy(objects, media, Path(copies))
+        with passing_folder(".import-", folder) as copies:
+            copied = _copy(objects, media, copies)
             # Ids come first: no other run may give them to other paths.
             _write_ids(objects, folder, keeps_markdown, both)
             if changes:
                 changes.write(backend)
             for name in copied:
                 (media / name).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(Path(copies, name), media / name)
+                os.replace(copies / name, media / name)
         _write_ids(objects, folder, keeps_markdown, now)
         paths = objects.paths()
         for section, identity in changes.gone:
@@ -175,7 +194,8 @@ def _copy(objects: MarkdownFolder, media: Path, into: Path) -> list[str]:
 def _write_ids(
     objects: MarkdownFolder, folder: Path, keeps_markdown: bool, stated: Mapping[str, str]
 ) -> None:
-    known = {"keep_markdown": keeps_markdown, **objects.known, "stated": stated}
+    languages = {"languages": [*objects.locales]} if objects.locales else {}
+    known = {"keep_markdown": keeps_markdown, **languages, **objects.known, "stated": stated}
     part = folder / f".{_IDS}.part"
     part.write_bytes(orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     os.replace(part, folder / _IDS)
@@ -199,6 +219,8 @@ def _read_ids(file: Path) -> dict[str, Any]:
     are_ids = all(type(value) is int and 0 < value in INT64 for ids in values for value in ids)
     stated = known.get("stated", {}) if are_ids else {}
     are_keys = isinstance(stated, dict) and all(isinstance(keys, str) for keys in stated.values())
+    languages = known.get("languages", []) if are_ids else []
+    are_keys = are_keys and isinstance(languages, list) and all(map(is_language, languages))
     if not (are_ids and are_keys) or any(len({*ids}) < len(ids) for ids in values):
         wanted = '{"keep_markdown": false, "pages": {"/": 1}, "images": {}, "documents": {}}'
         why = f"must have ids by paths, each of them once, as {wanted}"

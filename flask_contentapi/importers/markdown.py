@@ -20,8 +20,8 @@ from urllib.parse import unquote, urlsplit
 
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.files import Unreadable, in_line
-from flask_contentapi.importers.bodies import Target, first_heading, rich_text
-from flask_contentapi.importers.frontmatter import MarkdownFile, moment, read_markdown
+from flask_contentapi.importers.bodies import Target, first_heading, rich_text, without_code
+from flask_contentapi.importers.frontmatter import MarkdownFile, moment, read_markdown, read_yaml
 from flask_contentapi.importers.objects import Item, Objects, OriginalSite, PlacedPage
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import Document, Image, Page
@@ -29,7 +29,7 @@ from flask_contentapi.types import Document, Image, Page
 SECTIONS = ("pages", "images", "documents")
 #: The most files of a folder.
 MOST_FILES = 100_000
-_ENDINGS = (".md", ".markdown")
+_ENDINGS = (".md", ".markdown", ".mdx")
 _INDEXES = ("_index", "index", "readme")
 #: The folders of Jekyll, whose names mean that they are no folders of pages elsewhere.
 _POSTS = {"_posts": "posts", "_drafts": "posts"}
@@ -116,7 +116,9 @@ class MarkdownFolder(Objects):
 
     :param folder: the folder.
     :param known: the ids that objects have already, by endpoint and path.
+    :param taken: the objects that are there, with their sections; new ones get other ids.
     :param static: folders with files that addresses from the root on name.
+    :param languages: the languages that names of files and folders can tell, the main one first.
     :param keeps_markdown: whether bodies stay Markdown instead of HTML.
     :param keeps_links: whether links that lead nowhere stay instead of being refused.
     :raises ContentError: with all that is wrong.
@@ -130,8 +132,10 @@ class MarkdownFolder(Objects):
         self,
         folder: Path,
         known: Mapping[str, Mapping[str, int]],
+        taken: Iterable[tuple[str, Any]] = (),
         *,
         static: Sequence[Path] = (),
+        languages: Sequence[str] = (),
         keeps_markdown: bool = False,
         keeps_links: bool = False,
     ) -> None:
@@ -142,7 +146,12 @@ class MarkdownFolder(Objects):
             for section in SECTIONS
         }
         self._last = {section: max([0, *ids.values()]) for section, ids in self.known.items()}
+        for section, record in taken:
+            if section in self._last:
+                self._last[section] = max(self._last[section], record["id"])
         self.ids = {section: set() for section in SECTIONS}
+        self.locales, self.i18n = dict.fromkeys(languages), bool(languages)
+        self.prefixes = {code: f"/{code}" * (code != languages[0]) for code in languages}
         self._keeps_markdown, self._keeps_links = keeps_markdown, keeps_links
         self.hidden: dict[tuple[str, int], dict[str, Any]] = {}
         self.files: dict[str, Path] = {}
@@ -151,6 +160,7 @@ class MarkdownFolder(Objects):
         self._media: dict[tuple[str, int], Item] = {}
         self._items: dict[int, Item] = {}
         self._sources: dict[str, _Source] = {}
+        self._collections = self._find_collections()
         self._keys_of_files: dict[str, str] = {}
         self._by_path: dict[str, _Source] = {}
         #: The same, and other addresses, in small letters, as Hugo writes them.
@@ -205,15 +215,25 @@ class MarkdownFolder(Objects):
 
     # The tree.
 
+    def _find_collections(self) -> set[str]:
+        """The folders that Jekyll makes pages of, besides posts."""
+        try:
+            config = read_yaml(self._folder / "_config.yml")
+        except Unreadable as error:
+            why = error.faults[0].message.removeprefix("the front matter ")
+            self.told[f"_config.yml {why}; its collections are left out."] = None
+            return set()
+        given = config.get("collections") if isinstance(config, dict) else None
+        found = given.items() if isinstance(given, dict) else ()
+        return {f"_{n}" for n, own in found if isinstance(own, dict) and own.get("output") is True}
+
     def _read_files(self) -> None:
         found: defaultdict[str, list[str]] = defaultdict(list)
         for number, name in enumerate(self._names()):
             if number == MOST_FILES:
                 why = f"has more than {MOST_FILES:,} pages"
                 raise ContentError([Problem("", "", why, file=self._folder.name)])
-            stem = posixpath.splitext(_composed(name))[0]
-            is_index = posixpath.basename(stem).lower() in _INDEXES
-            found[posixpath.dirname(name) if is_index else stem].append(name)
+            found[self._key(name)].append(name)
         # To Eleventy a file with the name of its folder is the page of that.
         for key in [*found]:
             folder = posixpath.dirname(key)
@@ -232,11 +252,41 @@ class MarkdownFolder(Objects):
                 for fault in error.faults:
                     self._refuse(names[0], fault.line, fault.message)
                 file = MarkdownFile(names[0])
+            if names[0].lower().endswith(".mdx") and not self._keeps_markdown:
+                plain = without_code(file.body)
+                if plain != file.body:
+                    self.told[f"{names[0]}: components and code of MDX are left out."] = None
+                file = file._replace(body=plain)
             self._keys_of_files[_composed(names[0])] = key
             self._sources[key] = self._source(key, file)
         if not found:
             wanted = f"has no files that end in {' or '.join(_ENDINGS)}"
             self._refuse(self._folder.name, 0, wanted)
+
+    def _key(self, name: str) -> str:
+        """The key of the page in a file; those of other languages than the main one have that in
+        front."""
+        stem = posixpath.splitext(_composed(name))[0]
+        stem = stem[stem.partition("/")[0] in self._collections :]
+        plain, _, ending = stem.rpartition(".")
+        first, _, inside = stem.partition("/")
+        language = ""
+        if ending in self.locales:
+            language, stem = ending, plain
+        elif first in self.locales:
+            language, stem = first, inside
+        is_index = posixpath.basename(stem).lower() in (*_INDEXES, "")
+        key = posixpath.dirname(stem) if is_index else stem
+        return f"{language}/{key}".rstrip("/") if self.prefixes.get(language) else key
+
+    def _parts(self, key: str) -> tuple[str, str]:
+        """The language of a page, and its key without that."""
+        first, _, inside = key.partition("/")
+        return (first, inside) if self.prefixes.get(first) else (next(iter(self.locales), ""), key)
+
+    def _above(self, key: str) -> str | None:
+        """The key of the page above; None for home pages."""
+        return posixpath.dirname(key) if self._parts(key)[1] else None
 
     def _names(self) -> Iterator[str]:
         """The files of Markdown, in order."""
@@ -246,14 +296,14 @@ class MarkdownFolder(Objects):
             for name in sorted((*folders, *names)):
                 path = Path(folder, name)
                 shown = (inside / name).as_posix()
-                is_page = name not in known and name.lower().endswith((*_ENDINGS, ".mdx"))
+                is_page = name not in known and name.lower().endswith(_ENDINGS)
                 is_own = name.startswith("_") and name.lower().partition(".")[0] != "_index"
                 if name.startswith(".") or name == "node_modules":
                     continue
                 if not shown.isprintable():
                     if is_page:
                         self._refuse(repr(shown), 0, "has a name that cannot be printed")
-                elif is_own and name not in _POSTS:
+                elif is_own and name not in _POSTS and shown not in self._collections:
                     if is_page or name in known:
                         self.told[f"{shown} is left out, as names with an underscore are."] = None
                 elif is_page and not path.is_file():
@@ -265,14 +315,14 @@ class MarkdownFolder(Objects):
                         self._refuse(shown, 0, f"is a symbolic link; {only}")
                     else:
                         yield shown
-                elif is_page and name.lower().endswith(".mdx"):
-                    self.told[f"{shown} is left out: MDX is code."] = None
                 elif is_page:
                     yield shown
             folders[:] = sorted(
                 name
                 for name in folders
-                if name in _POSTS or not (name.startswith((".", "_")) or name == "node_modules")
+                if name in _POSTS
+                or (inside / name).as_posix() in self._collections
+                or not (name.startswith((".", "_")) or name == "node_modules")
             )
 
     def _refuse_folder(self, error: OSError) -> None:
@@ -291,13 +341,14 @@ class MarkdownFolder(Objects):
     def _place(self) -> None:
         """Puts the pages into the tree, and gives them ids."""
         for key in [*self._sources, ""]:
-            self._sources.setdefault(key, _Source(key, MarkdownFile()))
-            while key:
-                key = posixpath.dirname(key)
-                self._sources.setdefault(key, _Source(key, MarkdownFile()))
+            above: str | None = key
+            while above is not None:
+                self._sources.setdefault(above, _Source(above, MarkdownFile()))
+                above = self._above(above)
         # Those above come before those below.
         for key in sorted(self._sources):
-            self._cascade(self._sources[key], self._sources[posixpath.dirname(key)])
+            above = self._above(key)
+            self._cascade(self._sources[key], self._sources[key if above is None else above])
         for key, source in self._sources.items():
             name = posixpath.basename(key) or self._folder.resolve().name
             name = _composed(name)
@@ -311,23 +362,27 @@ class MarkdownFolder(Objects):
                 self._wrong(source, "slug", "a text of one line")
             source.title = self._text(source, ["title"]) or first_heading(source.file.body)
             source.title = source.title or re.sub(r"[-_\s]+", " ", name).strip().capitalize()
-            outermost, _, inside = key.partition("/")
+            outermost, _, inside = self._parts(key)[1].partition("/")
             above = _POSTS.get(outermost, outermost) if inside else ""
             source.label = f"site.{_class_name(self._text(source, ['type']) or above)}"
-            if key:
-                self._sources[posixpath.dirname(key)].below.append(source)
-        waiting: list[tuple[_Source, _Source | None]] = [(self._sources[""], None)]
+            if (upper := self._above(key)) is not None:
+                self._sources[upper].below.append(source)
+        homes = sorted((key for key in self._sources if self._above(key) is None), reverse=True)
+        waiting: list[tuple[_Source, _Source | None]] = [(self._sources[k], None) for k in homes]
+        translations: defaultdict[str, list[int]] = defaultdict(list)
         while waiting:
             source, parent = waiting.pop()
             source.id = self._id("pages", f"/{source.key}")
-            if parent is not None:
-                source.path = f"{parent.path}/{source.slug}".lstrip("/")
+            translations[self._parts(source.key)[1]].append(source.id)
+            source.path = f"{parent.path}/{source.slug}".lstrip("/") if parent else source.key
             self._note_place(source)
             self._by_id[source.id] = source
             self.tree.append(PlacedPage(source.id, source.label, parent.id if parent else None, 0))
             # Those without a weight come last, in the order of their names.
             source.below.sort(key=lambda below: (self._weight(below), below.key))
             waiting += [(below, source) for below in reversed(source.below)]
+        for ids in translations.values():
+            self.note_translations(ids)
         for source in self._by_id.values():
             dated = _DATED.fullmatch(posixpath.basename(source.key))
             posted = [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []
@@ -463,6 +518,8 @@ class MarkdownFolder(Objects):
 
     def _item(self, source: _Source) -> Item:
         meta: Item = {"type": source.label, "slug": source.slug}
+        if self.locales:
+            meta["locale"] = self._parts(source.key)[0]
         if first := self._moment(source, _DATES):
             meta["first_published_at"] = first
         if end := self._moment(source, _EXPIRY):
@@ -486,7 +543,7 @@ class MarkdownFolder(Objects):
                     self._refuse(source.file.name, place, f"{address!r} {error}")
                 return None
 
-        return rich_text(source.file.body, find)
+        return rich_text(source.file.body, find, is_mdx=source.file.name.lower().endswith(".mdx"))
 
     def _relate(self, name: str, entries: Iterable[tuple[_Source, str, Any]]) -> None:
         """Makes relations of values that are all paths of what is there."""
@@ -543,7 +600,7 @@ class MarkdownFolder(Objects):
             if inside.split("/")[0] == "..":
                 why = "leads out of the folder"
                 continue
-            if page := self._page_at(inside):
+            if page := self._page_at(inside, self._parts(source.key)[0]):
                 return Target("pages", page.id, fragment)
             if file := self._file_at(inside):
                 return Target(endpoint, self._medium(endpoint, inside, file), fragment)
@@ -553,8 +610,14 @@ class MarkdownFolder(Objects):
             return None
         raise Nowhere(why)
 
-    def _page_at(self, inside: str) -> _Source | None:
+    def _page_at(self, inside: str, language: str) -> _Source | None:
         key = self._keys_of_files.get(inside, inside)
+        if self.locales and inside.lower().endswith(_ENDINGS):
+            key = self._keys_of_files.get(inside) or self._key(inside)
+            # A file whose name tells no language is meant in that of the page, if it is there.
+            own = f"{language}/{key}".rstrip("/")
+            is_plain = self.locales.keys().isdisjoint(re.split("[./]", inside))
+            key = own if is_plain and own in self._sources else key
         plain = inside.lower().removesuffix(".html").removesuffix("index").rstrip("/")
         # To Jekyll the categories of a post are in front of its date.
         posted = _POSTED.search(plain)

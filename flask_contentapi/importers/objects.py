@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from flask_contentapi.importers.inference import Shapes
@@ -69,6 +69,11 @@ class Objects(ABC):
         self.prefixes: dict[str, str] = {}
         self.translation_keys: dict[int, str] = {}
         self.rich_text_format = "db_html"
+
+    def note_translations(self, ids: Sequence[int]) -> None:
+        """Notes that pages are translations of each other."""
+        if len({*ids}) > 1:
+            self.translation_keys.update(dict.fromkeys(ids, f"page-{min(ids)}"))
 
     @abstractmethod
     def pages(self) -> Iterator[tuple[PlacedPage, Item | None]]:

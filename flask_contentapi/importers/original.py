@@ -404,7 +404,7 @@ class Original(Objects):
                 asked = {**self._site(number), "fields": keys}
                 for item in self._list("pages/", "reading translations", **asked):
                     others = item["meta"].get("translations") or []
-                    self._note_group([item["id"], *(other["id"] for other in others)])
+                    self.note_translations([item["id"], *(other["id"] for other in others)])
             return
         # Each group is asked for once, by the first of its pages.
         pages = [page for page in self.tree if not page.slug]
@@ -415,12 +415,7 @@ class Original(Objects):
                 continue
             asked = {**self._site(page.site), "fields": "_,id", "translation_of": str(page.id)}
             items = self._list("pages/", "", **asked)
-            self._note_group([page.id, *(item["id"] for item in items)])
-
-    def _note_group(self, ids: Sequence[int]) -> None:
-        if len({*ids}) > 1:
-            key = f"page-{min(ids)}"
-            self.translation_keys.update(dict.fromkeys(ids, key))
+            self.note_translations([page.id, *(item["id"] for item in items)])
 
 
 def _items(data: Any, url: str) -> list[Item]:

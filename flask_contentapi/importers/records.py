@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -24,8 +25,9 @@ class PulledContent(Mapping[str, Iterable[Any]]):
     :param base: the address of the source.
     :param file_of: gives the ``file`` for the address of a file.
     :param kept: by section and id, values that only the present content has.
-    :param general: by section, present records that the source cannot show: collections and the
-        objects of other endpoints, which stay, and sites, which keep their hosts.
+    :param general: by section, present records that the source cannot show: collections, the
+        objects of other endpoints and those added by hand, which stay, and sites, which keep their
+        hosts.
     :ivar told: what the types do not know, each in a sentence.
     """
 
@@ -68,9 +70,10 @@ class PulledContent(Mapping[str, Iterable[Any]]):
             return [*self._sites()]
         if section not in self._names():
             raise KeyError(section)
+        others = self._general.get(section, ())
         if section not in self._original.ids:
-            return self._general[section]
-        return self._pages() if section == "pages" else self._others(section)
+            return others
+        return chain(self._pages() if section == "pages" else self._others(section), others)
 
     def _sites(self) -> Iterator[Record]:
         for site in self._original.sites:

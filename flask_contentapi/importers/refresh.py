@@ -32,8 +32,9 @@ class Present:
         answers show.
     :ivar digests: a digest of each object's record.
     :ivar kept: the other values, by object.
-    :ivar general: the records that are no objects, by section, and those of endpoints that the
-        source does not have.
+    :ivar added: the objects that the source is not asked about.
+    :ivar general: the records that are no objects, by section, and those that the source is not
+        asked about: of endpoints that it does not have, and those without ``stated`` keys.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Present:
     ) -> None:
         self.digests: dict[Key, bytes] = {}
         self.kept: dict[Key, Record] = {}
+        self.added: set[Key] = set()
         self.general: defaultdict[str, list[Any]] = defaultdict(list)
         for section, record in backend.dump():
             if section in SECTIONS:
@@ -52,11 +54,12 @@ class Present:
                 continue
             key = section, record["id"]
             self.digests[key] = _digest(record)
-            if section not in served:
+            if section not in served or (stated is not None and key not in stated):
+                self.added.add(key)
                 self.general[section].append(record)
                 continue
             if stated is not None:
-                hidden = record.keys() - stated.get(key, set())
+                hidden = record.keys() - stated[key]
             else:
                 declared = registry.endpoints[section].type_of(record["type"])
                 columns = (column_of(declared, export) for export in declared.exports.values())
@@ -97,6 +100,7 @@ class Changes:
         self._gone = dict.fromkeys(present.digests)
         library = read_library(content, registry, keep=self._keep_for(present), logs=False)
         self._order_before = [key for key in present.digests if key not in self._gone]
+        self._aside = self.new.keys() | present.added
         self.gone = [*reversed(self._gone)]
         sections = {"locales": [*library.locales], "sites": library.site_records}
         self.is_general = any(present.general[name] != now for name, now in sections.items())
@@ -119,8 +123,11 @@ class Changes:
     @property
     def is_moved(self) -> bool:
         """Whether objects that stay are in another order."""
-        pages = [key for key in self._order if key[0] == "pages" and key not in self.new]
-        return pages != [key for key in self._order_before if key[0] == "pages"]
+        now, before = (
+            [key for key in order if key[0] == "pages" and key not in self._aside]
+            for order in (self._order, self._order_before)
+        )
+        return now != before
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone or self.is_general or self.is_moved)
