@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -12,7 +13,7 @@ import pytest
 
 from tests.api import API
 from tests.conftest import MakeAPI
-from tests.databases import on_databases, storage
+from tests.databases import noted, on_databases, storage
 from tests.generated import DECLARED
 from tests.samples import Record, document, image, page, private, site
 
@@ -347,6 +348,18 @@ def test_children_are_found_by_their_parents(
     # In so little content, what is found may be joined with all pages.
     plan = plans_of(path)[-1]
     assert any(re.match(f"{PAGES}_parent", read.key) for read in plan.reads), plan
+
+
+@pytest.mark.backends("postgresql")
+def test_a_server_knows_how_many_children_are_wanted(api: API, backend: str) -> None:
+    # Of so little content all is read for them, but not of more.
+    with noted(api, attrgetter("sql", "params")) as made:
+        assert len(api.items("pages/?id__in=20,21,22&fields=_,children")) == 3
+    sql, params = made[-1]
+    database = storage(api).engine.database
+    with database.connection_context():
+        ((found,),) = database.execute_sql(f"EXPLAIN (FORMAT JSON) {sql}", params).fetchall()
+    assert found[0]["Plan"]["Plan Rows"] == 3 * 20
 
 
 DEEP = [

@@ -80,19 +80,21 @@ class Statements:
         return self._statement(query, select), field
 
     def _page(self, shape: Shape) -> tuple[Statement, Projection]:
-        select = Select(self.tables, shape)
+        select, each = Select(self.tables, shape), shape.each
         projection = self._projection(select)
         columns, joined = [*projection.nodes, self.tables.version()], projection.joined
-        if not shape.deep and shape.each is None:
+        if not shape.deep and each is None:
             query = select.query(*columns, joined=joined).order_by(*select.order())
             return self._statement(_window(query, select, shape), select), projection
         # Skips rows in an index and looks up only the wanted ones.
         narrow = Select(self.tables, shape._replace(columns=()))
-        if shape.each is None:
+        if each is None:
             ids = narrow.query(narrow.identity).order_by(*narrow.order())
             ids = _window(ids, narrow, shape)
         else:
-            ids = narrow.first_of_each(shape.each)
+            # A server that expects more of them than there can be reads all objects instead.
+            most = narrow.slot(lambda values: each * len(values.query.filters[0].value))
+            ids = narrow.first_of_each(each).limit(most)
         return self._statement(select.named_by(ids, *columns, joined=joined), narrow), projection
 
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
