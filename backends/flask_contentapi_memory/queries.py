@@ -178,9 +178,12 @@ class QueryRunner:
     def _in_order(self, matches: Sequence[int]) -> Sequence[int]:
         order, visible = self._query.order, self._visible
         if not order:
-            rows, scores = self._shelf.rows, self._scores
-            relevance = lambda place: [-found[rows[place][0]] for found in scores]  # noqa: E731
-            return sorted(matches, key=relevance) if scores else matches
+            rows = self._shelf.rows
+            for scores in reversed(self._scores):
+                best = [scores[rows[position][0]] for position in matches]
+                found = dict(zip(matches, best, strict=True))
+                matches = sorted(matches, key=found.__getitem__, reverse=True)
+            return matches
         columns = [(*self._column(column), descending) for column, descending in order]
         if len(order) > 1 or len(matches) < SMALL_PART * len(visible.positions):
             return visible.sort(matches, [(read, descending) for _, read, descending in columns])

@@ -201,7 +201,8 @@ class VisibleObjects:
     def sort(self, positions: Iterable[int], order: Sequence[tuple[Read, bool]]) -> list[int]:
         """Sorts positions by some columns, each descending or not, then by id."""
         rows = self.shelf.rows
-        ordered = sorted(positions, key=lambda position: rows[position][0])
+        ids = [*map(itemgetter(0), rows)]
+        ordered = sorted(positions, key=ids.__getitem__)
         for read, descending in reversed(order):
             values = dict(zip(ordered, map(read, map(rows.__getitem__, ordered)), strict=True))
             absent = [position for position in ordered if values[position] is None]

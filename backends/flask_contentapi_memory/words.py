@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, takewhile
 
@@ -17,6 +17,8 @@ SCORE_CACHE_SIZE = 32
 #: How many bits an entry has for the weight of a word in an object.
 _BITS = (1 + TITLE_WEIGHT).bit_length()
 _COUNT = 2**_BITS - 1
+#: The number of the object that an entry is for.
+_number_of = _BITS.__rrshift__
 
 
 class WordIndex:
@@ -78,23 +80,21 @@ class WordIndex:
             return self._scores.put(search, self._sums(search.words, search.every))
         *whole, begun = search.words
         among = self._sums(whole, True) if whole else None
-        found = {
-            identity: int(count > 1)
-            for identity, count in self._begun(begun).items()
-            if among is None or identity in among
-        }
-        return self._scores.put(search, found)
+        return self._scores.put(
+            search, {i: s for i, s in self._begun(begun) if among is None or i in among}
+        )
 
-    def _begun(self, beginning: str) -> Mapping[int, int]:
-        """The greatest weight of a word with a beginning in each object that has one, by id."""
-        known = self._vocabulary
+    def _begun(self, beginning: str) -> Iterator[tuple[int, int]]:
+        """The objects that have a word with a beginning, by id, each with 1 if it is in its title,
+        which makes a weight greater than 1, and otherwise with 0."""
+        known, every, titled = self._vocabulary, set[int](), set[int]()
         words = islice(known, bisect_left(known, beginning), None)
-        found: dict[int, int] = {}
+        # A beginning can have millions of entries, so each goes through no Python code.
         for word in takewhile(lambda word: word.startswith(beginning), words):
-            for entry in self._postings[word]:
-                identity, count = self._ids[entry >> _BITS], entry & _COUNT
-                found[identity] = max(count, found.get(identity, 0))
-        return found
+            posting = self._postings[word]
+            every.update(map(_number_of, posting))
+            titled.update(map(_number_of, filter((_COUNT - 1).__and__, posting)))
+        return ((self._ids[number], number in titled) for number in every)
 
     @cached_property
     def _vocabulary(self) -> list[str]:
@@ -103,14 +103,17 @@ class WordIndex:
     def _sums(self, words: Sequence[str], every: bool) -> Mapping[int, int]:
         """The sums of the weights of words in objects that have every one, or any of them."""
         postings = sorted((self._postings.get(word, ()) for word in words), key=len)
-        scores: dict[int, int] = {}
-        for number, posting in enumerate(postings):
-            found = [(self._ids[entry >> _BITS], entry & _COUNT) for entry in posting]
-            if every and number:
-                found = [pair for pair in found if pair[0] in scores]
-            gained = {identity: scores.get(identity, 0) + count for identity, count in found}
-            scores = gained if every else scores | gained
-        return scores
+        sums: dict[int, int] | None = None
+        for posting in postings:
+            found = dict(zip(map(_number_of, posting), map(_COUNT.__and__, posting), strict=True))
+            if sums is None:
+                sums = found
+            elif every:
+                sums = {n: count + found[n] for n, count in sums.items() if n in found}
+            else:
+                sums |= {n: count + sums.get(n, 0) for n, count in found.items()}
+        sums = sums or {}
+        return dict(zip(map(self._ids.__getitem__, sums), sums.values(), strict=True))
 
 
 class _Postings(dict[str, "array[int]"]):
