@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -67,6 +68,7 @@ class Addresses:
         site.
     :param i18n: whether the trees of translated home pages belong to a site.
     :ivar renditions: the renditions of images.
+    :ivar here: the possible starts of the ``url_path`` of pages that need no ``site`` parameter.
     """
 
     def __init__(
@@ -86,7 +88,10 @@ class Addresses:
         self._media = media if is_absolute(media) else base + media
         self._sites = sites
         self._site = site
-        self._hosts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
+        starts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
+        # A page is in trees of all hosts if the longest of their starts is one of its own.
+        longest = [(max(some, key=len), some) for some in product(*starts)]
+        self.here = tuple([path for path, some in longest if all(map(path.startswith, some))])
         self._homes = sorted(site.language_trees(i18n), key=lambda home: -len(home.url_path))
         self._i18n = i18n
         self._page_urls = page_urls
@@ -108,11 +113,8 @@ class Addresses:
 
     def other_site(self, url_path: str) -> str:
         """The ``site`` parameter that a later request for a page needs; "" if it needs none."""
-        for paths in self._hosts:
-            if not url_path.startswith(paths):
-                site_and_home = self._locate(url_path)
-                return self._sites.name(site_and_home[0]) if site_and_home else ""
-        return ""
+        site_and_home = None if url_path.startswith(self.here) else self._locate(url_path)
+        return self._sites.name(site_and_home[0]) if site_and_home else ""
 
     def html_url(self, url_path: str) -> str | None:
         """The public address of a page; None if it is in no site or the site has no host."""

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import compress, repeat
-from operator import itemgetter, mul
+from itertools import compress
+from operator import mul
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
@@ -204,9 +204,17 @@ class Source(Protocol):
         """Its sender."""
 
     def fetch(
-        self, endpoint: str, ids: Collection[int], columns: Sequence[str], within_site: bool
-    ) -> Mapping[int, Row]:
-        """As :meth:`Reader.fetch`; only pages of the requested site if ``within_site``."""
+        self,
+        endpoint: str,
+        columns: Sequence[str],
+        relations: Iterable[tuple[Collection[int], bool]],
+    ) -> Sequence[Mapping[int, Row]]:
+        """The rows that relations to an endpoint point to, as of :meth:`Reader.fetch`.
+
+        :param columns: the columns; of pages the ``url_path`` first.
+        :param relations: for each the ids, and whether it leads only to pages of the requested
+            site.
+        """
 
     def select(self, query: Query) -> Selected:
         """As :meth:`Reader.select`."""
@@ -216,14 +224,14 @@ class Key(NamedTuple):
     """One key of a plan.
 
     :param export: what it shows.
-    :param value: gives its value as JSON.
-    :param row_index: the index in the row of a value that is its own JSON; None if it is computed.
+    :param value: makes JSON of what is stored; None if that is its own JSON.
+    :param row_index: as :attr:`Compiled.row_index`.
     :param volatile: whether it depends on more than the content.
     """
 
     export: Export
-    value: Bind
-    row_index: int | None = None
+    value: Bind | None
+    row_index: int | None
     volatile: bool = False
 
 
@@ -231,13 +239,13 @@ class Facet(NamedTuple):
     """A field whose values are counted.
 
     :param name: its key.
-    :param write: writes a value, the only one in a row.
+    :param write: makes JSON of a value; None if it is its own JSON.
     :param volatile: as :attr:`Export.volatile`.
     """
 
     name: str
     column: str
-    write: Bind
+    write: Bind | None
     volatile: bool
 
 
@@ -277,17 +285,28 @@ class Plan:
 
     def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
         """The function from a row to its answer, for one request."""
-        build = self.assemble(*[key.value(context) for key in self.keys])
+        build = self.assemble(*[key.value(context) for key in self.keys if key.value is not None])
         if not self.variants:
             return build
         of_type = {label: plan.bind(context) for label, plan in self.variants.items()}
         index = self.layout.index_of("type")
         return lambda row: of_type.get(row[index], build)(row)
 
+    @cached_property
+    def _alike(self) -> Mapping[int, Sequence[Lookup]]:
+        """The lookups that are made in one fetch, by the slot of the first of them."""
+        found: defaultdict[Hashable, list[Lookup]] = defaultdict(list)
+        for step in self.layout.steps:
+            if isinstance(step, Lookup):
+                levels = frozenset(origin.level for origin in step.origins)
+                found[levels, step.endpoint, *step.layout.columns].append(step)
+        return {alike[0].slot: alike for alike in found.values()}
+
     def look_up(
         self, rows: Sequence[Row], source: Source, most: int | None = None
     ) -> list[Mapping[Any, Any]]:
-        """Fetches what the rows point to, and what that points to, in one fetch per relation.
+        """Fetches what the rows point to, and what that points to, in one fetch for all
+        relations of the same rows to the same columns of an endpoint.
 
         Counts meanwhile how many objects the answer would embed. A row that stands in several
         places counts as often, with everything below it, although it is fetched once. One with
@@ -296,46 +315,40 @@ class Plan:
         :param most: the maximum of that number; None: no maximum.
         :raises BadRequest: if it would be exceeded; nothing has been built yet.
         """
-        # For each level its rows, and in how many places each stands; None: each in one.
-        levels: list[tuple[Sequence[Row], Sequence[int] | None]] = [(rows, None)]
-        related: list[Mapping[Any, Any]] = []
+        # For each level its rows, and in how many places each stands.
+        levels: list[tuple[Sequence[Row], Sequence[int]]] = [(rows, [1] * len(rows))]
+        related: list[Mapping[Any, Any]] = [{}] * len(self.layout.steps)
+        places: dict[int, Mapping[int, int]] = {}
         embedded = 0
-        for step in self.layout.steps:
-            origin, times = _starting(step, *levels[step.level])
-            found: Mapping[Any, Any] = {}
-            if isinstance(step, Entries):
-                index = step.index
-                reached: Sequence[Row] = [entry for row in origin for entry in row[index]]
-                if times is not None:
-                    pairs = zip(origin, times, strict=True)
-                    times = [n for row, n in pairs for _ in row[index]]
+        for slot, step in enumerate(self.layout.steps):
+            if isinstance(step, Lookup):
+                if slot not in places:
+                    alike = self._alike[slot]
+                    places |= {each.slot: _places(each, levels) for each in alike}
+                    relations = [(places[each.slot], each.within_site) for each in alike]
+                    found = source.fetch(step.endpoint, step.layout.columns, relations)
+                    for each, own in zip(alike, found, strict=True):
+                        related[each.slot] = own
+                reached: Sequence[Row] = [*related[slot].values()]
+                times: Sequence[int] = [places[slot][i] for i in related[slot]]
             elif isinstance(step, Way):
-                found, reached, times = _pages_along(step, origin, times, source, most)
+                origin, times = _starting(step, *levels[step.level])
+                related[slot], reached, times = _pages_along(step, origin, times, source, most)
             else:
-                assert isinstance(step, Lookup)
-                places: Counter[int] = Counter()
-                for start in step.origins:
-                    origin, times = _starting(start, *levels[start.level])
-                    if times is None:
-                        places.update([i for row in origin for i in start.read(row)])
-                        continue
-                    for row, n in zip(origin, times, strict=True):
-                        for identity in start.read(row):
-                            places[identity] += n
-                if places:
-                    columns = step.layout.columns
-                    found = source.fetch(step.endpoint, places, columns, step.within_site)
-                reached, times = [*found.values()], [places[i] for i in found]
+                assert isinstance(step, Entries)
+                origin, times = _starting(step, *levels[step.level])
+                reached = [entry for row in origin for entry in row[step.index]]
+                pairs = zip(origin, times, strict=True)
+                times = [n for row, n in pairs for _ in row[step.index]]
             if step.embedded and most is not None:
-                weights = [_weight(step.layout, row) for row in reached]
-                embedded += sum(weights if times is None else map(mul, weights, times))
+                texts = step.layout.texts
+                embedded += sum(map(mul, [_weight(texts, row) for row in reached], times))
                 if embedded > most:
                     raise BadRequest(
                         f"The answer would embed more than {most} objects. Ask for fewer: name "
                         "less in fields, with fewer brackets, or take a lower limit."
                     )
             levels.append((reached, times))
-            related.append(found)
         return related
 
     def shown(self, related: Sequence[Mapping[Any, Any]]) -> Iterator[tuple[str, int | None]]:
@@ -349,26 +362,38 @@ class Plan:
 
 
 def _starting(
-    step: Step | Origin, rows: Sequence[Row], times: Sequence[int] | None
-) -> tuple[Sequence[Row], Sequence[int] | None]:
+    step: Step | Origin, rows: Sequence[Row], times: Sequence[int]
+) -> tuple[Sequence[Row], Sequence[int]]:
     if step.only is None:
         return rows, times
     index, labels = step.only
     kept = [row[index] in labels for row in rows]
-    return [*compress(rows, kept)], None if times is None else [*compress(times, kept)]
+    return [*compress(rows, kept)], [*compress(times, kept)]
+
+
+def _places(
+    lookup: Lookup, levels: Sequence[tuple[Sequence[Row], Sequence[int]]]
+) -> Mapping[int, int]:
+    """The ids that rows point to, and from how many places."""
+    found: defaultdict[int, int] = defaultdict(int)
+    for start in lookup.origins:
+        for row, n in zip(*_starting(start, *levels[start.level]), strict=True):
+            for identity in start.read(row):
+                found[identity] += n
+    return found
 
 
 def _pages_along(
     way: Way,
     origin: Sequence[Row],
-    times: Sequence[int] | None,
+    times: Sequence[int],
     source: Source,
     most: int | None,
 ) -> tuple[Mapping[Any, Sequence[Row]], Sequence[Row], Sequence[int]]:
     """The pages that rows lead to, by their value of the way's column; the same pages in order;
     and in how many places each stands."""
     keys, places, itself = way.keys(source.addresses), Counter[Any](), Counter[Any]()
-    for row, n in zip(origin, repeat(1) if times is None else times, strict=False):
+    for row, n in zip(origin, times, strict=True):
         for key in keys(row):
             places[key] += n
             itself[key, row[way.origin]] += n
@@ -401,13 +426,16 @@ def _pages_along(
     return found, [row for row, _ in standing], [n for _, n in standing]
 
 
-def _weight(layout: RowLayout, row: Row) -> int:
+def _weight(texts: Iterable[int], row: Row) -> int:
     size = 0
-    # Another type can store something else in a column of the same name.
-    for value in (v for i in layout.texts if isinstance(v := row[i], str | list | dict) and v):
-        text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        # An entry of a list takes as much time as thirty characters.
-        size += len(text) if text is value else len(text) + 30 * text.count(",")
+    for value in [row[index] for index in texts]:
+        if isinstance(value, str):
+            size += len(value)
+        # Another type can store something else in a column of the same name.
+        elif value and isinstance(value, list | dict):
+            text = orjson.dumps(value).decode()
+            # An entry of a list takes as much time as thirty characters.
+            size += len(text) + 30 * text.count(",")
     return 1 + size // TEXT_SIZE
 
 
@@ -479,18 +507,15 @@ class Planner:
 
     def _key(self, layout: RowLayout, export: Export, selection: Selection) -> Key:
         if (source := export.source) is not None:
-            value, kind = source.compile(layout)
-            serialized = _serialized(export, value, kind)
-            index = None
+            value, kind, index = source.compile(layout)
+            value = _serialized(export, value, kind)
             if isinstance(source, Stored):
-                index = place = layout.note_text(source.column)
+                place = layout.note_text(source.column)
                 if isinstance(export.field, RichText) and layout.rich.format != "db_html":
                     texts = Origin(layout.level, layout.only, lambda row: [row[place] or ""])
                     layout.rich.origins.append(texts)
-                    value = _written(serialized, layout.rich.writer)
-                    return Key(export, value, volatile=export.volatile)
-            index = index if serialized is value else None
-            return Key(export, serialized, index, export.volatile)
+                    value = _written(value, layout.rich.writer)
+            return Key(export, value, index, export.volatile)
         if export.way is not None:
             return self._way(export, layout, export.way, selection)
         column = export.column
@@ -527,10 +552,10 @@ class Planner:
         def bind(context: Context) -> Getter:
             found, build = context.related[lookup.slot], plan.bind(context)
             if many:
-                return lambda row: [build(found[i]) for i in row[index] if i in found]
-            return lambda row: build(found[row[index]]) if row[index] in found else None
+                return lambda ids: [build(found[i]) for i in ids if i in found]
+            return lambda identity: build(found[identity]) if identity in found else None
 
-        return Key(export, bind, volatile=plan.volatile)
+        return Key(export, bind, index, plan.volatile)
 
     def _way(
         self, export: Export, layout: RowLayout, base: ObjectType, selection: Selection
@@ -550,7 +575,7 @@ class Planner:
                 if page[-2] != row[own]
             ]
 
-        return Key(export, bind, volatile=plan.volatile)
+        return Key(export, bind, None, plan.volatile)
 
     def _children(
         self, export: Export, layout: RowLayout, column: Column, selection: Selection
@@ -561,9 +586,9 @@ class Planner:
 
         def bind(context: Context) -> Getter:
             build = plan.bind(context)
-            return lambda row: [build(entry) for entry in row[index]]
+            return lambda entries: [build(entry) for entry in entries]
 
-        return Key(export, bind, volatile=plan.volatile)
+        return Key(export, bind, index, plan.volatile)
 
     def _blocks(self, export: Export, layout: RowLayout, column: Column) -> Key:
         assert isinstance(column.field, Blocks)
@@ -600,13 +625,13 @@ class Planner:
                     # A field may write a value without what marks the blocks inside.
                     hiding[name] = id_converter(found, int)
 
-            def blocks(row: Row) -> Any:
-                stored = convert_blocks(row[index], {}, hiding) if hiding else row[index]
+            def blocks(stored: Any) -> Any:
+                stored = convert_blocks(stored, {}, hiding) if hiding else stored
                 return convert_blocks(stored, writers, converters)
 
             return blocks
 
-        return Key(export, bind, volatile=any(plan.volatile for *_, plan in related))
+        return Key(export, bind, index, any(plan.volatile for *_, plan in related))
 
 
 def _origin(export: Export) -> Hashable:
@@ -622,18 +647,19 @@ def _assembler(keys: Sequence[Key]) -> Assembler:
     """
     body: dict[str, str] = {}
     meta: dict[str, str] = {}
+    getters = []
     for number, key in enumerate(keys):
-        part = meta if key.export.in_meta else body
-        part[key.export.name] = (
-            f"get{number}(row)" if key.row_index is None else f"row[{key.row_index}]"
-        )
+        value = "row" if key.row_index is None else f"row[{key.row_index}]"
+        if key.value is not None:
+            getters.append(f"get{number}")
+            value = f"get{number}({value})"
+        (meta if key.export.in_meta else body)[key.export.name] = value
     if meta:
         first = {"id": body.pop("id")} if next(iter(body), None) == "id" else {}
         inner = ", ".join([f"{name!r}: {value}" for name, value in meta.items()])
         body = {**first, "meta": f"{{{inner}}}", **body}
-    getters = ", ".join([f"get{number}" for number, _ in enumerate(keys)])
     whole = ", ".join([f"{name!r}: {value}" for name, value in body.items()])
-    return _compiled(f"lambda {getters}: lambda row: {{{whole}}}")
+    return _compiled(f"lambda {', '.join(getters)}: lambda row: {{{whole}}}")
 
 
 @lru_cache(COMPILED)
@@ -664,7 +690,7 @@ _PLAIN: dict[type[Any], tuple[type[fields.Field[Any]], ...]] = {
 }
 
 
-def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
+def _serialized(export: Export, value: Bind | None, kind: kinds.Kind | None) -> Bind | None:
     field: Any = export.field
     as_it_is = getattr(field, "format", None) in (None, "iso")
     as_it_is = as_it_is and not getattr(field, "as_string", False)
@@ -673,11 +699,13 @@ def _serialized(export: Export, value: Bind, kind: kinds.Kind | None) -> Bind:
     return _written(value, lambda context: _serializer(field))
 
 
-def _written(value: Bind, writer: Callable[[Context], Callable[[Any], Any]]) -> Bind:
+def _written(value: Bind | None, writer: Bind) -> Bind:
+    if value is None:
+        return writer
 
     def bind(context: Context) -> Getter:
         get, write = value(context), writer(context)
-        return lambda row: write(get(row))
+        return lambda stored: write(get(stored))
 
     return bind
 
@@ -685,13 +713,12 @@ def _written(value: Bind, writer: Callable[[Context], Callable[[Any], Any]]) -> 
 def facet_of(declared: ObjectType, export: Export) -> Facet:
     """The facet of a key, that of a stored field or ``type``. Ids and tags stay as they are."""
     column, source = export.column, export.source
-    bind: Bind = lambda context: itemgetter(0)  # noqa: E731
+    value: Bind | None = None
     if column is None:
-        return Facet(export.name, export.name, bind, False)
+        return Facet(export.name, export.name, value, False)
     if source is not None and not column.kind.many:
-        layout = RowLayout(declared)
-        bind = _serialized(export, *source.compile(layout))
-    return Facet(export.name, column.name, bind, export.volatile)
+        value = _serialized(export, *source.compile(RowLayout(declared))[:2])
+    return Facet(export.name, column.name, value, export.volatile)
 
 
 def _block_writer(column: Column) -> Callable[[Any], Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from flask_contentapi import kinds
@@ -21,7 +21,8 @@ from flask_contentapi.markup import KINDS, convert, targets_in
 from flask_contentapi.query import Row
 from flask_contentapi.renditions import FocalPoint, Picture
 
-Getter = Callable[[Row], Any]
+#: Takes a row, or a value in it.
+Getter = Callable[[Any], Any]
 S = TypeVar("S", bound="Step")
 
 
@@ -38,8 +39,19 @@ class Context:
 
 
 Bind = Callable[[Context], Getter]
-#: What gives values, and their kind; None if they can be anything.
-Compiled = tuple[Bind, kinds.Kind | None]
+
+
+class Compiled(NamedTuple):
+    """How values are made from rows.
+
+    :param bind: what makes them; None if they are the stored ones.
+    :param kind: their kind; None if they can be anything.
+    :param row_index: the index in a row of what they are made from; None: the row itself.
+    """
+
+    bind: Bind | None
+    kind: kinds.Kind | None
+    row_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,8 @@ class Origin(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Lookup(Step):
     """Objects that rows point to, to be fetched in one go.
+
+    The first column of pages is their ``url_path``, which tells their site.
 
     :param endpoint: where they are served.
     :param within_site: whether to find only pages of the requested site.
@@ -238,6 +252,7 @@ class RowLayout:
         return self._add(
             Lookup,
             relation.target,
+            ["url_path"] * relation.target.served_at.tree,
             embedded=embedded,
             endpoint=relation.target.served_at.name,
             within_site=relation.within_site,
@@ -309,12 +324,11 @@ class Stored(Source):
         column = layout.type.columns[self.column]
         if column.target is not None or column.related_blocks:
             kind = column.kind if column.is_plain and not column.related_blocks else None
-            return _attribute(layout, self.column), kind
+            return Compiled(_attribute(layout, self.column), kind)
         index = layout.index_of(self.column)
         if not column.is_plain:
-            return lambda context: lambda row: column.to_python(row[index]), None
-        get = itemgetter(index)
-        return lambda context: get, column.kind
+            return Compiled(lambda context: column.to_python, None, index)
+        return Compiled(None, column.kind, index)
 
 
 class Type(Source):
@@ -323,10 +337,9 @@ class Type(Source):
     def compile(self, layout: RowLayout) -> Compiled:
         if layout.type.endpoint is None:
             label = layout.type.label
-            return lambda context: lambda row: label, kinds.Text()
-        index = layout.index_of("type")
-        declared = {label: label for label in layout.type.endpoint.types}
-        return lambda context: lambda row: declared.get(row[index]), kinds.Text()
+            return Compiled(lambda context: lambda row: label, kinds.Text())
+        declared = {label: label for label in layout.type.endpoint.types}.get
+        return Compiled(lambda context: declared, kinds.Text(), layout.index_of("type"))
 
 
 class DetailURL(Source):
@@ -337,17 +350,18 @@ class DetailURL(Source):
         path = layout.index_of("url_path") if endpoint.tree else None
 
         def bind(context: Context) -> Getter:
-            start, other = context.addresses.detail_url(endpoint.name), context.addresses.other_site
+            addresses = context.addresses
+            start, here = addresses.detail_url(endpoint.name), addresses.here
             if path is None:
                 return lambda row: f"{start}{row[index]}/"
 
             def address(row: Row) -> str:
-                site = other(row[path])
+                site = "" if row[path].startswith(here) else addresses.other_site(row[path])
                 return f"{start}{row[index]}/?site={site}" if site else f"{start}{row[index]}/"
 
             return address
 
-        return bind, kinds.Text()
+        return Compiled(bind, kinds.Text())
 
 
 class Address(Source):
@@ -360,13 +374,8 @@ class Address(Source):
         self.column, self.method = column, method
 
     def compile(self, layout: RowLayout) -> Compiled:
-        index = layout.index_of(self.column)
-
-        def bind(context: Context) -> Getter:
-            address = getattr(context.addresses, self.method)
-            return lambda row: address(row[index])
-
-        return bind, kinds.Text()
+        address = attrgetter(f"addresses.{self.method}")
+        return Compiled(address, kinds.Text(), layout.index_of(self.column))
 
 
 class Location(Source):
@@ -386,7 +395,7 @@ class Location(Source):
 
             return location
 
-        return bind, kinds.Text()
+        return Compiled(bind, kinds.Text())
 
 
 #: A width or height, in pixels, that no image has.
@@ -425,7 +434,7 @@ class NamedRenditions(Source):
 
             return renditions
 
-        return bind, kinds.Json()
+        return Compiled(bind, kinds.Json())
 
 
 class RenditionOf(Source):
@@ -455,7 +464,7 @@ class RenditionOf(Source):
 
             return rendition
 
-        return bind, kinds.Json()
+        return Compiled(bind, kinds.Json())
 
 
 class Computed(Source):
@@ -480,7 +489,7 @@ class Computed(Source):
             instance = build(context)
             return lambda row: compute(instance(row))
 
-        return bind, None
+        return Compiled(bind, None)
 
 
 #: The sources of keys that no stored field has, by the name of the key.
@@ -568,4 +577,7 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
     if isinstance(column.kind, kinds.Json):
         # It is shared with the backend, so the site's code gets a copy.
         return lambda context: lambda row: column.to_python(copy.deepcopy(row[index]))
-    return Stored(name).compile(layout)[0]
+    if not column.is_plain:
+        return lambda context: lambda row: column.to_python(row[index])
+    get = itemgetter(index)
+    return lambda context: get

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -36,6 +36,7 @@ from flask_contentapi.caching import VARY, Freshness, tag_header
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
+from flask_contentapi.fields import itself
 from flask_contentapi.logs import Outages
 from flask_contentapi.openapi import describe
 from flask_contentapi.parameters import (
@@ -281,23 +282,29 @@ class Responder:
         return self.reader.select(query)
 
     def fetch(
-        self, endpoint: str, ids: Collection[int], columns: Sequence[str], within_site: bool
-    ) -> Mapping[int, Row]:
-        """Fetches what rows point to, as :meth:`Reader.fetch`. Notes if pages of other sites, or
-        such as are not there yet, are among it."""
-        known, viewer = self._state.registry.endpoints[endpoint], self.viewer
-        scope = self.scope if within_site else None
+        self,
+        endpoint: str,
+        columns: Sequence[str],
+        relations: Iterable[tuple[Collection[int], bool]],
+    ) -> Sequence[Mapping[int, Row]]:
+        """Fetches what relations point to, as :meth:`Source.fetch`. Notes if pages of other sites,
+        or such as are not there yet, are among it."""
+        known, relations = self._state.registry.endpoints[endpoint], [*relations]
         if known.essential:
             self.schedule = None
-        if not known.tree or scope is not None or self.schedule is None:
-            return self.reader.fetch(endpoint, ids, columns, viewer, scope)
-        # Values behind those that are wanted do not matter.
-        columns = columns if "url_path" in columns else (*columns, "url_path")
-        found = self.reader.fetch(endpoint, ids, columns, viewer)
-        index, paths = columns.index("url_path"), self.site.paths(self._state.settings.i18n)
-        if len(found) < len(ids) or not all(row[index].startswith(paths) for row in found.values()):
-            self.schedule = None
-        return found
+        wanted = {identity for ids, _ in relations for identity in ids}
+        fetched = self.reader.fetch(endpoint, wanted, columns, self.viewer) if wanted else {}
+        paths, result = self.site.paths(self._state.settings.i18n), []
+        for ids, within_site in relations:
+            found = {identity: fetched[identity] for identity in ids if identity in fetched}
+            if known.tree and (self.schedule is not None or within_site):
+                here = {i: row for i, row in found.items() if row[0].startswith(paths)}
+                if within_site and self.scope is not None:
+                    found = here
+                elif len(here) < len(ids):
+                    self.schedule = None
+            result.append(found)
+        return result
 
     def tag(self, response: Response, *shown: Tagged) -> None:
         """Adds the cache tags of what a response is made of, if they are configured."""
@@ -486,8 +493,8 @@ class ListView(EndpointView):
         if plan.facets:
             context, meta["facets"] = Context(responder.addresses, ()), {}
             for facet, counted in zip(plan.facets, selected.facets, strict=True):
-                write = facet.write(context)
-                values = [{"value": write((value,)), "count": count} for value, count in counted]
+                write = itself if facet.write is None else facet.write(context)
+                values = [{"value": write(value), "count": count} for value, count in counted]
                 meta["facets"][facet.name] = values
         response = responder.respond(
             plan, selected.rows, lambda items: {"meta": meta, "items": items}, (name, None)
