@@ -92,8 +92,8 @@ class Addresses:
         # A page is in trees of all hosts if the longest of their starts is one of its own.
         longest = [(max(some, key=len), some) for some in product(*starts)]
         self.here = tuple([path for path, some in longest if all(map(path.startswith, some))])
-        self._homes = sorted(site.language_trees(i18n), key=lambda home: -len(home.url_path))
-        self._i18n = i18n
+        own = sorted(site.language_trees(i18n), key=lambda home: -len(home.url_path))
+        self._trees = [*((site, home) for home in own), *sites.trees[i18n]]
         self._page_urls = page_urls
         self.renditions = renditions
 
@@ -118,14 +118,15 @@ class Addresses:
 
     def html_url(self, url_path: str) -> str | None:
         """The public address of a page; None if it is in no site or the site has no host."""
-        if (site_and_home := self._locate(url_path)) is None:
-            return None
-        site, home = site_and_home
-        return self._page_urls.build(site, home.locale, url_path[len(home.url_path) - 1 :])
+        for site, home in self._trees:
+            if url_path.startswith(home.url_path):
+                path = url_path[len(home.url_path) - 1 :]
+                return self._page_urls.build(site, home.locale, path)
+        return None
 
     def download_url(self, file: str) -> str | None:
         """The address of a file; None if there is no file."""
-        if not file or is_absolute(file):
+        if not file or ("//" in file and is_absolute(file)):
             return file or None
         path = file.lstrip("/")
         return self._media + (path if _SAFE.fullmatch(path) else quote(path))
@@ -146,10 +147,7 @@ class Addresses:
         return [url_path[:end] for end in ends[:-1] if end >= first]
 
     def _locate(self, url_path: str) -> tuple[Site, Home] | None:
-        for home in self._homes:
-            if url_path.startswith(home.url_path):
-                return self._site, home
-        return self._sites.locate(url_path, self._i18n)
+        return next((tree for tree in self._trees if url_path.startswith(tree[1].url_path)), None)
 
 
 def host_of(request: Request) -> Host:

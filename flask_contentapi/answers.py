@@ -378,7 +378,7 @@ def _places(
     found: defaultdict[int, int] = defaultdict(int)
     for start in lookup.origins:
         for row, n in zip(*_starting(start, *levels[start.level]), strict=True):
-            for identity in start.read(row):
+            for identity in start.read(row[start.row_index]):
                 found[identity] += n
     return found
 
@@ -428,7 +428,8 @@ def _pages_along(
 
 def _weight(texts: Iterable[int], row: Row) -> int:
     size = 0
-    for value in [row[index] for index in texts]:
+    for index in texts:
+        value = row[index]
         if isinstance(value, str):
             size += len(value)
         # Another type can store something else in a column of the same name.
@@ -512,8 +513,8 @@ class Planner:
             if isinstance(source, Stored):
                 place = layout.note_text(source.column)
                 if isinstance(export.field, RichText) and layout.rich.format != "db_html":
-                    texts = Origin(layout.level, layout.only, lambda row: [row[place] or ""])
-                    layout.rich.origins.append(texts)
+                    read = layout.type.columns[source.column].rich_texts
+                    layout.rich.origins.append(Origin(layout.level, layout.only, place, read))
                     value = _written(value, layout.rich.writer)
             return Key(export, value, index, export.volatile)
         if export.way is not None:
@@ -607,8 +608,7 @@ class Planner:
         if rich.format == "db_html":
             texts = frozenset()
         elif texts:
-            read = Origin(layout.level, layout.only, lambda row: column.rich_texts(row[index]))
-            rich.origins.append(read)
+            rich.origins.append(Origin(layout.level, layout.only, index, column.rich_texts))
         related = []
         for name, inner in column.related_blocks.items():
             lookup = layout.related_block(column, name)

@@ -118,8 +118,12 @@ class Freshness:
         self._viewer, self._request = viewer, request
         self._if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
         is_needed = reader.version is not None or state.settings.cache_max_age is not None
-        scopes: tuple[Scope, ...] = (scope, None) if is_needed else ()
-        self._changes = {some: reader.next_change(viewer, some) for some in scopes}
+        self._changes: dict[Scope, datetime | None] = {}
+        if is_needed:
+            anywhere = reader.next_change(viewer)
+            # Where nothing is to come anywhere, nothing is on the site.
+            here = None if anywhere is None else reader.next_change(viewer, scope)
+            self._changes = {scope: here, None: anywhere}
         self.etags: dict[Scope, str] = {}
         made: dict[datetime | None, str] = {}
         for some, change in self._changes.items() if reader.version is not None else ():
@@ -154,16 +158,16 @@ class Freshness:
         headers = response.headers
         if "Cache-Control" not in headers:
             is_whole = response.status_code == 200 and scope in self.etags
-            self._add_headers(headers, scope, f'"{self.etags[scope]}"' if is_whole else None)
+            etag = f'"{self.etags[scope]}"' if is_whole else None
+            age = self._add_headers(headers, scope, etag)
             if is_whole:
-                said = headers["Cache-Control"], headers["ETag"]
-                self._request.environ[UNTIL] = *said, self._changes[scope]
+                self._request.environ[UNTIL] = age, etag, self._changes[scope]
         if response.status_code == 200 and self._if_none_match.strip() == "*":
             # ``*`` matches any response, even one without an ETag.
             response.status_code = 304
         return response
 
-    def _add_headers(self, headers: Headers, scope: Scope, etag: str | None) -> None:
+    def _add_headers(self, headers: Headers, scope: Scope, etag: str | None) -> str:
         is_private = bool(self._viewer.pages or self._viewer.collections)
         change = None if self._settings.cache_max_age is None else self._changes[scope]
         left = None if change is None else int((change - self._viewer.moment).total_seconds())
@@ -173,6 +177,7 @@ class Freshness:
             headers.add("ETag", etag)
         if self._state.can_view is not None:
             headers.add("Vary", VARY)
+        return age
 
 
 #: Classes whose ``repr`` is complete, and the same in every process.

@@ -234,11 +234,13 @@ class Sites:
         :param url_path: the page's slugs, as :attr:`Home.url_path`.
         """
         return next(
-            (tree for tree in self._trees[i18n] if url_path.startswith(tree[1].url_path)), None
+            (tree for tree in self.trees[i18n] if url_path.startswith(tree[1].url_path)), None
         )
 
     @cached_property
-    def _trees(self) -> dict[bool, list[tuple[Site, Home]]]:
+    def trees(self) -> Mapping[bool, Sequence[tuple[Site, Home]]]:
+        """With i18n and without, all trees of pages that belong to sites, in the order in which
+        :meth:`locate` looks at them."""
         trees = {
             i18n: [(site, home) for site in self._sites for home in site.language_trees(i18n)]
             for i18n in (False, True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -82,12 +83,14 @@ class Origin(NamedTuple):
 
     :param level: as :attr:`Step.level`.
     :param only: as :attr:`Step.only`.
-    :param read: gives what is read of a row: the ids that it points to, or its texts.
+    :param row_index: the index of a value in them.
+    :param read: gives what is read of that value: the ids that it points to, or its texts.
     """
 
     level: int
     only: tuple[int, frozenset[str]] | None
-    read: Callable[[Row], Iterable[Any]]
+    row_index: int
+    read: Callable[[Any], Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +175,10 @@ class RichTexts:
 
 
 def _targets(
-    endpoint: str, texts: Callable[[Row], Iterable[str]]
-) -> Callable[[Row], Iterable[int]]:
-    def read(row: Row) -> Iterable[int]:
-        found = (target for text in texts(row) for target in targets_in(text))
+    endpoint: str, texts: Callable[[Any], Iterable[str]]
+) -> Callable[[Any], Iterable[int]]:
+    def read(value: Any) -> Iterable[int]:
+        found = (target for text in texts(value) for target in targets_in(text))
         return [identity for name, identity in found if name == endpoint]
 
     return read
@@ -230,10 +233,9 @@ class RowLayout:
 
         :param shared: whether one will do for all that say so.
         """
-        index, ids = self.index_of(column.name), column.ids
         key = column.name, self.only
         if not shared or key not in self.shared:
-            lookup = self._lookup(column, lambda row: ids(row[index]), embedded)
+            lookup = self._lookup(column, column.name, column.ids, embedded)
             if not shared:
                 return lookup
             self.shared[key] = lookup
@@ -241,14 +243,14 @@ class RowLayout:
 
     def related_block(self, column: Column, block: str, *, embedded: bool = True) -> Lookup:
         """Adds a lookup of the objects that the blocks of a type in a column point to."""
-        index = self.index_of(column.name)
-        return self._lookup(column.blocks[block], lambda row: ids_in(row[index], block), embedded)
+        read = partial(ids_in, block=block)
+        return self._lookup(column.blocks[block], column.name, read, embedded)
 
     def _lookup(
-        self, relation: Column, ids: Callable[[Row], Iterable[int]], embedded: bool
+        self, relation: Column, name: str, ids: Callable[[Any], Iterable[int]], embedded: bool
     ) -> Lookup:
         assert relation.target is not None
-        origins = [Origin(self.level, self.only, ids)]
+        origins = [Origin(self.level, self.only, self.index_of(name), ids)]
         return self._add(
             Lookup,
             relation.target,

@@ -383,7 +383,7 @@ class EndpointView:
     def _consistent_response(self, request: Request, **parts: str) -> Response:
         cache = self.state.answer_cache
         for _ in range(ATTEMPTS):
-            with suppress(ContentChanged):
+            try:
                 with ExitStack() as stack:
                     reader = stack.enter_context(self.content(request))
                     query_string = request.query_string if self.has_previews else b""
@@ -411,6 +411,8 @@ class EndpointView:
                 # Only now is it certain that the answer is from a single state.
                 cache.put(freshness.keys.get(responder.schedule), answer)
                 return answer
+            except ContentChanged:
+                continue
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
     def content(self, request: Request) -> AbstractContextManager[Reader]:

@@ -163,7 +163,9 @@ class VisibleObjects:
     def sees(self, identity: int, ranges: Ranges = None) -> bool:
         """Whether an object exists, may be seen, and is within the ranges."""
         position = self.shelf.ids.get(identity)
-        return position is not None and bool(self.flags[position]) and is_within(position, ranges)
+        if position is None or not self.flags[position]:
+            return False
+        return ranges is None or is_within(position, ranges)
 
     def of_types(self, labels: Labels) -> Sequence[int]:
         """The positions of the objects of some types."""

@@ -440,7 +440,8 @@ class _FileConnection(sqlite3.Connection):
     """
 
     def __init__(self, name: str, *args: Any, **options: Any) -> None:
-        self._file = _file_path(name)
+        file = _file_path(name)
+        self._file = file and str(file)
         self.is_unchanging = "immutable=1" in name
         self.obstacle = ""
         # Before opening, so that a file that replaces it meanwhile is not mistaken for it.
@@ -527,7 +528,7 @@ class _File(peewee.SqliteDatabase):
         return self._open("mode=ro&immutable=1")
 
 
-def _is_in_transit(file: Path) -> bool:
+def _is_in_transit(file: Path | str) -> bool:
     """Whether there are changes beside a database file that it does not have yet."""
     beside = (f"{file}-wal", f"{file}-journal")
     return any(os.path.exists(name) and os.path.getsize(name) for name in beside)

@@ -54,7 +54,8 @@ class DatabaseReader(Reader):
         # Whether the stamp was checked since the last result that does not include it: a cached
         # part of the structure, or an empty result.
         self._is_stamp_checked = False
-        self._views: dict[Any, tuple[Values, dict[str, Any]]] = {}
+        self._viewer = NOBODY
+        self._views: dict[tuple[int, ...] | None, tuple[Values, dict[str, Any]]] = {}
 
     @property
     def tables(self) -> Tables:
@@ -92,7 +93,8 @@ class DatabaseReader(Reader):
 
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
         self._connect("sites")
-        until = self._structure.next_change(viewer, None if scope is None else self._paths(scope))
+        paths = self._structure.paths(None if scope is None else tuple(scope))
+        until = self._structure.next_change(viewer, paths)
         return None if until == NEVER else EPOCH + timedelta(microseconds=until)
 
     def select(self, query: Query) -> Selected:
@@ -172,7 +174,7 @@ class DatabaseReader(Reader):
             query.viewer.collections,
             query.viewer.previewed,
             query.viewer.everything,
-            self._structure.period(query.viewer.moment),
+            shape.since,
         )
         known = self._structure.totals.get(key)
         if known is not None:
@@ -260,11 +262,13 @@ class DatabaseReader(Reader):
 
     def _view(self, viewer: Viewer, scope: Sequence[int] | None) -> tuple[Values, dict[str, Any]]:
         """What statements for a viewer and a scope have in common: values, and parts of shapes."""
-        key = viewer, None if scope is None else tuple(scope)
+        if viewer is not self._viewer:
+            self._viewer, self._views = viewer, {}
+        key = None if scope is None else tuple(scope)
         known = self._views.get(key)
         if known is None:
             self._connect()
-            paths = None if scope is None else self._paths(scope)
+            paths = self._structure.paths(key)
             closed = self._structure.closed(viewer.collections)
             parts = {
                 "scope": paths,
@@ -280,12 +284,6 @@ class DatabaseReader(Reader):
     def _asked(self, query: Query) -> tuple[Values, Shape]:
         first, parts = self._view(query.viewer, query.scope)
         return Values(*first[:3], query), shape_of(query, parts)
-
-    def _paths(self, scope: Sequence[int]) -> tuple[str, ...]:
-        known = self._structure.paths
-        if not all(page in known for page in scope):
-            known = self._structure.find_paths(scope)
-        return tuple(known[page] for page in scope if page in known)
 
     # Statements.
 

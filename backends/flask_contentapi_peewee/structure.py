@@ -6,9 +6,9 @@ the content still has that version.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -49,7 +49,10 @@ class Counted(NamedTuple):
 
 
 class Structure:
-    """The structure of one version of the content; each part is read on first use."""
+    """The structure of one version of the content; each part is read on first use.
+
+    :ivar paths: returns the paths of the pages of a scope.
+    """
 
     def __init__(self, tables: Tables, database: peewee.Database, stamp: str) -> None:
         self._tables = tables
@@ -63,17 +66,12 @@ class Structure:
         self._next_changes: BoundedCache[Period] = BoundedCache(TOTALS_CACHE_SIZE)
         self._sizes: dict[str, int] = {}
         self._homes: dict[int, str] = {}
+        self.paths = lru_cache(TOTALS_CACHE_SIZE)(self._find_paths)
 
     @cached_property
     def locales(self) -> list[str]:
         """The codes of all languages."""
         return self._tables.records("locales", self._database)
-
-    @property
-    def paths(self) -> Mapping[int, str]:
-        """The paths of all home pages."""
-        _ = self.sites
-        return self._homes
 
     @cached_property
     def collections(self) -> dict[int, dict[str, Any]]:
@@ -141,10 +139,15 @@ class Structure:
     def _all(self, query: Any) -> list[Any]:
         return self._tables.all(query, self._database)
 
-    def find_paths(self, pages: Sequence[int]) -> dict[int, str]:
-        """The paths of pages that need not be home pages."""
-        query = self._pages.select("id", "path_")
-        return dict(self._all(query.where(self._pages["id"].in_(list(pages)))))
+    def _find_paths(self, scope: tuple[int, ...] | None) -> tuple[str, ...] | None:
+        if scope is None:
+            return None
+        # Reading the sites reads the paths of all home pages; others are asked for in tests alone.
+        known = self._homes if self.sites else {}
+        if not known.keys() >= {*scope}:
+            query = self._pages.select("id", "path_")
+            known = dict(self._all(query.where(self._pages["id"].in_(scope))))
+        return tuple([known[page] for page in scope if page in known])
 
     @property
     def _pages(self) -> StoredTable:
