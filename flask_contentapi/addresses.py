@@ -167,11 +167,13 @@ class Origin(NamedTuple):
 
     :param site: the requested site; None if there is none.
     :param scope: the pages of the site, as :attr:`Query.scope`.
+    :param paths: the possible starts of their ``url_path``.
     """
 
     site: Site | None
     addresses: Addresses
     scope: tuple[int, ...] | None
+    paths: tuple[str, ...]
 
 
 class Origins:
@@ -215,4 +217,5 @@ class Origins:
             page_urls=self._page_urls,
             renditions=self._renditions,
         )
-        return Origin(site, addresses, known.scope(settings.i18n))
+        i18n = settings.i18n
+        return Origin(site, addresses, known.scope(i18n), known.paths(i18n))

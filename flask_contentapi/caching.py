@@ -117,7 +117,8 @@ class Freshness:
         self._state, self._settings = state, state.settings
         self._viewer, self._request = viewer, request
         self._if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
-        is_needed = reader.version is not None or state.settings.cache_max_age is not None
+        version = reader.version
+        is_needed = version is not None or state.settings.cache_max_age is not None
         self._changes: dict[Scope, datetime | None] = {}
         if is_needed:
             anywhere = reader.next_change(viewer)
@@ -126,11 +127,11 @@ class Freshness:
             self._changes = {scope: here, None: anywhere}
         self.etags: dict[Scope, str] = {}
         made: dict[datetime | None, str] = {}
-        for some, change in self._changes.items() if reader.version is not None else ():
+        for some, change in self._changes.items() if version is not None else ():
             if change not in made:
                 who = sorted(viewer.pages), sorted(viewer.collections)
                 where = *host, request.root_path, request.path, request.query_string
-                parts = (state.fingerprint, reader.version, change, *who, *where)
+                parts = (state.fingerprint, version, change, *who, *where)
                 digest = blake2b("\0".join(map(str, parts)).encode(), digest_size=16)
                 made[change] = digest.hexdigest()
             self.etags[some] = made[change]

@@ -61,6 +61,7 @@ class Step:
 
     :param level: the index of these rows among the levels: 0 for the rows of the list, then one
         level for each step.
+    :param slot: its index among the steps, and so in :attr:`Context.related`.
     :param layout: the layout of the rows that it leads to.
     :param embedded: whether these are objects of the answer, not only read for it.
     :param only: if it starts from rows of some types alone, the index of the type in them, and the
@@ -68,14 +69,10 @@ class Step:
     """
 
     level: int
+    slot: int
     layout: RowLayout
     embedded: bool
     only: tuple[int, frozenset[str]] | None
-
-    @property
-    def slot(self) -> int:
-        """Its index in :attr:`Context.related`."""
-        return self.layout.level - 1
 
 
 class Origin(NamedTuple):
@@ -153,9 +150,8 @@ class RichTexts:
         for name, columns in _TARGETS.items() if self.origins else ():
             layout = RowLayout(endpoints[name].base, [*columns], steps, len(steps) + 1)
             origins = [o._replace(read=_targets(name, o.read)) for o in self.origins]
-            lookup = Lookup(0, layout, True, None, name, False, origins)
-            self.slots[name] = lookup.slot
-            steps.append(lookup)
+            self.slots[name] = len(steps)
+            steps.append(Lookup(0, len(steps), layout, True, None, name, False, origins))
 
     def writer(self, context: Context) -> Callable[[Any], Any]:
         """The function from a text to the one in answers."""
@@ -271,9 +267,9 @@ class RowLayout:
         above: int = 0,
         **own: Any,
     ) -> S:
-        level, above = len(self.steps) + 1, self.above + above
-        rows = RowLayout(declared, [*columns], self.steps, level, above=above, rich=self.rich)
-        added = step(self.level, rows, embedded, self.only, **own)
+        slot, above = len(self.steps), self.above + above
+        rows = RowLayout(declared, [*columns], self.steps, slot + 1, above=above, rich=self.rich)
+        added = step(self.level, slot, rows, embedded, self.only, **own)
         self.steps.append(added)
         return added
 

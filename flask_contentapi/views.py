@@ -71,7 +71,7 @@ _LINE_OPTIONS = _JSON_OPTIONS | orjson.OPT_APPEND_NEWLINE
 BATCH = 200
 #: How long a ``Link`` header may be. Proxies refuse answers whose headers are longer than 4 KiB.
 MAX_LINK = 3000
-_ID = re.compile(r"[0-9]+")
+_ID = re.compile(r"0*([0-9]{1,19})")
 #: Addresses that have no more to be quoted.
 _QUOTED = re.compile(r"[\w!$%&'()*+,./:;=?@~-]+", re.ASCII)
 #: An object that a response is made of, by endpoint and id; without an id any of the endpoint.
@@ -176,7 +176,7 @@ class Responder:
                 f"No site answers to {here}. A site can be named with site=, or be the default."
             )
         self.site, self.addresses = origin.site or Site("", homes=()), origin.addresses
-        self.scope = origin.scope if endpoint.tree else None
+        self.scope, self._paths = origin.scope if endpoint.tree else None, origin.paths
         self.schedule = None if endpoint.essential else origin.scope
 
     @cached_property
@@ -294,7 +294,7 @@ class Responder:
             self.schedule = None
         wanted = {identity for ids, _ in relations for identity in ids}
         fetched = self.reader.fetch(endpoint, wanted, columns, self.viewer) if wanted else {}
-        paths, result = self.site.paths(self._state.settings.i18n), []
+        paths, result = self._paths, []
         for ids, within_site in relations:
             found = {identity: fetched[identity] for identity in ids if identity in fetched}
             if known.tree and (self.schedule is not None or within_site):
@@ -880,8 +880,8 @@ def _described(site: Site) -> Mapping[str, Any]:
 def _read_id(text: str, needed: str = "An object is named by its id, a number.") -> int:
     if text == "detail_by_path":
         needed = "Only pages/ has detail_by_path/; elsewhere there is find/."
-    identity = kinds.parse_integer(text) if _ID.fullmatch(text) else -1
-    if identity < 0 or identity not in kinds.INT64:
+    number = _ID.fullmatch(text)
+    if number is None or (identity := int(number[1])) not in kinds.INT64:
         raise NotFound(needed)
     return identity
 
