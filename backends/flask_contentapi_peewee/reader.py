@@ -105,26 +105,26 @@ class DatabaseReader(Reader):
 
     def _select(self, query: Query) -> Selected:
         values, shape = self._asked(query)
-        total, window = 0, query
-        if query.count or query.tree:
-            named, total = self._counted(query, shape, values)
-            pairs = zip(query.tree, named, strict=True)
-            unseen = tuple(tree.page for tree, path in pairs if path is None)
-            if unseen:
-                return Selected((), 0, unseen)
-            values = values._replace(named=named)
+        total, window, soon = 0, query, False
         is_counted = query.count or bool(query.tree)
+        if is_counted:
+            named, total = self._counted(query, shape, values)
+            if None in named:
+                pairs = zip(query.tree, named, strict=True)
+                return Selected((), 0, tuple(tree.page for tree, path in pairs if path is None))
+            if named:
+                values = values._replace(named=named)
         facets = [
             self._facet(shape._replace(counted=is_counted), values, column)
             for column in query.facets
         ]
-        if query.count and (query.offset >= total or query.limit == 0):
-            return Selected((), total, facets=facets)
-        soon = False
         if query.count:
+            if query.offset >= total or query.limit == 0:
+                return Selected((), total, facets=facets)
             window = _from_nearer_end(query, total)
             soon = self._is_walk(window, total)
-            values = values._replace(query=window)
+            if window is not query:
+                values = values._replace(query=window)
         shape = shape.windowed(
             window,
             counted=is_counted,
