@@ -198,8 +198,8 @@ class Responder:
         endpoint, identity = self.viewer.previewed or ("", 0)
         if self.scope is None or endpoint != self.endpoint.name:
             return
-        asked = (endpoint, [identity], ["id"], self.viewer)
-        if not self.reader.fetch(*asked, self.scope) and self.reader.fetch(*asked, None):
+        found = self.reader.fetch(endpoint, [identity], ["url_path"], self.viewer)
+        if found and not found[identity][0].startswith(self._paths):
             raise Forbidden("The token of preview is for a page of another site.")
 
     def check_shown(self, identity: int) -> None:
