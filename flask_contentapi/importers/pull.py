@@ -379,7 +379,7 @@ def _refresh(
     options: Mapping[str, Any],
 ) -> None:
     from flask_contentapi.importers.records import PulledContent
-    from flask_contentapi.importers.refresh import Present, refresh
+    from flask_contentapi.importers.refresh import Changes, Present
 
     refuse_loss(backend, options)
     with _open(url, answers, options) as (source, cache):
@@ -392,7 +392,9 @@ def _refresh(
         if options["media"]:
             media.find(content)
             media.download(source)
-        changes = refresh(backend, registry, content, present)
+        changes = Changes(present, content, registry)
+        if changes:
+            changes.write(backend)
         cache.finish()
     tell(content.told)
     tell_changes(changes)

@@ -183,16 +183,3 @@ class Changes:
 
 def _digest(record: Any) -> bytes:
     return blake2b(orjson.dumps(record, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
-
-
-def refresh(
-    backend: Backend, registry: Registry, content: Mapping[str, Iterable[Any]], present: Present
-) -> Changes:
-    """Makes the content of a backend what it is to be.
-
-    :returns: what was written.
-    """
-    changes = Changes(present, content, registry)
-    if changes:
-        changes.write(backend)
-    return changes
