@@ -316,6 +316,7 @@ WALKED = [
     ("pages/?title__gte=A", f"{PAGES}_path"),
     ("pages/?type=w.Note&number__gte=0", f"{PAGES}_(path|type)"),
     ("pages/?type=w.Note&number__gte=0&order=number", f"{NOTE}_number"),
+    ("pages/?type=w.Note&number__gte=0&order=-first_published_at", f"{PAGES}_first_published_at"),
     ("pages/?type=w.Note&tags=all", f"{PAGES}_(path|type)"),
     ("pages/?type=w.Note&tags=all&order=-number", f"{NOTE}_number"),
     ("pages/?type=w.Note&tags__in=all,t2500", f"{PAGES}_(path|type)"),
@@ -348,6 +349,14 @@ def test_children_are_found_by_their_parents(
     # In so little content, what is found may be joined with all pages.
     plan = plans_of(path)[-1]
     assert any(re.match(f"{PAGES}_parent", read.key) for read in plan.reads), plan
+
+
+@pytest.mark.backends("sqlite", "postgresql")
+def test_texts_are_met_in_the_order_of_an_index(plans_of: Callable[..., list[Plan]]) -> None:
+    # Indexes on the beginning of a text give no order in MariaDB.
+    plan = plans_of("pages/?order=title", walks=True)[-1]
+    assert any(read.key == f"{PAGES}_title" for read in plan.reads), plan
+    assert not plan.sorts
 
 
 @pytest.mark.backends("postgresql")
