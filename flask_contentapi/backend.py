@@ -7,6 +7,7 @@ differently. :mod:`flask_contentapi.testing` has the tests that every backend mu
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import ABC, abstractmethod
 from array import array
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -362,8 +364,14 @@ class Backend(ABC):
         return ()
 
 
-def installed_backends() -> dict[str, EntryPoint]:
+def installed_backends() -> Mapping[str, EntryPoint]:
     """The entry points of installed backends, by name."""
+    return _installed(tuple(sys.path))
+
+
+@lru_cache(1)
+def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """What is found on a path. Looking reads a file of each package, for each application."""
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 

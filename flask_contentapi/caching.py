@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import types
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
@@ -184,6 +184,7 @@ class Freshness:
 #: Classes whose ``repr`` is complete, and the same in every process.
 _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes, Decimal)
 _CALENDAR = (date, time, timedelta, tzinfo)
+_WRITTEN = (*_PLAIN, *_CALENDAR)
 #: The classes that declarations consist of. They count with everything in the class body, and
 #: their instances with all attributes. Of anything else only the class counts.
 _DECLARATIONS = (Content, fields.Field, Schema, validate.Validator, PageURLs, Enum)
@@ -205,34 +206,41 @@ def fingerprint(registry: Registry, *others: object) -> str:
         for label, own in sorted(endpoint.types.items())
     ]
     digest = blake2b(digest_size=16)
-    for word in _words([_RELEASES, declared, *others], {}):
+    words: list[str] = []
+    _describe([_RELEASES, declared, *others], words, {})
+    for word in words:
         digest.update(f"{word}\0".encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 
 
-def _words(value: Any, known: dict[int, tuple[int, object]]) -> Iterator[str]:
-    """A value as words; each object is described once.
+def _describe(value: Any, words: list[str], known: dict[int, tuple[int, object]]) -> None:
+    """Adds a value to words; each object is described once.
 
     :param known: by id the objects so far. Holding on to them keeps their ids from being reused.
     """
     parts: Iterable[Any] = ()
-    yield f"{type(value).__module__}.{type(value).__qualname__}("
-    if isinstance(value, _PLAIN + _CALENDAR):
-        yield repr(value)
-    elif isinstance(value, Mapping):
+    words.append(f"{type(value).__module__}.{type(value).__qualname__}(")
+    if isinstance(value, _WRITTEN):
+        words.append(repr(value))
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    elif isinstance(value, (dict, Mapping)):
         parts = chain.from_iterable(value.items())
     elif isinstance(value, Set):
-        yield from sorted(" ".join(_words(entry, known)) for entry in value)
-    elif isinstance(value, list | tuple):
-        parts = value
+        entries: list[str] = []
+        for entry in value:
+            own: list[str] = []
+            _describe(entry, own, known)
+            entries.append(" ".join(own))
+        words += sorted(entries)
     elif id(value) in known:
-        yield str(known[id(value)][0])
+        words.append(str(known[id(value)][0]))
     else:
         known[id(value)] = len(known), value
         parts = _parts(value)
     for part in parts:
-        yield from _words(part, known)
-    yield ")"
+        _describe(part, words, known)
+    words.append(")")
 
 
 def _parts(value: Any) -> Iterable[Any]:

@@ -267,6 +267,11 @@ def kind_of(field: fields.Field[Any]) -> kinds.Kind:
     return kinds.Json()
 
 
+#: Attributes of fields without fields inside: what a field is itself inside of, and texts.
+_NOT_INSIDE = ("parent", "error_messages")
+_CONTAINERS = (list, tuple, Mapping)
+
+
 def inner_fields(field: fields.Field[Any]) -> Iterator[fields.Field[Any]]:
     """The fields inside a field, at any depth: those of the entries of a list, a tuple or a
     dictionary, those of a nested schema, and whatever fields a site's own field consists of.
@@ -276,7 +281,7 @@ def inner_fields(field: fields.Field[Any]) -> Iterator[fields.Field[Any]]:
     waiting, seen = [field], set()
     while waiting:
         outer = waiting.pop()
-        inner = [*_fields_in([v for name, v in vars(outer).items() if name != "parent"])]
+        inner = [*_fields_in(v for name, v in vars(outer).items() if name not in _NOT_INSIDE)]
         if isinstance(outer, fields.Nested):
             # A schema can be nested in itself, each time as a new object with new fields.
             schema = outer.schema
@@ -291,7 +296,7 @@ def _fields_in(values: Iterable[Any]) -> Iterator[fields.Field[Any]]:
     for value in values:
         if isinstance(value, fields.Field):
             yield value
-        elif isinstance(value, list | tuple | Mapping):
+        elif isinstance(value, _CONTAINERS):
             yield from _fields_in(value.values() if isinstance(value, Mapping) else value)
 
 
