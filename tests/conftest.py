@@ -92,7 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return not (is_quick and item.get_closest_marker("slow"))
 
     # What was collected stays to the end: the garbage collector need not look through it again.
+    # Applications are many objects that come and go together, so it looks seldom.
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
     config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
     items[:] = filter(is_wanted, items)
 

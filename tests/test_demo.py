@@ -33,6 +33,8 @@ from flask_contentapi_memory import MemoryBackend
 from tests.clones import copy_demo
 from tests.servers import answers, free_port, start, stop
 
+pytestmark = pytest.mark.slow
+
 DEMO = Path(demo.__file__).parent
 HOST = "http://localhost/"
 LINKS = {"a": "href", "link": "href", "img": "src", "form": "action"}
@@ -131,20 +133,17 @@ def records(section: str) -> list[dict[str, Any]]:
 # Links.
 
 
-@pytest.mark.slow
 def test_no_link_is_dead(crawled: Mapping[str, Answer]) -> None:
     assert {
         url: answer.status for url, answer in crawled.items() if answer.status != "200 OK"
     } == {}
 
 
-@pytest.mark.slow
 def test_links_lead_to_every_page(crawled: Mapping[str, Answer], visitor: FlaskClient) -> None:
     pages = {page["meta"]["html_url"] for page in everything(visitor, "pages")}
     assert pages <= crawled.keys()
 
 
-@pytest.mark.slow
 def test_html_is_well_formed(crawled: Mapping[str, Answer]) -> None:
     assert {url: answer.faults for url, answer in crawled.items() if answer.faults} == {}
 
@@ -154,14 +153,12 @@ def pages_of(crawled: Mapping[str, Answer]) -> dict[str, Answer]:
     return {url: a for url, a in crawled.items() if a.tree is not None and "/api/" not in url}
 
 
-@pytest.mark.slow
 def test_every_page_has_one_headline_and_its_language(crawled: Mapping[str, Answer]) -> None:
     for url, answer in pages_of(crawled).items():
         assert len(list(answer.tree.iter("h1"))) == len(list(answer.tree.iter("main"))) == 1
         assert answer.tree.get("lang") == ("de" if url.startswith(f"{HOST}de/") else "en")
 
 
-@pytest.mark.slow
 def test_every_picture_has_a_text_and_its_size(crawled: Mapping[str, Answer]) -> None:
     trees = [answer.tree for answer in crawled.values() if answer.tree is not None]
     for image in (image for tree in trees for image in tree.iter("img")):
@@ -598,7 +595,6 @@ def test_what_the_site_says_is_hidden_is(visitor: FlaskClient, member: FlaskClie
     assert for_members == 2
 
 
-@pytest.mark.slow
 def test_every_page_lists_its_requests(crawled: Mapping[str, Answer]) -> None:
     for url, answer in pages_of(crawled).items():
         assert answer.tree.find(".//footer//details//a") is not None
@@ -614,7 +610,6 @@ def test_numbers_of_the_home_page_are_true(visitor: FlaskClient) -> None:
     assert numbers["kinds of apple"] == str(len(apples))
 
 
-@pytest.mark.slow
 def test_an_edit_shows_where_the_site_says_so(visitor: FlaskClient, tmp_path: Path) -> None:
     (said,) = {
         command
@@ -664,7 +659,6 @@ def test_wrong_variables_end_in_a_sentence(name: str, wrong: str, right: str) ->
     assert re.fullmatch(f"{name} is '{wrong}'; it must be {right}.*\\.\n", done.stderr)
 
 
-@pytest.mark.slow
 def test_help_is_there_at_once(tmp_path: Path) -> None:
     shutil.copytree(DEMO, tmp_path / "demo")
     shown = subprocess.check_output([sys.executable, "demo", "--help"], cwd=tmp_path, text=True)
@@ -672,7 +666,6 @@ def test_help_is_there_at_once(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["demo"]
 
 
-@pytest.mark.slow
 def test_server_ends_with_what_started_it(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     port = free_port()
@@ -681,7 +674,6 @@ def test_server_ends_with_what_started_it(tmp_path: Path) -> None:
     assert not answers(port)
 
 
-@pytest.mark.slow
 def test_the_address_is_told_when_it_answers(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     port = free_port()
@@ -699,7 +691,6 @@ def test_the_address_is_told_when_it_answers(tmp_path: Path) -> None:
     assert is_there
 
 
-@pytest.mark.slow
 def test_demo_is_made_fit_by_the_command_that_it_names(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     flask = [sys.executable, "-m", "flask", "--app", "demo", "contentapi"]
@@ -738,7 +729,6 @@ def test_types_without_a_template_are_shown_plainly(
     assert "<h1>New here</h1>" in app.test_client().get("/new/").text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page_type", [known for known in TYPES if issubclass(known, Page)])
 def test_a_page_with_only_a_title_is_shown(page_type: type[Page]) -> None:
     label = page_type.type_label()

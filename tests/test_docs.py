@@ -35,6 +35,8 @@ pytest.register_assert_rewrite("tests.workshop")
 
 from tests.workshop import Workshop  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 README = "README.rst"
 TUTORIAL = "docs/tutorial.rst"
 DATABASES = "docs/howto/databases.rst"
@@ -83,20 +85,17 @@ def demo() -> Flask:
     return create_app({"TESTING": True, "CMSAPI_BACKEND": "jsonfiles:content"})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in (README, TUTORIAL, DATABASES)])
 def test_page_can_be_followed(page: str, tmp_path: Path, demo: Flask) -> None:
     sample = demo if ASKS_THE_DEMO in text_of(page) else None
     Workshop(tmp_path, sample).follow(blocks_of(page))
 
 
-@pytest.mark.slow
 def test_readme_can_be_followed(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     Workshop(tmp_path).follow(blocks_of(README))
 
 
-@pytest.mark.slow
 def test_tutorial_can_be_followed(tmp_path: Path) -> None:
     files, server, _ = tutorial()
     workshop = Workshop(tmp_path)
@@ -107,7 +106,6 @@ def test_tutorial_can_be_followed(tmp_path: Path) -> None:
     workshop.follow(server)
 
 
-@pytest.mark.slow
 def test_databases_can_be_followed(tmp_path: Path) -> None:
     copy_demo(tmp_path)
     blocks = blocks_of(DATABASES)
@@ -123,7 +121,6 @@ def test_databases_can_be_followed(tmp_path: Path) -> None:
     workshop.follow(blocks[place:])
 
 
-@pytest.mark.slow
 def test_page_type_can_be_added_to_the_demo(tmp_path: Path) -> None:
     *_, second_part = tutorial()
     copy_demo(tmp_path)

@@ -19,7 +19,7 @@ from tests.pages import ROOT
 from tests.samples import page, site
 from tests.stores import on_memory
 
-pytestmark = on_memory
+pytestmark = [on_memory, pytest.mark.slow]
 
 FILES = [path for path in files("flask_contentapi.explorer").iterdir() if "py" not in path.name]
 HTML = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}

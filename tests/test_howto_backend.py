@@ -21,6 +21,8 @@ from flask_contentapi.query import Query, Selected
 from flask_contentapi.testing import CONTENT, NOW, TYPES, BackendTests
 from tests.pages import blocks_of, text_of
 
+pytestmark = pytest.mark.slow
+
 PAGE = "docs/howto/write-a-backend.rst"
 
 

@@ -13,6 +13,8 @@ from flask_contentapi import ContentError
 from tests.api import API
 from tests.folders import Folder
 
+pytestmark = pytest.mark.slow
+
 TEXT = Path(__file__).parents[1].joinpath("docs/howto/json-files.rst").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.MULTILINE)
 

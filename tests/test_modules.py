@@ -12,6 +12,8 @@ import pytest
 
 from tests.pages import ROOT
 
+pytestmark = pytest.mark.slow
+
 #: The packages of the product, and the folders that contain them.
 PACKAGES = {
     "flask_contentapi": ROOT,
