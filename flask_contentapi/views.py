@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -381,43 +381,54 @@ class EndpointView:
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
     def _consistent_response(self, request: Request, **parts: str) -> Response:
-        cache = self.state.answer_cache
+        backend = self.state.backend
         for _ in range(ATTEMPTS):
             try:
-                with ExitStack() as stack:
-                    reader = stack.enter_context(self.content(request))
-                    query_string = request.query_string if self.has_previews else b""
-                    viewer = _identify_viewer(self.state, reader, query_string)
-                    if "id" in parts:
-                        _read_id(parts["id"])
-                    # An unknown site is reported before anything else (contract, Errors).
-                    responder = Responder(request, self.state, self.endpoint, reader, viewer)
-                    if viewer.previewed is not None:
-                        responder.check_preview()
-                        answer = self.get(responder, **parts)
-                        answer.headers["Cache-Control"] = "private, no-store"
-                        return _kept_open(answer, stack)
-                    host, schedule = responder.host, responder.schedule
-                    freshness = Freshness(self.state, reader, viewer, request, host, schedule)
-                    if (unchanged := freshness.not_modified()) is not None:
-                        return unchanged
-                    for schedule, key in freshness.keys.items():
-                        if (hit := cache.get(key)) is not None:
-                            return freshness.mark(hit, schedule)
-                    answer = self.get(responder, **parts)
-                    answer = freshness.mark(answer, responder.schedule)
-                    if answer.is_streamed:
-                        return _kept_open(answer, stack)
+                if self.is_long(request):
+                    with ExitStack() as stack:
+                        reader = stack.enter_context(backend.snapshot_reader())
+                        answer, _ = self._answer(request, reader, **parts)
+                        if answer.is_streamed:
+                            # It closes, when it is sent, what it is still made from.
+                            answer.call_on_close(stack.pop_all().close)
+                    return answer
+                with backend.reader() as reader:
+                    answer, key = self._answer(request, reader, **parts)
                 # Only now is it certain that the answer is from a single state.
-                cache.put(freshness.keys.get(responder.schedule), answer)
+                self.state.answer_cache.put(key, answer)
                 return answer
             except ContentChanged:
                 continue
         raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
-    def content(self, request: Request) -> AbstractContextManager[Reader]:
-        """The content for a request."""
-        return self.state.backend.reader()
+    def _answer(
+        self, request: Request, reader: Reader, **parts: str
+    ) -> tuple[Response, str | None]:
+        """The answer, and the key to cache it with if it is to be cached."""
+        query_string = request.query_string if self.has_previews else b""
+        viewer = _identify_viewer(self.state, reader, query_string)
+        if "id" in parts:
+            _read_id(parts["id"])
+        # An unknown site is reported before anything else (contract, Errors).
+        responder = Responder(request, self.state, self.endpoint, reader, viewer)
+        if viewer.previewed is not None:
+            responder.check_preview()
+            answer = self.get(responder, **parts)
+            answer.headers["Cache-Control"] = "private, no-store"
+            return answer, None
+        host, schedule = responder.host, responder.schedule
+        freshness = Freshness(self.state, reader, viewer, request, host, schedule)
+        if (unchanged := freshness.not_modified()) is not None:
+            return unchanged, None
+        for schedule, key in freshness.keys.items():
+            if (hit := self.state.answer_cache.get(key)) is not None:
+                return freshness.mark(hit, schedule), None
+        answer = freshness.mark(self.get(responder, **parts), responder.schedule)
+        return answer, freshness.keys.get(responder.schedule)
+
+    def is_long(self, request: Request) -> bool:
+        """Whether the answer is sent while it is made."""
+        return False
 
     def get(self, responder: Responder, **parts: str) -> Response:
         """The response, made from a single state of the content.
@@ -449,23 +460,12 @@ class EndpointView:
         return responder.respond(plans[label], [row], lambda items: items[0], *shown)
 
 
-def _kept_open(answer: Response, stack: ExitStack) -> Response:
-    """An answer that closes, when it is sent, what it is still made from."""
-    if answer.is_streamed:
-        answer.call_on_close(stack.pop_all().close)
-    return answer
-
-
 class ListView(EndpointView):
     """A list (specification, 2.1, 4.1 and 4.2)."""
 
-    def content(self, request: Request) -> AbstractContextManager[Reader]:
-        is_streamed = self.state.settings.stream_enabled and (
-            read_query_string(request.query_string).get("format") == STREAM
-        )
-        if is_streamed:
-            return self.state.backend.snapshot_reader()
-        return self.state.backend.reader()
+    def is_long(self, request: Request) -> bool:
+        can_be = self.state.settings.stream_enabled
+        return can_be and read_query_string(request.query_string).get("format") == STREAM
 
     def get(self, responder: Responder, **parts: str) -> Response:
         name, query_string = self.endpoint.name, responder.request.query_string
@@ -812,7 +812,7 @@ class RenditionView(EndpointView):
         """
         layout, name = RowLayout(self.endpoint.base), self.endpoint.name
         picture = picture_of(layout)
-        with self.content(request) as reader:
+        with self.state.backend.reader() as reader:
             viewer = _identify_viewer(self.state, reader, request.query_string)
             rows = reader.fetch(name, [identity], layout.columns, viewer)
         if identity not in rows:
