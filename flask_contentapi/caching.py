@@ -205,12 +205,10 @@ def fingerprint(registry: Registry, *others: object) -> str:
         for name, endpoint in sorted(registry.endpoints.items())
         for label, own in sorted(endpoint.types.items())
     ]
-    digest = blake2b(digest_size=16)
     words: list[str] = []
     _describe([_RELEASES, declared, *others], words, {})
-    for word in words:
-        digest.update(f"{word}\0".encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()
+    text = "\0".join([*words, ""])
+    return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
 
 
 def _describe(value: Any, words: list[str], known: dict[int, tuple[int, object]]) -> None:

@@ -484,11 +484,12 @@ class Registry:
         field: fields.Field[Any],
         built_in: fields.Field[Any] | None,
     ) -> Column:
-        if built_in is not None and _stored_kind(field) != _stored_kind(built_in):
+        is_own = field is not built_in
+        if is_own and built_in is not None and _stored_kind(field) != _stored_kind(built_in):
             raise mistake(
                 declared, name, f"must store what it does elsewhere: {kind_of(built_in).name}"
             )
-        if isinstance(built_in, Derived) and field is not built_in:
+        if is_own and isinstance(built_in, Derived):
             raise mistake(declared, name, "is derived from other fields; leave it as it is")
         if field.data_key is not None or field.attribute is not None:
             raise mistake(
@@ -502,7 +503,8 @@ class Registry:
         target = self._target(declared, name, field)
         child = self._child(declared, name, field) if isinstance(field, Children) else None
         blocks = self._blocks(declared, name, field) if isinstance(field, Blocks) else {}
-        _check_field(declared, name, field, stored=True)
+        if is_own:
+            _check_field(declared, name, field, stored=True)
         column = Column(name, kind_of(field), field, target, child, blocks)
         try:
             if not field.required and not callable(field.load_default):
