@@ -81,22 +81,39 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(_ALL_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
+def is_wanted(
+    config: pytest.Config, backends: pytest.Mark | None, slow: pytest.Mark | None
+) -> bool:
+    """Whether tests with these marks run: on a chosen backend, and quick where none are named."""
+    if backends and {*chosen_backends(config)}.isdisjoint(backends.args):
+        return False
+    return not slow or config.getoption("backends") is not None
+
+
+def pytest_pycollect_makeitem(
+    collector: pytest.Collector, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """Leaves out classes of tests that are not wanted, without making their tests first."""
+    if not isinstance(obj, type):
+        return None
+    marks = {mark.name: mark for mark in getattr(obj, "pytestmark", ())}
+    wanted = is_wanted(collector.config, marks.get("backends"), marks.get("slow"))
+    return None if wanted else []
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out tests of backends that are not chosen, and slow ones where none are named."""
-    chosen, is_quick = {*chosen_backends(config)}, config.getoption("backends") is None
-
-    def is_wanted(item: pytest.Item) -> bool:
-        marker = item.get_closest_marker("backends")
-        if marker and chosen.isdisjoint(marker.args):
-            return False
-        return not (is_quick and item.get_closest_marker("slow"))
-
+    wanted: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        marks = item.get_closest_marker("backends"), item.get_closest_marker("slow")
+        (wanted if is_wanted(config, *marks) else others).append(item)
     # What was collected stays to the end: the garbage collector need not look through it again.
     # Applications are many objects that come and go together, so it looks seldom.
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
-    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
-    items[:] = filter(is_wanted, items)
+    config.hook.pytest_deselected(items=others)
+    items[:] = wanted
 
 
 def pytest_configure(config: pytest.Config) -> None:
