@@ -170,7 +170,7 @@ def test_a_misspelt_setting_is_named_by_the_instance_that_it_begins_like() -> No
     app = configured(CMS_I18N_ENABLE=True, CMS_BACKEND="memory", CMS_URL_PREFIX="/cms")
     ContentAPI(app)
     ContentAPI(app, name="cms", config_prefix="CMS_")
-    said = "There is no setting CMS_I18N_ENABLE. Did you mean CMS_I18N_ENABLED?"
+    said = "CMS_I18N_ENABLE. Did you mean CMS_I18N_ENABLED or CMS_SITES_ENABLED?"
     assert run(app, "check") == "Everything is in order.\n"
     assert said in run(app, "check", name="cms")
 

@@ -201,9 +201,9 @@ def test_messages_list_what_there_is(measured: API, query: str, words: list[str]
 
 
 def test_messages_about_unknown_names_are_short(measured: API) -> None:
-    assert (
-        "__" not in measured.refusal("pages/?xyz=1").removeprefix("Unknown parameter: xyz.")[:300]
-    )
+    said = measured.refusal("pages/?xyz=1").removeprefix("Unknown parameter: xyz.")[:300]
+    # It is in the table of parameters, and no comparison of a field.
+    assert "__" not in said.replace("type__not", "")
 
 
 @pytest.mark.parametrize("name", ["in", "not"])
