@@ -74,9 +74,10 @@ def _integer(digits: str) -> int:
 
 
 @cache
-def markdown_parser() -> MarkdownIt:
+def markdown_parser(*without: str) -> MarkdownIt:
     """Reads Markdown: CommonMark with tables and strikethrough, and HTML as it is.
 
+    :param without: the rules that it leaves out.
     :raises Unreadable: if the package for it is not installed.
     """
     try:
@@ -84,7 +85,7 @@ def markdown_parser() -> MarkdownIt:
     except ImportError:
         message = "Markdown needs the package markdown-it-py: flask_contentapi[markdown]"
         raise Unreadable(Fault(0, message)) from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(without)
 
 
 _decode = json.JSONDecoder(parse_int=_integer).raw_decode

@@ -333,6 +333,32 @@ def test_mdx_is_markdown_without_code(site: Site) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use ``{a} ` <B>`` and `{c\n{d}`.",
+        "> ```js\n> {a}\n> ```",
+        "1. ~~~\n   {a}\n\n   {b}\n   ~~~",
+        "- * ```\n    <A>\n    ```",
+    ],
+)
+def test_code_in_mdx_stays(text: str) -> None:
+    assert without_code(f"{text}\n\n{{gone}}") == f"{text}\n\n"
+
+
+def test_statements_in_mdx_go_up_to_their_end() -> None:
+    text = "export const a = {\n  b: {c: 1},\n\n  d: 2,\n}\n\nSeen"
+    assert without_code(text) == "\n\n\n\n\n\nSeen"
+
+
+def test_mdx_changes_nothing_about_other_files(site: Site) -> None:
+    site.put("a.mdx", "    text")
+    site.put("b.md", "    code")
+    site.run()
+    bodies = [site.page(slug)["body"] for slug in ("a", "b")]
+    assert bodies == ["<p>text</p>", "<pre><code>code\n</code></pre>"]
+
+
 def test_faults_of_mdx_have_their_lines(site: Site) -> None:
     site.put("rye.mdx", "import {\n a\n} from 'b'\n\n<A\n  b={1}>\n[x](no.mdx)\n</A>")
     assert site.refused() == ["rye.mdx, line 7: 'no.mdx' leads to nothing"]
@@ -345,7 +371,7 @@ def test_mdx_can_be_kept(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<A ", "{ {y}", '<A "', "<A {", "`", "{", "\n\nimport {", "<A '\""]
+    "text", ["<A ", "{ {y}", '<A "', "<A {", "`", "{", "\n\nimport {", "<A '\"", "`` ` ", "> ```"]
 )
 def test_odd_mdx_takes_no_time(text: str) -> None:
     start = time.process_time()

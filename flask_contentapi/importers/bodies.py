@@ -19,11 +19,13 @@ _REFERENCE = re.compile(
     r"""|\{%\s*post_url\s+([^\s%]+)\s*%\}"""
 )
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
-#: In MDX: what stays as it is, which is group 1; statements, up to an empty line; expressions; and
-#: the tags of components.
+#: In MDX: what stays as it is, code in lines, in the text, and what a backslash is before, which is
+#: group 1; statements, up to an empty line outside braces; expressions; and the tags of components.
 _MDX = re.compile(
-    r"(^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]*`|\\.)"
-    r"|(?:\A\s*|(?<=\n\n))(?:import|export)\s.*?(?=^[ \t]*$|\Z)"
+    r"(^(?:[ \t>]|(?:[-*+]|[0-9]+[.)])[ \t])*(?P<fence>```+|~~~+)"
+    r".*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"|(?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*\n)){1,1000}?(?<!`)(?P=ticks)(?!`)|\\.)"
+    rf"|(?:\A\s*|(?<=\n\n))(?:import|export)\s(?:{_BRACES}|.)*?(?=^[ \t]*$|\Z)"
     rf"|{_BRACES}"
     rf"""|</?(?:[A-Z][\w.]*(?:\s(?:[^<>{{}}"']|"[^"]*"|'[^']*'|{_BRACES})*)?/?)?>""",
     re.DOTALL | re.MULTILINE,
@@ -75,7 +77,7 @@ def rich_text(text: str, find: Find, *, is_mdx: bool = False) -> str:
     :param is_mdx: whether lines can be indented, which does not make them code.
     """
     text = _REFERENCE.sub(_path_of_reference, text)
-    parser = markdown_parser().disable(["code"] * is_mdx)
+    parser = markdown_parser(*["code"] * is_mdx)
     tokens = parser.parse(text)
     first, end = 0, 0
     sought: set[str] = set()
