@@ -384,7 +384,7 @@ def test_tables_of_other_types_are_named(backend: str, caplog: pytest.LogCapture
     api = notes_at(address, Note)
     (said,) = caplog.messages
     assert said.startswith("The tables are not those of the declared types. blog.")
-    assert said.endswith(". Make them anew with the command: flask contentapi migrate.")
+    assert said.endswith(". Change them with the command: flask contentapi migrate.")
     assert api.status("pages/") == 503
     shown = run(api, "migrate")[1]
     assert "home.HomePage is not declared any more; its objects stay.\n" in shown

@@ -30,7 +30,7 @@ from flask_contentapi_peewee.tables import (
 SCHEMA = "5"
 
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
-_MIGRATE = "Make them anew with the command: flask contentapi migrate."
+_MIGRATE = "Change them with the command: flask contentapi migrate."
 _UNFIT = "The tables are not those of the declared types."
 _RESTART = "They were made anew after this process had been started; restart it."
 
