@@ -214,11 +214,18 @@ def test_collections_of_jekyll_are_folders(site: Site) -> None:
     assert site.page("recipes")["body"] == f'<p><a linktype="page" id="{pie["id"]}">Pie</a></p>'
 
 
-@pytest.mark.parametrize("text", ["a: [", "a" * 60_000, "- a", "collections: [recipes]", "a: *b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a: [", "a" * 60_000, "- a", "collections: [recipes]", "a: *b"),
+        'collections: {"": {output: true}}',
+    ],
+)
 def test_odd_configurations_have_no_collections(site: Site, text: str) -> None:
     site.put("a.md")
     site.put("_config.yml", text)
     site.put("_recipes/pie.md")
+    site.put("_/pie.md")
     assert "2 pages" in site.run()
 
 
@@ -512,6 +519,20 @@ def test_what_may_mean_hidden_is_told(site: Site) -> None:
         f"Note: c/_index.md: cascade: {why}.",
         "Note: status: 'done' does not hide pages.",
     ]
+
+
+@pytest.mark.parametrize("names", [(), ("posts", "drafts")])
+def test_posts_and_drafts_are_no_collections(site: Site, names: tuple[str, ...]) -> None:
+    site.put("_config.yml", json.dumps({"collections": {n: {"output": True} for n in names}}))
+    site.put("_posts/2026-03-21-rye.md", "Sow it.")
+    site.put("_drafts/oats.md")
+    site.put("a.md", "[Rye]({% post_url 2026-03-21-rye %})")
+    site.run()
+    rye = site.page("rye")
+    assert site.page("a")["body"] == f'<p><a linktype="page" id="{rye["id"]}">Rye</a></p>'
+    pages = json.loads((site.folder / "content" / "pages.json").read_text())
+    assert [page["slug"] for page in pages if page.get("live") is False] == ["drafts", "oats"]
+    assert {page["type"] for page in pages if page["slug"] in ("rye", "oats")} == {"site.Posts"}
 
 
 def test_drafts_of_jekyll_stay_hidden(site: Site) -> None:

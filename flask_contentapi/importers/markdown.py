@@ -225,7 +225,8 @@ class MarkdownFolder(Objects):
             return set()
         given = config.get("collections") if isinstance(config, dict) else None
         found = given.items() if isinstance(given, dict) else ()
-        return {f"_{n}" for n, own in found if isinstance(own, dict) and own.get("output") is True}
+        shown = {f"_{n}" for n, own in found if isinstance(own, dict) and own.get("output") is True}
+        return shown - {"_", *_POSTS}
 
     def _read_files(self) -> None:
         found: defaultdict[str, list[str]] = defaultdict(list)
@@ -353,7 +354,7 @@ class MarkdownFolder(Objects):
             name = posixpath.basename(key) or self._folder.resolve().name
             name = _composed(name)
             dated = _DATED.fullmatch(name)
-            name = dated[2] if dated else _POSTS.get(name, name).lstrip("_")
+            name = dated[2] if dated else name.lstrip("_")
             if dated:
                 source.front.setdefault("date", ("date", dated[1]))
             usual = re.sub(r"[\s/]+", "-", name) if key else "home"
