@@ -281,6 +281,34 @@ def test_files_are_meant_in_the_language_of_the_page(site: Site) -> None:
     assert [int(number) for number in re.findall(r'id="(\d+)"', page["body"])] == wanted
 
 
+#: Relative links from German pages, and where they lead.
+SECTION = {
+    "hot/": "hot de",
+    "hot.html": "hot de",
+    "soup/hot": "hot de",
+    "../": "de de",
+    "../../soup/": "soup en",
+    "../cold/": "cold en",
+    "/soup/hot/": "hot en",
+    "/soup/hot.md": "hot de",
+}
+PAGE = {"../soup/": "soup de", "../../soup/": "soup de", "../../../soup/hot/": "hot en"}
+
+
+@pytest.mark.parametrize("names", [("{}.md", "{}.de.md"), ("en/{}.md", "de/{}.md")])
+def test_relative_links_stay_in_the_language(site: Site, names: tuple[str, str]) -> None:
+    bodies: dict[str, dict[str, str]] = {"_index": {}, "soup/_index": SECTION, "soup/hot": PAGE}
+    for name, links in bodies.items():
+        site.put(names[0].format(name))
+        site.put(names[1].format(name), " ".join(f"[x]({link})" for link in links))
+    translated(site, names[0].format("cold"))
+    pages = {p["id"]: p for p in json.loads((site.folder / "content/pages.json").read_text())}
+    for slug, links in (("soup", SECTION), ("hot", PAGE)):
+        (body,) = (p["body"] for p in pages.values() if (p["slug"], p["locale"]) == (slug, "de"))
+        led = (pages[int(number)] for number in re.findall(r'id="(\d+)"', body))
+        assert dict(zip(links, (f"{p['slug']} {p['locale']}" for p in led), strict=True)) == links
+
+
 def test_languages_are_remembered(site: Site) -> None:
     translated(site, "a.md", "a.de.md")
     assert site.run() == "Nothing has changed.\n"

@@ -285,6 +285,10 @@ class MarkdownFolder(Objects):
         first, _, inside = key.partition("/")
         return (first, inside) if self.prefixes.get(first) else (next(iter(self.locales), ""), key)
 
+    def _language_folder(self, source: _Source) -> str:
+        """What the keys and paths of pages in the language of a page start with."""
+        return f"{self.prefixes.get(self._parts(source.key)[0], '')}/".lstrip("/")
+
     def _above(self, key: str) -> str | None:
         """The key of the page above; None for home pages."""
         return posixpath.dirname(key) if self._parts(key)[1] else None
@@ -595,35 +599,49 @@ class MarkdownFolder(Objects):
         # From its file, as Markdown is shown elsewhere; from its address, with a slash or without;
         # and from the folder, as Eleventy and Hugo do.
         starts = (source.folder, source.path, posixpath.dirname(source.path), "")
+        own = self._language_folder(source)
+        # From the root, addresses are those of the main language.
+        meant = "" if is_rooted and not path.lower().endswith(_ENDINGS) else own
+        left = []
         for start in ("",) if is_rooted else starts:
             inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
             inside = "" if inside == "." else inside
             if inside.split("/")[0] == "..":
                 why = "leads out of the folder"
                 continue
-            if page := self._page_at(inside, self._parts(source.key)[0]):
+            # What leaves the language can be meant in it from another start.
+            if own and f"{start}/".startswith(own) and not f"{inside}/".startswith(own):
+                left.append(inside)
+            elif page := self._page_at(inside, meant):
                 return Target("pages", page.id, fragment)
             if file := self._file_at(inside):
                 return Target(endpoint, self._medium(endpoint, inside, file), fragment)
+        for page in filter(None, (self._page_at(inside, "") for inside in left)):
+            return Target("pages", page.id, fragment)
         if is_rooted:
             why = "is left as it is, as nothing is there"
             self.told[f"{source.file.name}: {address} {why}."] = None
             return None
         raise Nowhere(why)
 
-    def _page_at(self, inside: str, language: str) -> _Source | None:
+    def _page_at(self, inside: str, own: str) -> _Source | None:
+        """The page at a path.
+
+        :param own: the folder of the language in which it is meant if it tells none.
+        """
         key = self._keys_of_files.get(inside, inside)
         if self.locales and inside.lower().endswith(_ENDINGS):
             key = self._keys_of_files.get(inside) or self._key(inside)
-            # A file whose name tells no language is meant in that of the page, if it is there.
-            own = f"{language}/{key}".rstrip("/")
-            is_plain = self.locales.keys().isdisjoint(re.split("[./]", inside))
-            key = own if is_plain and own in self._sources else key
         plain = inside.lower().removesuffix(".html").removesuffix("index").rstrip("/")
+        is_plain = self.locales.keys().isdisjoint(re.split("[./]", inside))
+        for start in (own * is_plain, ""):
+            address = f"{start.lower()}{plain}".rstrip("/")
+            found = self._sources.get(f"{start}{key}".rstrip("/")) or self._by_address.get(address)
+            if found:
+                return found
         # To Jekyll the categories of a post are in front of its date.
         posted = _POSTED.search(plain)
-        found = self._sources.get(key) or self._by_address.get(plain)
-        return found or (self._by_address.get(posted[1]) if posted else None)
+        return self._by_address.get(posted[1]) if posted else None
 
     def _file_at(self, inside: str) -> Path | None:
         is_hidden = any(part.startswith(".") for part in inside.split("/"))
