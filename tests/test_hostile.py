@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from hypothesis import example, given
 from hypothesis import strategies as st
 from marshmallow import fields
@@ -192,8 +193,7 @@ def brackets(number: int) -> str:
 
 @on_memory
 @pytest.mark.parametrize("path", ["", "7/"])
-def test_brackets_are_counted(app: Flask, path: str) -> None:
-    client = app.test_client()
+def test_brackets_are_counted(client: FlaskClient, path: str) -> None:
     few, many = (client.get(f"{PAGES}{path}?fields={brackets(n)}") for n in (50, 51))
     assert "authors(name)" not in few.text
     assert many.status_code == 400
@@ -209,8 +209,8 @@ def test_bodies_are_not_read(app: Flask, method: str, path: str) -> None:
 
 
 @on_memory
-def test_what_is_too_long_is_not_read(app: Flask) -> None:
-    response = app.test_client().get(f"{PAGES}7/?fields={'x,' * 2100}")
+def test_what_is_too_long_is_not_read(client: FlaskClient) -> None:
+    response = client.get(f"{PAGES}7/?fields={'x,' * 2100}")
     assert response.get_json() == {"message": "fields is longer than 4096 characters."}
 
 
