@@ -290,9 +290,9 @@ class Responder:
         """Fetches what relations point to, as :meth:`Source.fetch`. Notes if pages of other sites,
         or such as are not there yet, are among it."""
         known, relations = self._state.registry.endpoints[endpoint], [*relations]
-        if known.essential:
-            self.schedule = None
         wanted = {identity for ids, _ in relations for identity in ids}
+        if known.essential and wanted:
+            self.schedule = None
         fetched = self.reader.fetch(endpoint, wanted, columns, self.viewer) if wanted else {}
         paths, result = self._paths, []
         for ids, within_site in relations:
