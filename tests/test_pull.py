@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from flask import Flask
 from marshmallow import fields
 
+import flask_contentapi as contentapi
 from demo import create_app, models
 from demo.languages import LanguageInPath
 from demo.models import TYPES
@@ -132,6 +133,27 @@ def test_nothing_is_wrong_with_the_content(mirror: Path) -> None:
     command = [sys.executable, "-m", "flask", "contentapi", "check"]
     done = subprocess.run(command, cwd=mirror, capture_output=True, text=True, check=False)
     assert done.stdout == "Everything is in order.\n"
+
+
+def test_links_of_redirects_stay_links(mirror: Path) -> None:
+    page, link = json.loads((mirror / "content" / "redirects.json").read_text())
+    assert page["redirect_page"] == 10
+    assert link["redirect_link"] == "/apples/"
+
+
+def test_location_that_becomes_a_page_is_told(original: Original, tmp_path: Path) -> None:
+    class Redirect(contentapi.Redirect):
+        app_label = "wagtailredirects"
+        body_fields = ("id", "old_path", "location")
+
+    app = site_of(original.content.parent)
+    others = [declared for declared in TYPES if declared is not contentapi.Redirect]
+    ContentAPI(app, types=[*others, Redirect], page_urls=LanguageInPath())
+    with served(app) as port:
+        url = f"http://127.0.0.1:{port}/api/v2/"
+        said = pull(url, tmp_path / "mirror", "--verify", "--requests", "150")
+    assert " x the location of a redirect to a page is an address here\n" in said
+    assert "0 unexplained" in said
 
 
 def test_types_are_read_off_answers(mirror: Path) -> None:

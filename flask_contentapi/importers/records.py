@@ -122,7 +122,10 @@ class PulledContent(Mapping[str, Iterable[Any]]):
             record = self._record(section, label, item)
             if self._registry.endpoints[section].redirects:
                 location = item.get("location")
-                place = urljoin(self._base, location) if is_address(location) else ""
+                # What Wagtail shows, without is_permanent, can be the path of a page; here only a
+                # link can be a path.
+                base = "" if "is_permanent" in item else self._base
+                place = urljoin(base, location) if is_address(location) else ""
                 page = self._page_at.get(place.rstrip("/"))
                 record |= {"redirect_link": location} if page is None else {"redirect_page": page}
                 if not location:

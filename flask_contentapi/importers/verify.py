@@ -22,6 +22,7 @@ from flask_contentapi.importers.source import Source
 from flask_contentapi.logs import watched
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
+from flask_contentapi.sites import is_absolute
 
 #: How many objects of an endpoint questions are drawn from.
 _DRAWN = 1000
@@ -353,6 +354,8 @@ class Verification:
                 yield key, own, other, "what is hidden is embedded in the original"
             elif not self._is_alike(own, other, key.rpartition(".")[2]):
                 yield key, own, other, ""
+            elif key.endswith("location") and own.startswith("/") and is_absolute(other):
+                yield key, own, other, "the location of a redirect to a page is an address here"
 
     def _is_hidden(self, value: Any) -> bool:
         """Whether a value embeds an object that the original does not show by itself."""
