@@ -172,7 +172,9 @@ class _ConfigReader:
         except ValueError as error:
             value = self._config[key]
             # Flask reads environment variables as JSON; what is not JSON becomes a text.
-            may_be_taken_wrongly = isinstance(value, str) or isinstance(default, str)
+            may_be_taken_wrongly = (
+                isinstance(value, str) or isinstance(default, str) or "true" in written
+            )
             shows = written and may_be_taken_wrongly
             hint = f"; in environment variables write {written}" if shows else ""
             self.problems.append(f"{key} is {value!r}; it must be {error}{hint}.")

@@ -129,6 +129,32 @@ def test_folder_runs(original: Original, mirror: Path) -> None:
         stop(server)
 
 
+def test_files_can_be_downloaded_later(original: Original, tmp_path: Path) -> None:
+    pull(original.url, tmp_path / "mirror")
+    pull(original.url, tmp_path / "mirror", "--media")
+    ask = (
+        "from app import app; from urllib.parse import urlsplit; client = app.test_client(); "
+        "url = client.get('/api/v2/images/').json['items'][0]['meta']['download_url']; "
+        "print(client.get(urlsplit(url).path).status_code)"
+    )
+    command = [sys.executable, "-c", ask]
+    done = subprocess.run(command, cwd=tmp_path / "mirror", capture_output=True, text=True)
+    assert done.stdout == "200\n", done.stderr
+
+
+def test_what_the_site_needs_is_named(
+    original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_contentapi.importers.pull.missing_packages", lambda name: [name])
+    said = pull(original.url, tmp_path / "mirror")
+    assert 'rich text needs: pip install "flask_contentapi[richtext]".\n' in said
+
+
+def test_sites_keep_their_names(mirror: Path) -> None:
+    (site,) = json.loads((mirror / "content" / "sites.json").read_text())
+    assert site["site_name"] == "Windfall"
+
+
 def test_nothing_is_wrong_with_the_content(mirror: Path) -> None:
     command = [sys.executable, "-m", "flask", "contentapi", "check"]
     done = subprocess.run(command, cwd=mirror, capture_output=True, text=True, check=False)

@@ -118,9 +118,9 @@ WRITTEN: dict[str, tuple[list[str], str, list[str]]] = {
         "100 or null",
         ["100", "null"],
     ),
-    "CMSAPI_SEARCH_ENABLED": (["False", "no", ""], "true or false", ["true", "false"]),
-    "CMSAPI_EXPLORER": (["None", "on", ""], "true, false or null", ["true", "false", "null"]),
-    "CMS_I18N_ENABLED": (["True", "yes", "on"], "true or false", ["true", "false"]),
+    "CMSAPI_SEARCH_ENABLED": (["False", "no", "", "0"], "true or false", ["true", "false"]),
+    "CMSAPI_EXPLORER": (["None", "on", "", "1"], "true, false or null", ["true", "false", "null"]),
+    "CMS_I18N_ENABLED": (["True", "yes", "1"], "true or false", ["true", "false"]),
     "CMSAPI_I18N_ENABLED": (["True", "yes", "on"], "true or false", ["true", "false"]),
     "CMSAPI_STOP_WORDS": (
         ["der,die", "['der', 'die']", "der", ""],

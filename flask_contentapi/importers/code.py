@@ -41,13 +41,12 @@ _NOTES = {
 _NEVER_NULL = ("boolean", "url", "text", "rich", "null")
 
 
-def application_code(original: Objects, origin: str, *, prefix: str, folder_has_media: bool) -> str:
+def application_code(original: Objects, origin: str, *, prefix: str) -> str:
     """The code of the application.
 
     :param original: what it is to answer as.
     :param origin: what it is made of, in words.
     :param prefix: where its API is.
-    :param folder_has_media: whether it also serves files.
     """
     settings: dict[str, object] = {"BACKEND": "jsonfiles:content", "URL_PREFIX": prefix or "/"}
     if original.limit_max != 20:
@@ -56,14 +55,12 @@ def application_code(original: Objects, origin: str, *, prefix: str, folder_has_
         settings["RICH_TEXT_FORMAT"] = original.rich_text_format
     lines = [f"    CMSAPI_{name}={_quoted(value)}," for name, value in settings.items()]
     lines += ["    CMS_I18N_ENABLED=True,"] if original.i18n else []
-    media = ', static_folder="media", static_url_path="/media"' if folder_has_media else ""
     has_prefixes = any(original.prefixes.values())
     languages = _LANGUAGES.format(prefixes=_quoted(original.prefixes)) if has_prefixes else ""
     return _APPLICATION.format(
         origin=_in_docstring(origin),
         names="ContentAPI, PageURLs" if has_prefixes else "ContentAPI",
         languages=languages,
-        media=media,
         settings="\n".join(lines),
         addresses=", page_urls=Languages()" if has_prefixes else "",
     )
@@ -77,7 +74,7 @@ from models import TYPES
 
 from flask_contentapi import {names}
 {languages}
-app = Flask(__name__{media})
+app = Flask(__name__, static_folder="media", static_url_path="/media")
 app.config.update(
 {settings}
 )

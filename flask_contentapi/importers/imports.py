@@ -99,7 +99,7 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
     objects = _read(source, {}, options, keeps_markdown, options["languages"])
     with new_folder(folder) as part:
         origin = f"the folder {source.resolve().name}"
-        registry = write_code(objects, part, origin, prefix="/api/v2", folder_has_media=True)
+        registry = write_code(objects, part, origin, prefix="/api/v2")
         content = PulledContent(objects, registry, "", str, objects.hidden)
         try:
             counts = write_content(content, registry, part / "content")

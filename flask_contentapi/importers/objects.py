@@ -19,11 +19,13 @@ class OriginalSite(NamedTuple):
     :param parameter: the ``site`` parameter that asks for it; "" for the one that answers anyway.
     :param home: its home page.
     :param address: the address of that page, or None.
+    :param name: its display name, or "".
     """
 
     parameter: str
     home: int
     address: str | None
+    name: str = ""
 
 
 class PlacedPage(NamedTuple):

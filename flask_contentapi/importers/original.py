@@ -52,6 +52,7 @@ class Original(Objects):
         self._homes: set[int] = set()
         self._is_exact = False
         self._look_around()
+        self._index = self._read_index()
         self._read_pages(sites)
         self._read_others(endpoints)
         self._read_translations()
@@ -81,6 +82,14 @@ class Original(Objects):
         self._placing = "_,id,type,html_url,slug,locale"
         if self._source.ask("pages/", limit=1, fields=self._placing).status != 200:
             self._placing = "_,id,type,html_url,slug"
+
+    def _read_index(self) -> dict[str, Any]:
+        """What this package shows of a site; Wagtail has no index."""
+        try:
+            index = self._source.ask("").data
+        except SourceError:
+            return {}
+        return index if isinstance(index, dict) else {}
 
     def _list(self, path: str, label: str, **parameters: Any) -> Iterator[Item]:
         """All items of a list.
@@ -159,7 +168,10 @@ class Original(Objects):
         if any(site.home == first["id"] for site in self.sites):
             return None
         number = len(self.sites)
-        self.sites.append(OriginalSite(name, first["id"], _address(first)))
+        shown = self._index.get("site")
+        title = shown.get("site_name") if isinstance(shown, dict) and not name else ""
+        title = title if isinstance(title, str) else ""
+        self.sites.append(OriginalSite(name, first["id"], _address(first), title))
         self._homes = {first["id"]}
         if self.i18n:
             of_home = {**asked, "translation_of": first["id"], "fields": "_,id"}
@@ -314,11 +326,7 @@ class Original(Objects):
             waiting += [found for found in self.shapes.endpoints if found not in waiting]
 
     def _named_endpoints(self) -> list[str]:
-        try:
-            index = self._source.ask("").data
-        except SourceError:
-            return []
-        named = index.get("endpoints") if isinstance(index, dict) else None
+        named = self._index.get("endpoints")
         return [n for n in named if str(n).isidentifier()] if isinstance(named, dict) else []
 
     def _read_endpoint(self, name: str, first: Any) -> None:

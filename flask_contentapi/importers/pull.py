@@ -27,6 +27,7 @@ from flask_contentapi.backend import Backend, find_backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ConfigurationError, ContentAPIError
 from flask_contentapi.logs import amounts, watched
+from flask_contentapi.markup import missing_packages
 from flask_contentapi.records import write_record
 from flask_contentapi.registry import Registry
 from flask_contentapi.state import State
@@ -242,20 +243,17 @@ def _rename(part: Path, folder: Path) -> None:
         raise ConfigurationError(f"{str(folder)!r} cannot be made: {error.strerror}.") from error
 
 
-def write_code(
-    original: Objects, folder: Path, origin: str, *, prefix: str, folder_has_media: bool
-) -> Registry:
+def write_code(original: Objects, folder: Path, origin: str, *, prefix: str) -> Registry:
     """Writes the code of a site; returns its types.
 
     :param original: what it is made of.
     :param origin: that in words.
     :param prefix: where its API is to be.
-    :param folder_has_media: whether it also serves files.
     """
     from flask_contentapi.importers.code import application_code, types_code
 
     (folder / "models.py").write_text(types_code(original, origin), "utf-8")
-    code = application_code(original, origin, prefix=prefix, folder_has_media=folder_has_media)
+    code = application_code(original, origin, prefix=prefix)
     (folder / "app.py").write_text(code, "utf-8")
     return Registry(_types_in(folder))
 
@@ -273,7 +271,6 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
             part,
             source.base,
             prefix=urlsplit(source.base).path.rstrip("/"),
-            folder_has_media=options["media"],
         )
         media = _Media(part / _MEDIA, is_wanted=options["media"])
         content = PulledContent(original, registry, source.base, media.name)
@@ -282,6 +279,9 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
         cache.finish()
         asked = source.asked
     tell(content.told)
+    if missing_packages(original.rich_text_format):
+        needed = 'pip install "flask_contentapi[richtext]"'
+        click.echo(f"Note: To run it, install what its rich text needs: {needed}.", err=True)
     click.echo(
         f"{amounts(counts)} are in {folder}, after {asked} questions. cd {folder} && flask run"
     )

@@ -85,6 +85,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
                 yield {
                     "hostname": parts.hostname,
                     "port": parts.port or default,
+                    "site_name": site.name,
                     "root_page": site.home,
                     "is_default": not site.parameter,
                 }
