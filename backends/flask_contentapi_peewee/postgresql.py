@@ -19,6 +19,8 @@ from flask_contentapi_peewee.tables import index_name
 
 #: How many rows are in memory at a time.
 FETCHED = 5000
+#: How many entries the planner expects an array to have that it does not know.
+EXPECTED = 10
 
 
 class PostgreSQL(Engine):
@@ -84,7 +86,10 @@ class PostgreSQL(Engine):
         return self.quoted(index_name(table, "words"))
 
     def array(self, values: Iterable[int] | Iterable[str]) -> Any:
-        escaped = (str(value).replace("\\", r"\\").replace('"', r"\"") for value in values)
+        escaped = [str(value).replace("\\", r"\\").replace('"', r"\"") for value in values]
+        # With fewer entries than it expects, the planner plans each time anew. One that is there
+        # twice changes nothing.
+        escaped += escaped[:1] * (EXPECTED - len(escaped))
         return "{" + ",".join([f'"{value}"' for value in escaped]) + "}"
 
     def indexed(self, field: Clause) -> Clause:
