@@ -410,7 +410,8 @@ PLANNED_ONCE = [
 @pytest.mark.parametrize("path", PLANNED_ONCE)
 def test_a_server_plans_what_is_asked_often_once(api: API, path: str, backend: str) -> None:
     database = storage(api).engine.database
-    plans = "SELECT statement, custom_plans FROM pg_prepared_statements"
+    # A statement is prepared once more if values have other types, as null has.
+    plans = "SELECT statement, SUM(custom_plans) FROM pg_prepared_statements GROUP BY statement"
     with database.connection_context():
         made: list[dict[str, int]] = []
         for first in (2000, 2020, 2040):
