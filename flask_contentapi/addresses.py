@@ -87,7 +87,6 @@ class Addresses:
         self._api = base + prefix
         self._media = media if is_absolute(media) else base + media
         self._sites = sites
-        self._site = site
         starts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
         # A page is in trees of all hosts if the longest of their starts is one of its own.
         longest = [(max(some, key=len), some) for some in product(*starts)]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from marshmallow import fields
 
-from flask_contentapi import APIField, ConfigurationError, Entry, Page, Related
+from flask_contentapi import APIField, ConfigurationError, Entry, Page, Redirect, Related
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.edits import NOW, Clock
-from tests.samples import image, page, private, site
+from tests.samples import image, page, plain, private, site
 from tests.stores import on_memory, on_two
 
 pytestmark = on_two
@@ -355,3 +355,23 @@ def test_what_another_site_shows_leaves_etags_as_they_are(make_api: MakeAPI) -> 
         assert (again.status_code, again.headers["ETag"]) == (304, etag)
         assert again.headers["Cache-Control"] == "public, max-age=1"
         assert timed.api.get(path).headers["ETag"] == etag
+
+
+class FormerPage(Page):
+    app_label = "tests"
+    former = Related("redirects")
+    api_fields = ["former"]
+
+
+def test_relations_that_lead_nowhere_depend_on_no_other_site(make_api: MakeAPI) -> None:
+    content = {
+        "sites": [site(1), site(2, "other.test")],
+        "pages": [
+            page(1, type="tests.FormerPage"),
+            plain(2),
+            plain(3, 2, expires_at=(NOW + timedelta(seconds=ENDS)).isoformat()),
+        ],
+    }
+    types = [FormerPage, Redirect, Page]
+    api = make_api(content, types=types, config={AGE: 1000}, clock=Clock())
+    assert api.get("pages/1/").headers["Cache-Control"] == "public, max-age=1000"
