@@ -31,29 +31,25 @@ from flask_contentapi.errors import (
     DeclarationError,
 )
 from flask_contentapi.explorer import ExplorerView, is_explored
+from flask_contentapi.http_errors import http_error, routing_error, unavailable
+from flask_contentapi.index import SECTION_VIEWS, IndexView, OpenAPIView
 from flask_contentapi.logs import Outages, log
 from flask_contentapi.parameters import Parameters
 from flask_contentapi.registry import Registry
+from flask_contentapi.rendition_view import RenditionView
 from flask_contentapi.renditions import Renditions
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.state import CanView, Previews, State
 from flask_contentapi.types import Entry
 from flask_contentapi.views import (
-    SECTION_VIEWS,
     DetailByPathView,
     DetailView,
     EndpointView,
     FindPageView,
     FindRedirectView,
     FindView,
-    IndexView,
     ListView,
-    OpenAPIView,
-    RenditionView,
     UnknownView,
-    http_error,
-    routing_error,
-    unavailable,
 )
 
 #: Stands for a setting that is absent.

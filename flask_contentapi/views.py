@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from hashlib import blake2b
 from itertools import chain, starmap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
-from flask import Request, Response, current_app, redirect, send_file, stream_with_context
+from flask import Request, Response, redirect, stream_with_context
 from flask import request as current_request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import (
-    BadHost,
     Forbidden,
-    HTTPException,
-    InternalServerError,
     MethodNotAllowed,
-    SecurityError,
 )
-from werkzeug.routing import RequestRedirect, WebsocketMismatch
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import host_of
 from flask_contentapi.answers import Plan
 from flask_contentapi.backend import ContentChanged, Reader
-from flask_contentapi.caching import VARY, Freshness, tag_header
+from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
 from flask_contentapi.fields import itself
-from flask_contentapi.logs import Outages
-from flask_contentapi.openapi import describe
 from flask_contentapi.parameters import (
     ROOT,
     STREAM,
@@ -48,10 +39,9 @@ from flask_contentapi.parameters import (
     read_query_string,
 )
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
-from flask_contentapi.renditions import MIME_TYPES, Picture, RenditionError
 from flask_contentapi.signals import tag_of
-from flask_contentapi.sites import Host, Site, normal_path, quote_slug, split_path
-from flask_contentapi.sources import Context, Lookup, RowLayout, Way, picture_of
+from flask_contentapi.sites import Site, normal_path, quote_slug, split_path
+from flask_contentapi.sources import Context, Lookup, Way
 from flask_contentapi.state import State
 
 if TYPE_CHECKING:
@@ -133,7 +123,7 @@ def _decimal(value: Any) -> str:
     raise TypeError(f"{value!r} is no JSON")
 
 
-def _identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer:
+def identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer:
     """The viewer: who sends the request, and when. A token that is not accepted is refused."""
     previewed = moment = None
     # Most requests need not be read for this; a name may be percent-encoded.
@@ -406,9 +396,9 @@ class EndpointView:
     ) -> tuple[Response, str | None]:
         """The answer, and the key to cache it with if it is to be cached."""
         query_string = request.query_string if self.has_previews else b""
-        viewer = _identify_viewer(self.state, reader, query_string)
+        viewer = identify_viewer(self.state, reader, query_string)
         if "id" in parts:
-            _read_id(parts["id"])
+            read_id(parts["id"])
         # An unknown site is reported before anything else (contract, Errors).
         responder = Responder(request, self.state, self.endpoint, reader, viewer)
         if viewer.previewed is not None:
@@ -454,7 +444,7 @@ class EndpointView:
         responder.check_shown(identity)
         found = responder.reader.get(name, identity, columns_of, responder.viewer, responder.scope)
         if found is None:
-            raise _not_found(self.endpoint)
+            raise not_found(self.endpoint)
         label, row = found
         shown = (*shown, (name, identity))
         return responder.respond(plans[label], [row], lambda items: items[0], *shown)
@@ -533,7 +523,7 @@ class DetailView(EndpointView):
     """One object (specification, 4)."""
 
     def get(self, responder: Responder, **parts: str) -> Response:
-        return self.show(responder, _read_id(parts["id"]))
+        return self.show(responder, read_id(parts["id"]))
 
 
 class FindView(EndpointView):
@@ -588,12 +578,12 @@ class FindView(EndpointView):
                 return rows[0]
         is_address = self.path and "://" in responder.given.get("html_path", "")
         hint = " html_path is a path without scheme and host, as /journal/." if is_address else ""
-        raise _not_found(self.endpoint, hint)
+        raise not_found(self.endpoint, hint)
 
     def candidates(self, responder: Responder) -> Iterator[_Candidate]:
         """Where the object can be, at most in two ways, of which the first with a match decides."""
         text = responder.given.get("id", "").strip(" ")
-        identity = _read_id(text, f"find/ needs {self.needs}.")
+        identity = read_id(text, f"find/ needs {self.needs}.")
         yield (Filter("id", "eq", identity),), None
 
 
@@ -659,209 +649,6 @@ class DetailByPathView(FindPageView):
         return self.show(responder, identity, (self.endpoint.name, None))
 
 
-class IndexView(EndpointView):
-    """What there is, and where. It is given an endpoint that needs no site."""
-
-    has_previews = False
-
-    def dispatch(self, **parts: str) -> Response:
-        """Answers GET and HEAD; browsers are sent to the explorer, if there is one."""
-        request, settings = current_request, self.state.settings
-        if not settings.explorer or request.method not in ("GET", "HEAD"):
-            return super().dispatch(**parts)
-        wanted = request.accept_mimetypes.best_match(["application/json", "text/html"])
-        if wanted == "text/html":
-            base = self.state.origins.base(host_of(request), request.root_path)
-            location = f"{base}{settings.url_prefix}/explorer/"
-            response = cast(Response, redirect(location, 302, Response))
-            response.headers["Cache-Control"] = "public, no-cache"
-        else:
-            response = super().dispatch(**parts)
-        response.vary.add("Accept")
-        return response
-
-    def get(self, responder: Responder, **parts: str) -> Response:
-        site, addresses = responder.site, responder.addresses
-        body: dict[str, Any] = {
-            "endpoints": {
-                name: {"url": addresses.detail_url(name), "types": [*endpoint.types]}
-                for name, endpoint in self.state.registry.endpoints.items()
-            },
-            "locales": [*responder.reader.locales],
-            "site": _described(site) if site.hostname else None,
-            "openapi_url": addresses.openapi_url,
-        }
-        if self.state.settings.explorer:
-            body["explorer_url"] = addresses.explorer_url
-            sites = responder.reader.sites
-            body["sites"] = [_described(other) for other in sites if other.hostname]
-        return Bodiless() if responder.request.method == "HEAD" else json_response(body)
-
-
-class SectionView(EndpointView):
-    """What belongs to no endpoint of the content, as a list or one by one, in the order of the
-    content. It is given an endpoint that needs no site."""
-
-    name: ClassVar[str]
-    label: ClassVar[str]
-    has_previews = False
-
-    def get(self, responder: Responder, **parts: str) -> Response:
-        address = responder.addresses.detail_url(self.name)
-        found: Mapping[int, Any] = {
-            identity: {
-                "id": identity,
-                "meta": {"type": self.label, "detail_url": f"{address}{identity}/"},
-                **values,
-            }
-            for identity, values in self.known(responder)
-        }
-        body: Any
-        if "id" in parts:
-            check_length(responder.request.query_string)
-            check_values(responder.given)
-            body = found.get(_read_id(parts["id"]))
-        else:
-            part = self.state.parameters.part(responder.request.query_string)
-            body = {"meta": {"total_count": len(found)}, "items": [*found.values()][part]}
-        if body is None:
-            raise NotFound(f"There is no such object in {self.name}, or it may not be seen.")
-        is_head = responder.request.method == "HEAD"
-        response: Response = Bodiless() if is_head else json_response(body)
-        responder.tag(response, ("pages", None))
-        return response
-
-    def known(self, responder: Responder) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """What the viewer may know of: ids and values."""
-        raise NotImplementedError
-
-
-class SitesView(SectionView):
-    """The sites whose home page the viewer may see.
-
-    Their ids are made of their hosts: numbers in a row would tell of hidden ones.
-    """
-
-    name, label = "sites", "wagtailcore.Site"
-
-    def known(self, responder: Responder) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        # Pages of all sites count.
-        responder.schedule = None
-        sites = [site for site in responder.reader.sites if site.hostname and site.homes]
-        homes = {site.homes[0].page for site in sites}
-        seen = responder.reader.fetch("pages", homes, ["id"], responder.viewer)
-        for site in sites:
-            if site.homes[0].page in seen:
-                host = f"{site.hostname}:{site.port}".encode()
-                home = {"root_page_id": site.homes[0].page, "is_default_site": site.is_default}
-                identity = int.from_bytes(blake2b(host, digest_size=6).digest())
-                yield identity, {**_described(site), **home}
-
-
-class LocalesView(SectionView):
-    """The languages that the content declares, as the index names them."""
-
-    name, label = "locales", "wagtailcore.Locale"
-
-    def known(self, responder: Responder) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        for number, code in enumerate(responder.reader.locales, 1):
-            yield number, {"language_code": code, "is_default": number == 1}
-
-
-#: These views, by the names of the sections.
-SECTION_VIEWS: Mapping[str, type[SectionView]] = {v.name: v for v in (SitesView, LocalesView)}
-
-
-class OpenAPIView(EndpointView):
-    """The description of the API. It does not depend on the content."""
-
-    def dispatch(self, **parts: str) -> Response:
-        request = current_request
-        if request.method not in ("GET", "HEAD"):
-            return super().dispatch(**parts)
-        base = self.state.origins.base(host_of(request), request.root_path)
-        servers = [{"url": base + self.state.settings.url_prefix}]
-        response = json_response({**self._description, "servers": servers})
-        age = self.state.settings.cache_max_age
-        response.headers["Cache-Control"] = (
-            "public, no-cache" if age is None else f"public, max-age={age}"
-        )
-        response.add_etag()
-        return cast(Response, response.make_conditional(request))
-
-    @cached_property
-    def _description(self) -> Mapping[str, Any]:
-        registry, settings = self.state.registry, self.state.settings
-        return describe(current_app.name, registry.endpoints, settings, self.state.parameters)
-
-
-class RenditionView(EndpointView):
-    """The file of a rendition of an image."""
-
-    def _consistent_response(self, request: Request, **parts: str) -> Response:
-        for _ in range(ATTEMPTS):
-            with suppress(ContentChanged):
-                viewer, picture = self._find(request, _read_id(parts["id"]))
-                return self._respond(request, viewer, picture, parts["file"])
-        raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
-
-    def _find(self, request: Request, identity: int) -> tuple[Viewer, Picture]:
-        """The viewer, and the image with an id.
-
-        :raises NotFound: if it may not be seen.
-        """
-        layout, name = RowLayout(self.endpoint.base), self.endpoint.name
-        picture = picture_of(layout)
-        with self.state.backend.reader() as reader:
-            viewer = _identify_viewer(self.state, reader, request.query_string)
-            rows = reader.fetch(name, [identity], layout.columns, viewer)
-        if identity not in rows:
-            raise _not_found(self.endpoint)
-        return viewer, picture(rows[identity])
-
-    def _respond(self, request: Request, viewer: Viewer, picture: Picture, file: str) -> Response:
-        state, endpoint = self.state, self.endpoint.name
-        name = file.rsplit(".", 2)[0]
-        if name not in state.renditions.specs:
-            known = ", ".join(state.renditions.specs) or "none"
-            raise NotFound(f"There is no rendition {name!r}; there are {known}.")
-        current = state.renditions.file_name(picture, name)
-        if file != current:
-            # It is the address of what the image, or the rendition, was before.
-            base = state.origins.base(host_of(request), request.root_path)
-            address = f"{base}{state.settings.url_prefix}/{endpoint}/{picture.id}/renditions/"
-            # What only the token shows is there with it alone.
-            given = {} if viewer.previewed is None else read_query_string(request.query_string)
-            query = f"?{urlencode({'preview': given['preview']})}" if given else ""
-            moved = cast(Response, redirect(f"{address}{current}{query}", 302, Response))
-            moved.headers["Cache-Control"] = "no-store"
-            return moved
-        try:
-            path = state.renditions.file(endpoint, picture, name)
-        except RenditionError as error:
-            raise (NotFound if error.is_missing else InternalServerError)(str(error)) from error
-        return self._sent(path, viewer, picture.id)
-
-    def _sent(self, path: Path, viewer: Viewer, identity: int) -> Response:
-        """The response with a file. At its address there is never another picture."""
-        response = send_file(path, MIME_TYPES[path.suffix[1:]])
-        headers, header = response.headers, self.state.settings.cache_tag_header
-        who = "private" if viewer.pages or viewer.collections else "public"
-        headers["Cache-Control"] = f"{who}, max-age=31536000, immutable"
-        if viewer.previewed is not None:
-            headers["Cache-Control"] = "private, no-store"
-        if self.state.can_view is not None:
-            headers["Vary"] = VARY
-        if header is not None:
-            headers[header] = tag_header(header, [tag_of(self.endpoint.name, identity)])
-        # A drawing can have scripts.
-        headers["Content-Security-Policy"] = (
-            "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-        )
-        headers["X-Content-Type-Options"] = "nosniff"
-        return response
-
-
 class UnknownView(EndpointView):
     """Answers every unknown address under the prefix."""
 
@@ -873,11 +660,7 @@ class UnknownView(EndpointView):
         raise NotFound(f"{NOTHING} There are {known}; {prefix}/ describes them.")
 
 
-def _described(site: Site) -> Mapping[str, Any]:
-    return {"hostname": site.hostname, "port": site.port, "site_name": site.site_name}
-
-
-def _read_id(text: str, needed: str = "An object is named by its id, a number.") -> int:
+def read_id(text: str, needed: str = "An object is named by its id, a number.") -> int:
     if text == "detail_by_path":
         needed = "Only pages/ has detail_by_path/; elsewhere there is find/."
     number = _ID.fullmatch(text)
@@ -886,7 +669,7 @@ def _read_id(text: str, needed: str = "An object is named by its id, a number.")
     return identity
 
 
-def _not_found(endpoint: Endpoint, hint: str = "") -> NotFound:
+def not_found(endpoint: Endpoint, hint: str = "") -> NotFound:
     return NotFound(f"There is no such object in {endpoint.name}, or it may not be seen.{hint}")
 
 
@@ -897,80 +680,3 @@ def _unseen_message(asked: Query, query: Query, unseen: Sequence[int]) -> str:
         f"{relation} names a page that is not there: {'root' if page == ROOT else page}."
         for relation, page in named
     )
-
-
-# Errors.
-
-
-def routing_error(state: State) -> Response | None:
-    """The response to a request under the prefix for which Flask finds no view; None to others.
-
-    These are few: those without the last slash, to hosts that Werkzeug does not know, or with a
-    newline in the path. Redirects get the same base as all other addresses.
-    """
-    request = current_request
-    error = request.routing_exception
-    if error is None or not f"{request.path}/".startswith(f"{state.settings.url_prefix}/"):
-        return None
-    if request.method == "OPTIONS":
-        return allowed_methods()
-    host = host_of(request)
-    # A host that Werkzeug does not know, or a WebSocket, a wish that servers may ignore.
-    if not isinstance(error, SecurityError) and (
-        isinstance(error, BadHost | WebsocketMismatch) or not request.host
-    ):
-        error = request.routing_exception = _match_at(host)
-    if error is None:
-        return None
-    if isinstance(error, RequestRedirect):
-        # Not raised, because TRAP_HTTP_EXCEPTIONS would make an error of it.
-        path = error.new_url.partition("://")[2].partition("/")[2]
-        path = f"/{path.removeprefix(request.root_path.strip('/')).lstrip('/')}"
-        base = state.origins.base(host, request.root_path)
-        return cast(Response, redirect(base + path, error.code, Response))
-    if isinstance(error, SecurityError):
-        error.description = "Requests to this host are not answered."
-    if isinstance(error, NotFound):
-        error.description = NOTHING
-    return http_error(error)
-
-
-def _match_at(host: Host) -> HTTPException | None:
-    """Looks for the view again, at the host in its normal form or, without one, at any. Returns the
-    error if there is none."""
-    url_map = current_app.url_map
-    adapter = url_map.bind(
-        str(host) if host.name else "localhost",
-        current_request.root_path,
-        None if url_map.host_matching else url_map.default_subdomain,
-        default_method=current_request.method,
-        path_info=current_request.path,
-        query_args=current_request.query_string.decode("utf-8", "replace"),
-    )
-    try:
-        current_request.url_rule, view_args = adapter.match(return_rule=True)
-    except HTTPException as error:
-        return error
-    current_request.view_args = dict(view_args)
-    return None
-
-
-def http_error(error: HTTPException) -> Response:
-    """The response to an error of HTTP."""
-    if error.description == InternalServerError.description:
-        error.description = "The answer cannot be made because of an error in the application."
-    response = json_response({"message": error.description or error.name}, error.code or 500)
-    for name, value in error.get_headers():
-        if name.lower() != "content-type":
-            response.headers[name] = value
-    # It has no cache tags, so caches could not tell when it is over.
-    response.headers["Cache-Control"] = "no-store"
-    return response
-
-
-def unavailable(outages: Outages, error: BackendUnavailable) -> Response:
-    """The response if the storage does not answer."""
-    outages.report(error)
-    response = json_response({"message": "The content cannot be read now; try again later."}, 503)
-    response.headers.update({"Retry-After": str(error.retry_after), "Cache-Control": "no-store"})
-    return response

@@ -306,5 +306,5 @@ def test_a_wide_type_is_described_at_once() -> None:
 def test_a_description_is_kept(make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     api = make_api()
     first = api.get("openapi.json").data
-    monkeypatch.setattr("flask_contentapi.views.describe", None)
+    monkeypatch.setattr("flask_contentapi.index.describe", None)
     assert api.get("openapi.json").data == first

@@ -1,0 +1,89 @@
+"""The view of the files of renditions."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+from urllib.parse import urlencode
+
+from flask import Request, Response, redirect, send_file
+from werkzeug.exceptions import InternalServerError
+
+from flask_contentapi.addresses import host_of
+from flask_contentapi.backend import ContentChanged
+from flask_contentapi.caching import VARY, tag_header
+from flask_contentapi.errors import BackendUnavailable, NotFound
+from flask_contentapi.parameters import read_query_string
+from flask_contentapi.query import Viewer
+from flask_contentapi.renditions import MIME_TYPES, Picture, RenditionError
+from flask_contentapi.signals import tag_of
+from flask_contentapi.sources import RowLayout, picture_of
+from flask_contentapi.views import ATTEMPTS, EndpointView, identify_viewer, not_found, read_id
+
+
+class RenditionView(EndpointView):
+    """The file of a rendition of an image."""
+
+    def _consistent_response(self, request: Request, **parts: str) -> Response:
+        for _ in range(ATTEMPTS):
+            with suppress(ContentChanged):
+                viewer, picture = self._find(request, read_id(parts["id"]))
+                return self._respond(request, viewer, picture, parts["file"])
+        raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
+
+    def _find(self, request: Request, identity: int) -> tuple[Viewer, Picture]:
+        """The viewer, and the image with an id.
+
+        :raises NotFound: if it may not be seen.
+        """
+        layout, name = RowLayout(self.endpoint.base), self.endpoint.name
+        picture = picture_of(layout)
+        with self.state.backend.reader() as reader:
+            viewer = identify_viewer(self.state, reader, request.query_string)
+            rows = reader.fetch(name, [identity], layout.columns, viewer)
+        if identity not in rows:
+            raise not_found(self.endpoint)
+        return viewer, picture(rows[identity])
+
+    def _respond(self, request: Request, viewer: Viewer, picture: Picture, file: str) -> Response:
+        state, endpoint = self.state, self.endpoint.name
+        name = file.rsplit(".", 2)[0]
+        if name not in state.renditions.specs:
+            known = ", ".join(state.renditions.specs) or "none"
+            raise NotFound(f"There is no rendition {name!r}; there are {known}.")
+        current = state.renditions.file_name(picture, name)
+        if file != current:
+            # It is the address of what the image, or the rendition, was before.
+            base = state.origins.base(host_of(request), request.root_path)
+            address = f"{base}{state.settings.url_prefix}/{endpoint}/{picture.id}/renditions/"
+            # What only the token shows is there with it alone.
+            given = {} if viewer.previewed is None else read_query_string(request.query_string)
+            query = f"?{urlencode({'preview': given['preview']})}" if given else ""
+            moved = cast(Response, redirect(f"{address}{current}{query}", 302, Response))
+            moved.headers["Cache-Control"] = "no-store"
+            return moved
+        try:
+            path = state.renditions.file(endpoint, picture, name)
+        except RenditionError as error:
+            raise (NotFound if error.is_missing else InternalServerError)(str(error)) from error
+        return self._sent(path, viewer, picture.id)
+
+    def _sent(self, path: Path, viewer: Viewer, identity: int) -> Response:
+        """The response with a file. At its address there is never another picture."""
+        response = send_file(path, MIME_TYPES[path.suffix[1:]])
+        headers, header = response.headers, self.state.settings.cache_tag_header
+        who = "private" if viewer.pages or viewer.collections else "public"
+        headers["Cache-Control"] = f"{who}, max-age=31536000, immutable"
+        if viewer.previewed is not None:
+            headers["Cache-Control"] = "private, no-store"
+        if self.state.can_view is not None:
+            headers["Vary"] = VARY
+        if header is not None:
+            headers[header] = tag_header(header, [tag_of(self.endpoint.name, identity)])
+        # A drawing can have scripts.
+        headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        )
+        headers["X-Content-Type-Options"] = "nosniff"
+        return response
