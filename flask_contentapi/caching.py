@@ -157,7 +157,8 @@ class Freshness:
         :param scope: the scope of the pages that can change it by appearing or expiring.
         """
         headers = response.headers
-        if "Cache-Control" not in headers:
+        # Headers itself would raise an error inside for a name that it does not have.
+        if "Cache-Control" not in dict(headers.to_wsgi_list()):
             is_whole = response.status_code == 200 and scope in self.etags
             etag = f'"{self.etags[scope]}"' if is_whole else None
             age = self._add_headers(headers, scope, etag)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from flask import Response, current_app, redirect
+from flask import Response, current_app
 from flask import request as current_request
 from werkzeug.exceptions import BadHost, HTTPException, InternalServerError, SecurityError
 from werkzeug.routing import RequestRedirect, WebsocketMismatch
+from werkzeug.utils import redirect
 
 from flask_contentapi.addresses import host_of
 from flask_contentapi.errors import BackendUnavailable, NotFound

@@ -7,8 +7,9 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, ClassVar, cast
 
-from flask import Response, current_app, redirect
+from flask import Response, current_app
 from flask import request as current_request
+from werkzeug.utils import redirect
 
 from flask_contentapi.addresses import host_of
 from flask_contentapi.errors import NotFound

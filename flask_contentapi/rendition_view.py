@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import urlencode
 
-from flask import Request, Response, redirect, send_file
+from flask import Request, Response, send_file
 from werkzeug.exceptions import InternalServerError
+from werkzeug.utils import redirect
 
 from flask_contentapi.addresses import host_of
 from flask_contentapi.backend import ContentChanged

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
-from flask import Request, Response, redirect, stream_with_context
+from flask import Request, Response, stream_with_context
 from flask import request as current_request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import (
     Forbidden,
     MethodNotAllowed,
 )
+from werkzeug.utils import redirect
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import host_of
@@ -75,7 +76,7 @@ _Candidate = tuple[tuple[Filter, ...], Sequence[str] | None]
 
 def json_response(value: Any, status: int = 200) -> Response:
     """A JSON response. Instants end in ``Z``."""
-    return Response(_json(value), status, content_type=_JSON)
+    return Complete(_json(value), status, content_type=_JSON)
 
 
 def _json(value: Any, option: int = _JSON_OPTIONS) -> bytes:
@@ -106,15 +107,16 @@ class Bodiless(Response):
         return headers
 
 
-class Redirect(Response):
-    """A redirect. Werkzeug would quote its address, which takes longer than all the rest."""
+class Complete(Response):
+    """A response with all its data. Werkzeug would copy its headers and quote its address again,
+    which takes longer than all that it is made of."""
 
     def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
-        if not (self.is_sequence and _QUOTED.fullmatch(self.headers.get("Location", ""))):
-            return super().get_wsgi_headers(environ)
-        headers = Headers(self.headers)
-        headers.setdefault("Content-Length", str(self.calculate_content_length()))
-        return headers
+        headers = dict(self.headers.to_wsgi_list())
+        is_quoted = _QUOTED.fullmatch(headers.get("Location", "/"))
+        if self.status_code in (200, 302) and is_quoted and "Content-Length" in headers:
+            return self.headers
+        return super().get_wsgi_headers(environ)
 
 
 def _decimal(value: Any) -> str:
@@ -217,7 +219,7 @@ class Responder:
         else:
             build = plan.bind(Context(self.addresses, related))
             body = wrap([build(row) for row in rows])
-            response = Response(_json(body), content_type=_JSON)
+            response = Complete(_json(body), content_type=_JSON)
         if plan.volatile:
             response.headers["Cache-Control"] = "no-store"
         if settings.cache_tag_header is not None:
@@ -494,7 +496,7 @@ class ListView(EndpointView):
         if query.random:
             response.headers["Cache-Control"] = "no-store"
         elif link := self._link(responder, asked.given, query, selected.total):
-            response.headers["Link"] = link
+            response.headers.add("Link", link)
         return response
 
     def _link(
@@ -512,9 +514,10 @@ class ListView(EndpointView):
             site = responder.addresses.other_site(responder.site.homes[0].url_path)
             given = {**given, **({"site": site} if site else {})}
         address = responder.addresses.detail_url(self.endpoint.name)
+        # No value has a NUL character, so this stands for the offset alone.
+        start, end = urlencode({**given, "offset": "\0"}).split("%00")
         link = ", ".join(
-            f'<{address}?{urlencode({**given, "offset": offset})}>; rel="{name}"'
-            for name, offset in offsets.items()
+            f'<{address}?{start}{offset}{end}>; rel="{name}"' for name, offset in offsets.items()
         )
         return link if len(link) <= MAX_LINK else ""
 
@@ -549,7 +552,7 @@ class FindView(EndpointView):
             kept += [("site", site) for site in [responder.addresses.other_site(row[1])] if site]
         address = f"{responder.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
-        response = cast(Response, redirect(location, 302, Redirect))
+        response = cast(Response, redirect(location, 302, Complete))
         responder.tag(response, (self.endpoint.name, None))
         return response
 
