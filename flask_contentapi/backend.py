@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
@@ -89,7 +88,7 @@ class Reader(ABC):
 
         :param query: what is wanted, except the columns; it names no pages that may not be seen.
         """
-        selected = self.select(replace(query, columns=("id",), count=False))
+        selected = self.select(query._replace(columns=("id",), count=False))
         return array("q", (row[0] for row in selected.rows))
 
     @abstractmethod

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -501,7 +501,7 @@ def _read_hidden(
     """What all types of its endpoint have of an object, whoever may see it; None if there is
     none."""
     columns = ["type", *endpoint.base.columns, *["url_path"] * endpoint.tree]
-    previewing = replace(viewer, previewed=(endpoint.name, id))
+    previewing = viewer._replace(previewed=(endpoint.name, id))
     row = reader.fetch(endpoint.name, [id], columns, previewing).get(id)
     return None if row is None else dict(zip(columns, row, strict=True))
 
@@ -611,7 +611,7 @@ class _Reasons:
             for nearest in (None, *known)
         }
         for nearest, chain in sorted(opened.items(), key=lambda item: len(item[1])):
-            viewer = replace(self.viewer, collections=chain)
+            viewer = self.viewer._replace(collections=chain)
             if self.reader.fetch(self.endpoint.name, [self.found["id"]], ["id"], viewer):
                 return nearest
         return None

@@ -29,8 +29,7 @@ Row = tuple[Any, ...]
 ObjectKey = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Viewer:
+class Viewer(NamedTuple):
     """Who sends the request, and when. This determines the visible part of the content.
 
     :param moment: now, in UTC. A page is visible if it is live and
@@ -117,8 +116,7 @@ class Search:
     prefix: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """One list.
 
     The columns of filters and of the order are common to every type of the endpoint or, if
@@ -161,7 +159,7 @@ class Query:
     random: bool = False
     limit: int | None = None
     offset: int = 0
-    count: bool = True
+    count: bool = True  # type: ignore[assignment]  # hides a method of tuples
     each: int | None = None
     facets: tuple[str, ...] = ()
 

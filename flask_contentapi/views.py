@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import chain, starmap
@@ -139,7 +138,7 @@ def identify_viewer(state: State, reader: Reader, query_string: bytes) -> Viewer
         viewer = Viewer(viewer.moment, pages, collections)
     if previewed is None:
         return viewer
-    return replace(viewer, moment=moment or viewer.moment, previewed=previewed)
+    return viewer._replace(moment=moment or viewer.moment, previewed=previewed)
 
 
 class Responder:
@@ -473,11 +472,11 @@ class ListView(EndpointView):
         if tree:
             tree = tuple(t._replace(page=home) if t.page == ROOT else t for t in tree)
         viewer, scope = responder.viewer, responder.scope
-        query = replace(asked.query, viewer=viewer, scope=scope, filters=filters, tree=tree)
+        query = asked.query._replace(viewer=viewer, scope=scope, filters=filters, tree=tree)
         if query.limit is None or asked.names_other_pages:
             responder.schedule = None
         selected = responder.reader.select(
-            replace(query, limit=0) if query.limit is None else query
+            query._replace(limit=0) if query.limit is None else query
         )
         if selected.unseen:
             raise BadRequest(_unseen_message(asked.query, query, selected.unseen))

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, cast
@@ -19,7 +18,14 @@ from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.sites import Sites
 from flask_contentapi_peewee.columns import EPOCH, NEVER
 from flask_contentapi_peewee.documents import Projection, batches
-from flask_contentapi_peewee.shapes import NOBODY, Shape, Values, shape_of
+from flask_contentapi_peewee.shapes import (
+    NOBODY,
+    Shape,
+    Values,
+    Visibility,
+    shape_of,
+    shape_of_all,
+)
 from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
 from flask_contentapi_peewee.tables import Tables
@@ -55,7 +61,7 @@ class DatabaseReader(Reader):
         # part of the structure, or an empty result.
         self._is_stamp_checked = False
         self._viewer = NOBODY
-        self._views: dict[tuple[int, ...] | None, tuple[Values, dict[str, Any]]] = {}
+        self._views: dict[tuple[int, ...] | None, tuple[list[int], Visibility]] = {}
 
     @property
     def tables(self) -> Tables:
@@ -104,20 +110,21 @@ class DatabaseReader(Reader):
         return selected
 
     def _select(self, query: Query) -> Selected:
-        values, shape = self._asked(query)
+        closed, visible = self._view(query.viewer, query.scope)
+        values = Values(query.viewer, closed, query)
         total, window, soon = 0, query, False
         is_counted = query.count or bool(query.tree)
         if is_counted:
-            named, total = self._counted(query, shape, values)
+            named, total = self._counted(query, visible, values)
             if None in named:
                 pairs = zip(query.tree, named, strict=True)
                 return Selected((), 0, tuple(tree.page for tree, path in pairs if path is None))
             if named:
                 values = values._replace(named=named)
-        facets = [
-            self._facet(shape._replace(counted=is_counted), values, column)
-            for column in query.facets
-        ]
+        facets: Sequence[Any] = ()
+        if query.facets:
+            shape = shape_of_all(query, visible, counted=is_counted)
+            facets = [self._facet(shape, values, column) for column in query.facets]
         if query.count:
             if query.offset >= total or query.limit == 0:
                 return Selected((), total, facets=facets)
@@ -125,8 +132,9 @@ class DatabaseReader(Reader):
             soon = self._is_walk(window, total)
             if window is not query:
                 values = values._replace(query=window)
-        shape = shape.windowed(
+        shape = shape_of(
             window,
+            visible,
             counted=is_counted,
             deep=query.count and window.offset >= DEEP and not (query.searches or query.random),
             walk=soon and bool(query.order),
@@ -142,17 +150,17 @@ class DatabaseReader(Reader):
         return Selected(projection.rows(found), total, (), facets)
 
     def _facet(self, shape: Shape, values: Values, column: str) -> list[tuple[Any, int]]:
-        statement, field = self._statements.facet(_unordered(shape), column)
+        statement, field = self._statements.facet(shape, column)
         found = self._run(statement, values)
         counted = [(field.python_value(value), count) for value, count, _ in found]
         # MariaDB sorts by the beginning of long texts alone.
         return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
 
     def ids(self, query: Query) -> Sequence[int]:
-        values, shape = self._asked(replace(query, columns=()))
-        statement, _ = self._statements.page(shape.windowed(query))
+        closed, visible = self._view(query.viewer, query.scope)
+        statement, _ = self._statements.page(shape_of(query._replace(columns=()), visible))
         ids, stamp = array("q"), self._structure.stamp
-        text, parameters = statement.text, statement.fill(values)
+        text, parameters = statement.text, statement.fill(Values(query.viewer, closed, query))
         for identity, stamp in self.tables.engine.rows(self._database, text, parameters):  # noqa: B007
             ids.append(identity)
         self._check_stamp(stamp)
@@ -166,20 +174,13 @@ class DatabaseReader(Reader):
         reach = (query.offset + query.limit) * self._structure.size(query.endpoint)
         return reach < total**2
 
-    def _counted(self, query: Query, shape: Shape, values: Values) -> Counted:
-        key = (
-            *query.conditions,
-            values.scope,
-            query.viewer.pages,
-            query.viewer.collections,
-            query.viewer.previewed,
-            query.viewer.everything,
-            shape.since,
-        )
+    def _counted(self, query: Query, visible: Visibility, values: Values) -> Counted:
+        viewer = query.viewer
+        key = query.conditions, visible, viewer.pages, viewer.collections, viewer.previewed
         known = self._structure.totals.get(key)
         if known is not None:
             return known
-        statement = self._statements.count(_unordered(shape))
+        statement = self._statements.count(shape_of_all(query, visible))
         ((stamp, *named, total),) = self._execute(statement, values)
         self._check_stamp(stamp)
         return self._structure.totals.put(key, Counted(tuple(named), total))
@@ -220,10 +221,10 @@ class DatabaseReader(Reader):
         viewer: Viewer,
         scope: Sequence[int] | None,
     ) -> tuple[list[Any], Projection]:
-        first, parts = self._view(viewer, scope)
-        shape = Shape(endpoint, columns, one=len(ids) == 1, **parts)
+        closed, visible = self._view(viewer, scope)
+        shape = Shape(endpoint, visible=visible, columns=columns, one=len(ids) == 1)
         statement, projection = self._statements.fetch(shape)
-        return self._run(statement, Values(*first[:3], None, ids)), projection
+        return self._run(statement, Values(viewer, closed, None, ids)), projection
 
     def records(self, section: str) -> list[Any]:
         """As :meth:`Tables.records`."""
@@ -254,36 +255,33 @@ class DatabaseReader(Reader):
             query = tables.base.select("id").where(where)
             text, given = query.order_by(tables.default_order).sql()
             ids = array("q", (i for (i,) in self.tables.engine.rows(self._database, text, given)))
-        statement, _ = self._statements.fetch(Shape(endpoint, None, everything=True))
+        shape = Shape(endpoint, visible=Visibility(everything=True), columns=None)
+        statement, _ = self._statements.fetch(shape)
         for some in batches(ids):
             found = self._run(statement, Values(NOBODY, ids=some))
             of_id = {row[0]: row for row in found}
             yield from (of_id[identity] for identity in some if identity in of_id)
 
-    def _view(self, viewer: Viewer, scope: Sequence[int] | None) -> tuple[Values, dict[str, Any]]:
-        """What statements for a viewer and a scope have in common: values, and parts of shapes."""
+    def _view(self, viewer: Viewer, scope: Sequence[int] | None) -> tuple[list[int], Visibility]:
+        """What all statements for a viewer and a scope have in common: the collections that are
+        closed, and what is visible."""
         if viewer is not self._viewer:
             self._viewer, self._views = viewer, {}
         key = None if scope is None else tuple(scope)
         known = self._views.get(key)
         if known is None:
             self._connect()
-            paths = self._structure.paths(key)
             closed = self._structure.closed(viewer.collections)
-            parts = {
-                "scope": paths,
-                "since": self._structure.period(viewer.moment).since,
-                "opened": bool(viewer.pages),
-                "closed": bool(closed),
-                "previewed": viewer.previewed[0] if viewer.previewed else "",
-                "everything": viewer.everything,
-            }
-            known = self._views[key] = Values(viewer, closed, paths), parts
+            visible = Visibility(
+                self._structure.paths(key),
+                self._structure.period(viewer.moment).since,
+                bool(viewer.pages),
+                bool(closed),
+                viewer.previewed[0] if viewer.previewed else "",
+                viewer.everything,
+            )
+            known = self._views[key] = closed, visible
         return known
-
-    def _asked(self, query: Query) -> tuple[Values, Shape]:
-        first, parts = self._view(query.viewer, query.scope)
-        return Values(*first[:3], query), shape_of(query, parts)
 
     # Statements.
 
@@ -324,16 +322,12 @@ class DatabaseReader(Reader):
 _UNKNOWN = Values(NOBODY)
 
 
-def _unordered(shape: Shape) -> Shape:
-    return shape._replace(columns=(), order=(), random=False)
-
-
 def _from_nearer_end(query: Query, total: int) -> Query:
     left = total - query.offset
     size = left if query.limit is None else min(query.limit, left)
     if query.random or query.searches or left - size >= query.offset:
         return query
-    return replace(query, offset=left - size, limit=size)
+    return query._replace(offset=left - size, limit=size)
 
 
 class _Elsewhere:

@@ -75,23 +75,23 @@ class _BaseTable:
         return getattr(self.model, field.name) if self._aliased else field
 
     def visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        if shape.everything:
+        if shape.visible.everything:
             return
         conditions = [*self._visibility(shape, engine)]
-        if conditions and shape.previewed == self._endpoint.name:
+        if conditions and shape.visible.previewed == self._endpoint.name:
             previewed = slot(engine, lambda values: values.viewer.previewed[1])
             conditions = [any_of([all_of(conditions), self.field("id") == previewed])]
         yield from conditions
 
     def _visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
         if self._endpoint.tree:
-            access, moment = self.field("access_"), literal(shape.since)
+            access, moment = self.field("access_"), literal(shape.visible.since)
             opened = slot(engine, lambda values: engine.array([OPEN, *values.viewer.pages]))
-            yield engine.among(access, opened) if shape.opened else access == literal(OPEN)
+            yield engine.among(access, opened) if shape.visible.opened else access == literal(OPEN)
             # Nearly all pages are visible, so an index would be useless.
             yield engine.unindexed(self.field("visible_from_")) <= moment
             yield engine.unindexed(self.field("visible_until_")) > moment
-        elif self._endpoint.collections and shape.closed:
+        elif self._endpoint.collections and shape.visible.closed:
             collection = self.field("collection")
             closed = slot(engine, lambda values: engine.array(values.closed))
             yield collection.is_null() | ~engine.among(collection, closed)
@@ -117,9 +117,9 @@ class _BaseTable:
         return engine.unindexed(path) if shape.walk or shape.is_narrow else path
 
     def in_scope(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        if shape.scope is None:
+        if shape.visible.scope is None:
             return
-        path, paths = self.path(shape, engine), shape.scope
+        path, paths = self.path(shape, engine), shape.visible.scope
         if len(paths) > 1:
             # One range can be walked in default order. Several would have to be sorted.
             yield _between(path, min(paths), max(map(end, paths)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from peewee import SQL
@@ -52,7 +52,6 @@ class Values(NamedTuple):
 
     :param viewer: who sends the request, and when.
     :param closed: the collections that are closed to the viewer.
-    :param scope: the paths of some pages; only they and the pages below them match. None: all.
     :param query: the query, if there is one.
     :param ids: the ids of the requested objects, if they are requested by id.
     :param named: the paths of the pages that the query names, once they are known.
@@ -60,7 +59,6 @@ class Values(NamedTuple):
 
     viewer: Viewer
     closed: Sequence[int] = ()
-    scope: tuple[str, ...] | None = None
     query: Query | None = None
     ids: Sequence[int] = ()
     named: Sequence[str | None] = ()
@@ -95,22 +93,37 @@ def literal(value: int | str) -> SQL:
     return SQL(f"'{value}'")
 
 
-class Shape(NamedTuple):
-    """What queries that share a statement have in common, without their values. What is not
-    described here is as in :class:`Query`, and the scope as in :class:`Values`.
+class Visibility(NamedTuple):
+    """What a viewer may see, as far as it shapes statements.
 
-    :param columns: as :attr:`Query.columns`; None: all that is stored.
-    :param filters: the column, the operator and the number of operands of each filter.
-    :param relations: the relation of each condition on the tree.
-    :param searches: for each search the number of words, whether a match must have every one of
-        them, and whether the last is the beginning of a word.
+    :param scope: the paths of some pages; only they and the pages below them match. None: all.
     :param since: the start of the :class:`~flask_contentapi_peewee.structure.Period` with the
         viewer's moment; since then the same pages have been visible.
     :param opened: whether some restricted pages are open to the viewer.
     :param closed: whether some collections are closed to the viewer.
     :param previewed: the endpoint of the object that the viewer sees in any case, or "".
-    :param counted: whether the total and the paths of named pages are known.
     :param everything: whether hidden objects match as well.
+    """
+
+    scope: tuple[str, ...] | None = None
+    since: int = 0
+    opened: bool = False
+    closed: bool = False
+    previewed: str = ""
+    everything: bool = False
+
+
+class Shape(NamedTuple):
+    """What queries that share a statement have in common, without their values. What is not
+    described here is as in :class:`Query`.
+
+    :param filters: the column, the operator and the number of operands of each filter.
+    :param relations: the relation of each condition on the tree.
+    :param searches: for each search the number of words, whether a match must have every one of
+        them, and whether the last is the beginning of a word.
+    :param visible: what the viewer may see.
+    :param columns: as :attr:`Query.columns`; None: all that is stored.
+    :param counted: whether the total and the paths of named pages are known.
     :param deep: whether many rows are skipped.
     :param walk: whether so many objects match that walking an index in order finds rows soon.
     :param broad: the same for the index of the default order.
@@ -121,33 +134,23 @@ class Shape(NamedTuple):
     """
 
     endpoint: str
-    columns: tuple[str, ...] | None = ()
     types: frozenset[str] | None = None
     filters: tuple[tuple[str, str, int], ...] = ()
     relations: tuple[str, ...] = ()
     searches: tuple[tuple[int, bool, bool], ...] = ()
+    visible: Visibility = Visibility()
+    columns: tuple[str, ...] | None = ()
     order: tuple[Order, ...] = ()
     random: bool = False
-    scope: tuple[str, ...] | None = None
-    since: int = 0
-    opened: bool = False
-    closed: bool = False
-    previewed: str = ""
+    each: int | None = None
+    limit: int | None = None
+    offset: bool = False
     counted: bool = False
-    everything: bool = False
     deep: bool = False
     walk: bool = False
     broad: bool = False
     backward: bool = False
-    limit: int | None = None
-    offset: bool = False
     one: bool = False
-    each: int | None = None
-
-    def windowed(self, query: Query, **others: Any) -> Shape:
-        """The same shape, with the limit and offset of a query, and other parts."""
-        few = query.limit if query.limit is not None and query.limit <= SHORT else None
-        return self._replace(limit=few, offset=query.offset > 0, **others)
 
     @property
     def is_narrow(self) -> bool:
@@ -157,27 +160,44 @@ class Shape(NamedTuple):
         return bool(self.searches) or related or (not self.broad and any(narrow))
 
 
-def shape_of(query: Query, parts: Mapping[str, Any]) -> Shape:
+def shape_of_all(query: Query, visible: Visibility, *, counted: bool = False) -> Shape:
+    """The shape of all that matches a query, in any order."""
+    return Shape(*_conditions(query), visible, counted=counted)
+
+
+def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
     """The shape of a query.
 
-    :param parts: what does not follow from it.
+    :param others: what does not follow from it.
     """
+    return Shape(
+        *_conditions(query),
+        visible,
+        query.columns,
+        query.order,
+        query.random,
+        query.each,
+        query.limit if query.limit is not None and query.limit <= SHORT else None,
+        query.offset > 0,
+        **others,
+    )
+
+
+def _conditions(
+    query: Query,
+) -> tuple[
+    str,
+    frozenset[str] | None,
+    tuple[tuple[str, str, int], ...],
+    tuple[str, ...],
+    tuple[tuple[int, bool, bool], ...],
+]:
     filters = [
         (f.column, f.operator, MANY if _is_many(f) else len(operands(f))) for f in query.filters
     ]
     searches = [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
-    return Shape(
-        query.endpoint,
-        query.columns,
-        query.types,
-        tuple(filters),
-        tuple([tree.relation for tree in query.tree]),
-        tuple(searches),
-        query.order,
-        query.random,
-        each=query.each,
-        **parts,
-    )
+    relations = tuple([tree.relation for tree in query.tree])
+    return query.endpoint, query.types, tuple(filters), relations, tuple(searches)
 
 
 def _is_many(condition: Filter) -> bool:

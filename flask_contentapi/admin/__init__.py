@@ -234,7 +234,7 @@ class ContentView(BaseModelView):
         live = [item.id for item in items if item.state == "live"]
         if not live:
             return items
-        everybody = replace(self._viewer, everything=False)
+        everybody = self._viewer._replace(everything=False)
         shown = self._read(lambda reader: reader.fetch(endpoint.name, live, ["id"], everybody))
         restricted = {*live} - shown.keys()
         return [replace(i, state="live, restricted") if i.id in restricted else i for i in items]

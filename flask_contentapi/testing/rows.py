@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -167,7 +166,7 @@ class RowTests(Kit):
         ]
 
     def test_rows_without_columns_are_empty(self, reader: Reader) -> None:
-        selected = reader.select(replace(query(tree={"child_of": 20}), columns=()))
+        selected = reader.select(query(tree={"child_of": 20})._replace(columns=()))
         assert ([*map(len, selected.rows)], selected.total) == ([0] * 5, 5)
 
     @pytest.mark.parametrize(
@@ -226,7 +225,7 @@ class RowTests(Kit):
     )
     def test_ids(self, reader: Reader, asked: Query) -> None:
         wanted = [row[0] for row in reader.select(asked).rows]
-        ids = [*reader.ids(replace(asked, columns=()))]
+        ids = [*reader.ids(asked._replace(columns=()))]
         assert sorted(ids) == sorted(wanted) if asked.random else ids == wanted
 
     def test_fetch_takes_more_ids_than_a_statement_has_parameters(self, reader: Reader) -> None:
