@@ -180,8 +180,10 @@ def _embedded_types(export: Export, inner: Selection) -> Iterator[tuple[ObjectTy
 #: How many relations, tag fields and lists of child objects may be inside the brackets of one
 #: ``fields``. Each costs a database a statement.
 MAX_INSIDE = 100
-#: An embedded object counts once more for each time that its texts have this many characters.
+#: An embedded object counts once more for each time that its texts have this many characters, and,
+#: because that takes longer, for each time that this many are converted to a format.
 TEXT_SIZE = 5000
+CONVERTED_SIZE = {"html": 1000, "markdown": 100, "db_markdown": 100}
 #: How many assemblers are cached.
 COMPILED = 512
 #: Takes the getter of each key and returns the function from a row to its answer.
@@ -341,8 +343,7 @@ class Plan:
                 pairs = zip(origin, times, strict=True)
                 times = [n for row, n in pairs for _ in row[step.index]]
             if step.embedded and most is not None:
-                texts = step.layout.texts
-                embedded += sum(map(mul, [_weight(texts, row) for row in reached], times))
+                embedded += _count(step.layout, reached, times, source.addresses)
                 if embedded > most:
                     raise BadRequest(
                         f"The answer would embed more than {most} objects. Ask for fewer: name "
@@ -426,18 +427,38 @@ def _pages_along(
     return found, [row for row, _ in standing], [n for _, n in standing]
 
 
-def _weight(texts: Iterable[int], row: Row) -> int:
-    size = 0
-    for index in texts:
-        value = row[index]
-        if isinstance(value, str):
-            size += len(value)
-        # Another type can store something else in a column of the same name.
-        elif value and isinstance(value, list | dict):
-            text = orjson.dumps(value).decode()
-            # An entry of a list takes as much time as thirty characters.
-            size += len(text) + 30 * text.count(",")
-    return 1 + size // TEXT_SIZE
+def _count(
+    layout: RowLayout, rows: Sequence[Row], times: Iterable[int], addresses: Addresses
+) -> int:
+    """How many objects embedded rows count for.
+
+    :param times: in how many places each stands.
+    """
+    each = 1 + sum(made(addresses) for made in layout.made)
+    texts = [*layout.texts]
+    sizes = [sum([_size(row[index]) for index in texts]) // TEXT_SIZE for row in rows]
+    count: int = sum(map(mul, [each + size for size in sizes], times))
+    for start in layout.rich.origins if rows else ():
+        if start.level == layout.level:
+            # A text is converted once, wherever it stands.
+            converted = (
+                t for row in _starting(start, rows, ())[0] for t in start.read(row[start.row_index])
+            )
+            count += sum(map(len, converted)) // CONVERTED_SIZE[layout.rich.format]
+    return count
+
+
+def _size(value: Any) -> int:
+    """The size of a value in characters. An entry of a list takes as much time as thirty."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, tuple):
+        return 30 * len(value) + sum(len(entry) for entry in value if isinstance(entry, str))
+    # Another type can store something else in a column of the same name.
+    if value and isinstance(value, list | dict):
+        text = orjson.dumps(value).decode()
+        return len(text) + 30 * text.count(",")
+    return 0
 
 
 class Planner:

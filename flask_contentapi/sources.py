@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -130,6 +130,8 @@ class Entries(Step):
     index: int
 
 
+#: The kinds of values that can be long.
+_LONG = kinds.Text | kinds.Json | kinds.Many | kinds.Children
 #: The columns that are needed of the targets of rich texts.
 _TARGETS = {"pages": ("url_path",), "documents": ("file",), "images": ("file", "width", "height")}
 
@@ -167,7 +169,9 @@ class RichTexts:
             more = zip(("width", "height"), row[1:], strict=False)
             return {key: url, **dict(more)} if (url := address(row[0])) else None
 
-        return lambda text: convert(text, self.format, resolve) if isinstance(text, str) else text
+        # An object can stand in many places.
+        once = cache(lambda text: convert(text, self.format, resolve))
+        return lambda text: once(text) if isinstance(text, str) else text
 
 
 def _targets(
@@ -186,7 +190,9 @@ class RowLayout:
 
     :param columns: their names; more are added while sources are compiled.
     :param steps: all steps of the plan that is being compiled, in the order they are made.
-    :param texts: the indexes of the columns whose texts, or whose JSON, are shown.
+    :param texts: the indexes of the columns whose values can be long, and are written or read anew
+        in each place that a row stands in.
+    :param made: for each of these, gives how many more objects a row counts for.
     :param only: as :attr:`Step.only`.
     :param above: how often the way to the children led here.
     :param rich: the rich texts of the plan.
@@ -198,6 +204,7 @@ class RowLayout:
     steps: list[Step] = field(default_factory=list)
     level: int = 0
     texts: set[int] = field(default_factory=set)
+    made: list[Callable[[Addresses], int]] = field(default_factory=list)
     only: tuple[int, frozenset[str]] | None = None
     above: int = 0
     rich: RichTexts = field(default_factory=RichTexts)
@@ -218,9 +225,11 @@ class RowLayout:
         return self.columns.index(name)
 
     def note_text(self, name: str) -> int:
-        """As :meth:`index_of`, for a column that is shown; notes it if it has texts."""
-        index = self.index_of(name)
-        if isinstance(self.type.columns[name].kind, kinds.Text | kinds.Json):
+        """As :meth:`index_of`, for a column that is written or read anew in each place; notes it if
+        its values can be long."""
+        index, column = self.index_of(name), self.type.columns.get(name)
+        # Paths are in no column.
+        if column is None or isinstance(column.kind, _LONG):
             self.texts.add(index)
         return index
 
@@ -300,7 +309,7 @@ class RowLayout:
 
     def children(self, column: str, child: ObjectType, *, embedded: bool = True) -> RowLayout:
         """The layout of the child objects in a column, with all their stored fields."""
-        index = self.index_of(column)
+        index = self.index_of(column) if embedded else self.note_text(column)
         return self._add(Entries, child, child.columns, embedded=embedded, index=index).layout
 
 
@@ -373,14 +382,14 @@ class Address(Source):
 
     def compile(self, layout: RowLayout) -> Compiled:
         address = attrgetter(f"addresses.{self.method}")
-        return Compiled(address, kinds.Text(), layout.index_of(self.column))
+        return Compiled(address, kinds.Text(), layout.note_text(self.column))
 
 
 class Location(Source):
     """The address that a redirect leads to: that of its page, or else its link."""
 
     def compile(self, layout: RowLayout) -> Compiled:
-        page, link = layout.index_of("redirect_page"), layout.index_of("redirect_link")
+        page, link = layout.index_of("redirect_page"), layout.note_text("redirect_link")
         lookup = layout.related(layout.type.columns["redirect_page"], embedded=False)
         path = lookup.layout.index_of("url_path")
 
@@ -421,6 +430,7 @@ class NamedRenditions(Source):
 
     def compile(self, layout: RowLayout) -> Compiled:
         endpoint, picture = layout.type.served_at.name, picture_of(layout)
+        layout.made.append(lambda addresses: len(addresses.renditions.names))
 
         def bind(context: Context) -> Getter:
             addresses = context.addresses
@@ -573,6 +583,7 @@ def _attribute(layout: RowLayout, name: str) -> Bind:
 
         return children
     if isinstance(column.kind, kinds.Json):
+        layout.note_text(name)
         # It is shared with the backend, so the site's code gets a copy.
         return lambda context: lambda row: column.to_python(copy.deepcopy(row[index]))
     if not column.is_plain:
