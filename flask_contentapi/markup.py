@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from string import ascii_lowercase
@@ -50,7 +50,31 @@ _ID = re.compile(r"[0-9]{1,19}")
 _TAG_NAME = re.compile(r"<([a-z][^\s/>\0]*)", re.IGNORECASE)
 _SCHEME_NAME = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
 
+#: What editors write: all that stays as it is, or one of the other tags. Not what browsers and
+#: parsers read in different ways, such as elements whose content is no markup.
+_TIDY = re.compile(
+    r"""
+    (?: [^<]++
+    | </ (?! (?:a|embed|{raw}) > ) {name} >
+    | < (?! (?:a|embed|{raw}) [ \n/>] ) {name}
+      (?: [ \n]++ (?! on|{never} ) {name} = "[^"<>&:]*+" )*+ {end}
+    )++
+    | </ (?P<ended> (?! (?:{raw}) > ) {name} ) >
+    | < (?P<tag> (?! (?:{raw}) [ \n/>] ) {name} )
+      (?P<attributes> (?: [ \n]++ {name} = "[^"<>]*+" )*+ ) {end}
+    """.format(
+        name="[a-z][a-z0-9-]*+",
+        end=r"[ \n]*+ /? >",
+        never="|".join(_NEVER),
+        raw="script|style|textarea|title|iframe|noembed|noframes|noscript|plaintext|xmp|svg|math",
+    ),
+    re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(r'([a-z][a-z0-9-]*+)="([^"]*+)"')
+
 Attributes = Sequence[tuple[str, str | None]]
+#: Tags, and everything between them: where they begin; tags with their names and attributes.
+Tokens = list[tuple[int, str, Attributes]]
 
 
 @cache
@@ -103,10 +127,9 @@ class Text(NamedTuple):
 
 class _Reader(HTMLParser):
     def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=False)
+        super().__init__()
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
-        #: Where tags and everything between them begin; tags with their names and attributes.
-        self.tokens: list[tuple[int, str, Attributes]] = []
+        self.tokens: Tokens = []
         # Behind the last tag the parser would look for the end of each tag up to the end.
         end = text.rfind(">") + 1
         self.feed(text[:end])
@@ -133,8 +156,25 @@ class _Reader(HTMLParser):
     def handle_comment(self, data: str) -> None:
         self._note("!")
 
-    handle_charref = handle_entityref = handle_data  # type: ignore[assignment]
     handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]
+
+
+def _tokens(text: str) -> Tokens:
+    """The tokens of a text, and one at its end; of what is neither marked nor harmful one of all
+    that stands together."""
+    tokens: Tokens = []
+    end = 0
+    for match in _TIDY.finditer(text):
+        if match.start() != end:
+            break
+        ended, tag, attributes = match.group("ended", "tag", "attributes")
+        known = [(n, unescape(v)) for n, v in _ATTRIBUTE.findall(attributes)] if attributes else ()
+        tokens.append((end, f"/{ended}" if ended else tag or "", known))
+        end = match.end()
+    if end != len(text):
+        # The parser takes everything, and much longer.
+        return _Reader(text).tokens
+    return [*tokens, (end, "", ())]
 
 
 _READ: BoundedCache[Text] = BoundedCache(CACHE_SIZE, lambda text: text.size)
@@ -148,7 +188,7 @@ def _read(text: str) -> Text:
 def _finished(text: str) -> str:
     """A text without the mark that it breaks off in, of which browsers show nothing."""
     for quote in ("", '"', "'") if not text.endswith(">") and _has_marks(text) else ():
-        start, tag, attributes = _Reader(f"{text}{quote}>").tokens[-2]
+        start, tag, attributes = _tokens(f"{text}{quote}>")[-2]
         if start < len(text) and _MARKS.get(tag) in dict(attributes):
             return text[:start]
     return text
@@ -160,7 +200,7 @@ def _has_marks(text: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[str | Marked | Aside | End]:
-    tokens = _Reader(text).tokens
+    tokens = _tokens(text)
     # The open links, of other ones None; how many embedded objects may still be ended.
     links: list[int | None] = []
     embedded, script = 0, ""

@@ -123,6 +123,8 @@ IMAGE = "http://localhost/media/a%20b.png"
 REWRITTEN = [
     ('<a linktype="page" id="3">x</a>', f'<a href="{PAGE}">x</a>'),
     ("<A ID=3 LinkType='page' >x</A >", f'<a href="{PAGE}">x</A >'),
+    ('&#<a linktype="page" id="3">x</a>', f'&#<a href="{PAGE}">x</a>'),
+    ("&#x<A linktype=page id=3>x</a>", f'&#x<a href="{PAGE}">x</a>'),
     ('<a linktype="page" id="3" class="c" title="&quot;">x</a>', None),
     ('<a id="1" linktype="document">x</a>', f'<a href="{DOCUMENT}">x</a>'),
     ('<b>a <a linktype="page" id="987654">x <i>y</i></a></b>', "<b>a x <i>y</i></b>"),
@@ -153,6 +155,9 @@ REWRITTEN = [
     ('a<embed embedtype="form" id="1"/>b', "ab"),
     ("a<script>alert('<b>')</script>b", "ab"),
     ('<p onclick="x()" class="c">a</p>', '<p class="c">a</p>'),
+    ('<p class="c" onclick="x()">a</p>', '<p class="c">a</p>'),
+    ('<p cite="java&#115;cript:x">a</p>', "<p>a</p>"),
+    ('<p linktype="page" id="987654">a</p>', '<p id="987654">a</p>'),
     ("<a href=' java&#10;script:x'>a</a>", "<a>a</a>"),
     ("<a HREF=JavaScript:x>a</a>", "<a>a</a>"),
     ('<!-- <a linktype="page" id="987654">x</a> -->a', "a"),
@@ -241,6 +246,17 @@ def test_markdown_rendered_back_is_the_html() -> None:
     for text in odd_texts(200):
         html, markdown = (convert(text, format, found) for format in ("html", "markdown"))
         assert facts(MarkdownIt("commonmark").render(markdown)) == facts(html), text
+
+
+def test_tidy_markup_is_read_as_any_other() -> None:
+    tidy = [*'"</p>|<p class="c">|<b>|</b>|<br/>|<h2 id="a" >|</a>|&amp;|&#|\'|>|x\n'.split("|")]
+    tidy += ['<a linktype="page" id="3">', '<a linktype="page" id="4" title="&lt;">']
+    tidy += ['<embed embedtype="image" id="1" alt="&quot;"/>', '<a href="/">', '<img src="/x">']
+    chosen = random.Random(14)
+    for _ in range(2_000):
+        text = "".join(chosen.choices(tidy, k=chosen.randint(1, 9)))
+        # Nobody writes capitals who writes tidily.
+        assert convert(f"{text}<BR>", "html", found) == f"{convert(text, 'html', found)}<BR>"
 
 
 @pytest.mark.parametrize("format", RESOLVED)
