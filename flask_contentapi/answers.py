@@ -448,6 +448,10 @@ def _count(
     return count
 
 
+def _texts(value: Any) -> Iterable[str]:
+    return (value,) if isinstance(value, str) else ()
+
+
 def _size(value: Any) -> int:
     """The size of a value in characters. An entry of a list takes as much time as thirty."""
     if isinstance(value, str):
@@ -534,8 +538,7 @@ class Planner:
             if isinstance(source, Stored):
                 place = layout.note_text(source.column)
                 if isinstance(export.field, RichText) and layout.rich.format != "db_html":
-                    read = layout.type.columns[source.column].rich_texts
-                    layout.rich.origins.append(Origin(layout.level, layout.only, place, read))
+                    layout.rich.origins.append(Origin(layout.level, layout.only, place, _texts))
                     value = _written(value, layout.rich.writer)
             return Key(export, value, index, export.volatile)
         if export.way is not None:

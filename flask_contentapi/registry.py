@@ -21,6 +21,7 @@ from flask_contentapi.fields import (
     Derived,
     Related,
     Rendition,
+    RichText,
     answer_field,
     inner_fields,
     kind_of,
@@ -93,6 +94,8 @@ _ALONE: Mapping[type[fields.Field[Any]], str] = {
     "one to many, in the class or in one of its child objects, or it represents a type of blocks",
     Children: "Children are a field of their own",
     Blocks: "Blocks are a field of their own, with the representations of all inner blocks",
+    RichText: "a RichText is a field of its own in the class or in one of its child objects, or "
+    "shows a stored text, or represents a type of blocks",
     Rendition: "a Rendition is a field of its own, or that of an APIField",
 }
 
@@ -100,8 +103,8 @@ _ALONE: Mapping[type[fields.Field[Any]], str] = {
 def _check_field(
     declared: ObjectType, attribute: str, field: fields.Field[Any], *, stored: bool = False
 ) -> None:
-    """Refuses a field with another inside that would not be followed, as a hidden object's id
-    would be shown, and a field with a nested schema that cannot be made.
+    """Refuses a field with another inside that would not be followed, as a hidden object's id, or a
+    script in rich text, would be shown, and a field with a nested schema that cannot be made.
 
     :param stored: whether it is a stored field, which may be a relation, child objects or blocks
         itself; otherwise it writes a value, or represents a type of blocks.
@@ -114,7 +117,7 @@ def _check_field(
     except Exception as error:
         what = f"nests a schema that cannot be made: {error}"
         raise mistake(declared, attribute, what.rstrip(".")) from error
-    for found in inner if stored else (field, *inner):
+    for found in inner if stored or isinstance(field, RichText) else (field, *inner):
         for alone, remedy in _ALONE.items():
             # Blocks without representations are plain JSON.
             if isinstance(found, alone) and getattr(found, "representations", True):
@@ -313,6 +316,9 @@ def _computation(
         raise mistake(
             declared, "api_fields", what + "give another field, and the method as its source"
         )
+    if isinstance(field, RichText):
+        what = f"has {given.name!r} as RichText, which is not followed in what is computed"
+        raise mistake(declared, "api_fields", what, " Give fields.String(), or store the text.")
     if not hasattr(declared.content_class, source):
         raise _unknown_source(declared, source)
     written = (

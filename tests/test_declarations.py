@@ -309,6 +309,11 @@ UNFOLLOWED = {
     "field of the site's own": Either(fields.String(), Related("pages")),
     "child objects in a list": fields.List(Children(child_with())),
     "blocks in a list": fields.List(Blocks({"page": Related("pages")})),
+    "rich texts in a list": fields.List(RichText()),
+    "rich texts in a dictionary": fields.Dict(values=RichText()),
+    "rich text in a tuple": fields.Tuple((RichText(), fields.Integer())),
+    "rich text in a schema": fields.Nested({"text": RichText()}),
+    "rich text of a schema": fields.Pluck(Schema.from_dict({"text": RichText()}), "text"),
 }
 
 
@@ -320,6 +325,14 @@ def test_relations_that_nobody_follows_are_refused(field: fields.Field[Any]) -> 
     assert followed in mistake(page_with(body=Blocks({"extra": field})))
     key = APIField("more", field, source="title")
     assert followed in mistake(page_with(api_fields=[key]))
+
+
+def test_what_is_computed_is_no_rich_text() -> None:
+    news = page_with(intro=lambda page: "", api_fields=[APIField("intro", RichText())])
+    assert mistake(news) == (
+        "News.api_fields has 'intro' as RichText, which is not followed in what is computed. Give "
+        "fields.String(), or store the text."
+    )
 
 
 @pytest.mark.parametrize(

@@ -339,6 +339,8 @@ def test_texts_are_written_wherever_they_are(empty: API) -> None:
     empty.load({**TARGETS, "pages": pages, "images": pictures})
     shown = empty.json("pages/10/?rich_text_format=html&fields=other(_,title)")
     assert shown["text"] == shown["written"] == shown["remarks"][0]["text"] == LINKED
+    for name in ("text", "written"):
+        assert empty.json(f"pages/10/?rich_text_format=html&fields=_,{name}") == {name: LINKED}
     assert shown["body"][0]["value"] == shown["body"][1]["value"][0]["value"] == LINKED
     assert shown["body"][1]["value"][1]["value"] == LINK
     assert empty.json("images/1/?rich_text_format=html")["caption"] == LINKED
