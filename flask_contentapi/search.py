@@ -72,13 +72,18 @@ def words(text: str) -> list[str]:
     >>> words("Éclairs, 12_knots")
     ['eclairs', '12', 'knots']
     """
+    return _apart(text).split()
+
+
+def _apart(text: str) -> str:
+    """The words of a text, in order, with spaces between and around them."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
     apart = text.translate(_APART)
     if "Σ" in apart:
         # The only letter whose lower case depends on the characters around it, even other words.
-        return [word.lower() for word in apart.split()]
-    return apart.lower().split()
+        return " ".join([word.lower() for word in apart.split()])
+    return apart.lower()
 
 
 def plain_text(markup: str) -> str:
@@ -103,21 +108,21 @@ def words_of(declared: ObjectType, row: Row) -> Mapping[str, int]:
 
     :param row: the columns of its type, :attr:`ObjectType.column_names`.
     """
-    counts = dict.fromkeys(rest_words(declared, row), 1)
-    counts.update(dict.fromkeys(title_words(declared, row), 1 + TITLE_WEIGHT))
+    counts = dict.fromkeys(rest_text(declared, row).split(), 1)
+    counts.update(dict.fromkeys(title_text(declared, row).split(), 1 + TITLE_WEIGHT))
     return counts
 
 
-def title_words(declared: ObjectType, row: Row) -> list[str]:
-    """The words of an object's title, in order."""
+def title_text(declared: ObjectType, row: Row) -> str:
+    """The words of an object's title, in order, with spaces between and around them."""
     index = declared.places.get("title")
-    return [] if index is None else words(row[index] or "")
+    return "" if index is None else _apart(row[index] or "")
 
 
-def rest_words(declared: ObjectType, row: Row) -> list[str]:
-    """The words of everything else in an object that is searched."""
+def rest_text(declared: ObjectType, row: Row) -> str:
+    """The words of everything else in an object that is searched, in the same form."""
     places = declared.places
-    return words(" ".join([t for c in declared.searched for t in _texts(c, row[places[c.name]])]))
+    return _apart(" ".join([t for c in declared.searched for t in _texts(c, row[places[c.name]])]))
 
 
 def _texts(column: Column, value: Any) -> Iterable[str]:

@@ -706,6 +706,34 @@ def test_migrating_reads_changed_types_from_rows(database: peewee.Database) -> N
     assert problems(api) == []
 
 
+def test_words_of_rows_that_changed_before_migrating_are_forgotten(
+    database: peewee.Database,
+) -> None:
+    serve(database)
+    close_all()
+    change(database, 1, text="<p>Cast off</p>")
+    record = {"title": Post.headline, "text": Post.text, "headline": Post.headline, "parent": HOME}
+    further = Followed(Post, FurtherPostPage, record, ids_from=POSTS, changed=Post.changed)
+    types = [t for t in TYPES if t is not PostPage]
+    models = [*followed()[::2], further]
+    api = serve(database, models, content=None, types=[*types, FurtherPostPage])
+    with api.app.app_context():
+        api.backend.migrate()
+    assert [titles(api, f"search={word}") for word in ("tie", "cast")] == [[], ["Storm"]]
+
+
+def test_a_row_that_comes_again_is_found_by_its_new_words(
+    api: API, database: peewee.Database
+) -> None:
+    change(database, 3, text="<p>Cast off</p>")
+    assert titles(api, "search=cast") == ["Calm"]
+    delete(database, 3)
+    assert titles(api) == ["Sea", "Storm"]
+    with database:
+        Post.create(id=3, headline="Calm", slug="calm", text="<p>Sail</p>", changed=9)
+    assert [titles(api, f"search={word}") for word in ("cast", "sail")] == [[], ["Calm"]]
+
+
 def test_other_objects_of_the_type_are_kept(database: peewee.Database) -> None:
     own = {"id": 9, "type": "f.PostPage", "title": "Own", "slug": "own", "parent": HOME}
     content = {**CONTENT, "pages": [*CONTENT["pages"], own]}

@@ -342,6 +342,28 @@ def test_too_long_a_text_is_refused(api: API) -> None:
 # Beginnings of words.
 
 
+#: Words of some 4,000, 7,999, 8,000 and 12,000 characters: one of them is six of a word.
+HUGE = ["q" * 4000, "q" + "㌖" * 1333, "qq" + "㌖" * 1333, "㌖" * 2000]
+
+
+@pytest.mark.parametrize("start", HUGE)
+def test_huge_words_are_told_apart(make_api: MakeAPI, start: str) -> None:
+    texts = [start, *(start + more for more in ("a", "b", "船"))]
+    pages = [blog(n, 1, slug=f"p{n}", body=f"<p>A {t}!</p>") for n, t in enumerate(texts, 2)]
+    api = make_api({"pages": [page(1, title="Home"), *pages]})
+
+    def found(query: str) -> list[int]:
+        # Percent-encoded, it would be too long.
+        raw = query.encode().decode("latin-1")
+        return api.ids("pages/", environ_overrides={"QUERY_STRING": raw})
+
+    for number, text in enumerate(texts, 2):
+        assert found(f"search={text}") == [number]
+    assert found(f"autocomplete={start}") == [2, 3, 4, 5]
+    assert found(f"autocomplete={start[:-1]}") == [2, 3, 4, 5]
+    assert found(f"autocomplete={texts[2]}") == [4]
+
+
 #: As far as letters are written as others in databases, words of every length, and with each length
 #: of what is written.
 LONG = ["z" * 23, "z" * 24, "z" * 25, "x" * 47, "x" * 48, "x" * 49, "я" * 40, "x" * 200]

@@ -68,7 +68,18 @@ def full() -> dict[str, Any]:
     }
 
 
+class PlainKid(Kid):
+    nick = fields.String()
+    api_fields = [*Kid.api_fields, "nick"]
+
+
+class NickKid(PlainKid):
+    search_fields = ["name", "nick"]
+
+
+PlainKid.__name__ = NickKid.__name__ = "Kid"
 A = typed(Page, "A", **full())
+KIDS, NICKS = (typed(Page, "A", kids=Children(kid)) for kid in (PlainKid, NickKid))
 OTHER = typed(Page, "Other", note=fields.String())
 BASE = typed(Page, "Base", **full())
 DERIVED = typed(BASE, "A")
@@ -820,6 +831,19 @@ def test_what_records_leave_out_is_not_checked(backend: str) -> None:
     stored_at(address, [typed(Page, "A", **own)], {"pages": pages})
     api = site_at(address, [typed(Page, "A", **own, n=fields.Integer())])
     assert [*api.backend.migrate()] == ["x.A.n is new."]
+
+
+def test_other_fields_of_child_objects_can_be_searched(backend: str) -> None:
+    address = fresh_address(backend)
+    kids = [{"id": 1, "name": "owl", "nick": "ear"}]
+    first = stored_at(address, [KIDS], {"pages": [page(1, type="x.A", kids=kids)]})
+    assert first.ids("pages/?search=ear") == []
+    for types, found in (([NICKS], [1]), ([KIDS], [])):
+        api = site_at(address, types)
+        assert api.status("pages/?search=ear") == 503
+        api.backend.migrate()
+        assert api.ids("pages/?search=ear") == found
+        assert api.ids("pages/?search=owl") == [1]
 
 
 def test_types_that_stay_are_not_checked(backend: str) -> None:

@@ -22,11 +22,10 @@ from flask_contentapi import kinds
 from flask_contentapi.declarations import Column, ObjectType, targets_of
 from flask_contentapi.fields import RichText
 from flask_contentapi.query import Row
-from flask_contentapi.search import rest_words, title_words
+from flask_contentapi.search import rest_text, title_text
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, Clause, StoredField, md5, microseconds
 from flask_contentapi_peewee.engines import Engine, Words
 from flask_contentapi_peewee.tables import EndpointTables, StoredTable
-from flask_contentapi_peewee.words import tokens
 
 #: How many rows are read or written at a time.
 BATCH = 500
@@ -177,7 +176,8 @@ class Documents:
     def words(self, row: Row) -> Words:
         """The words that an object is found by, as tokens."""
         declared = self.endpoint.type_of(row[1])
-        return row[0], tokens(title_words(declared, row)), tokens(rest_words(declared, row))
+        tokens = self._engine.tokens
+        return row[0], tokens(title_text(declared, row)), tokens(rest_text(declared, row))
 
     # Reading.
 

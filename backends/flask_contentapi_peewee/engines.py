@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from peewee import SQL
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee.columns import Clause, StoredField, sum_of
 from flask_contentapi_peewee.connections import Pool, atomic
+from flask_contentapi_peewee.words import server_tokens
 
 #: How many characters of a text are indexed if an index cannot hold all.
 INDEXED = 190
@@ -207,8 +208,16 @@ class Engine(ABC):
         """The rows of a statement, few of which are in memory at a time."""
         yield from database.execute_sql(text, parameters)
 
-    # Full text. Words are tokens of ASCII letters and digits, which every engine indexes unchanged.
-    # They are neither so short nor so common that an engine would ignore them.
+    # Full text. Words are tokens, which the engine indexes unchanged.
+
+    @staticmethod
+    def tokens(words: str) -> str:
+        """The tokens of some words, both separated by spaces; those of the last word are the last.
+
+        The last token of a word belongs to no longer word, and is the beginning of a token of each
+        that the word is the beginning of.
+        """
+        return server_tokens(words)
 
     @abstractmethod
     def create_words(self, table: str) -> None:
@@ -218,10 +227,15 @@ class Engine(ABC):
         """Empties the table of words."""
         peewee.Table(table).bind(self.database).delete().execute()
 
-    def delete_words(self, table: str, ids: Sequence[int]) -> None:
-        """Removes objects from the table of words."""
-        words = peewee.Table(table).bind(self.database)
-        words.delete().where(self.words_id(words).in_(ids)).execute()
+    def delete_words(
+        self, table: str, ids: Sequence[int], words: Callable[[], Iterable[Words]]
+    ) -> None:
+        """Removes objects from the table of words.
+
+        :param words: gives the words that these objects have in it.
+        """
+        known = peewee.Table(table).bind(self.database)
+        known.delete().where(self.words_id(known).in_(ids)).execute()
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         """Adds the words of objects that have none in the table."""

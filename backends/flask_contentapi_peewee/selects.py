@@ -23,7 +23,6 @@ from flask_contentapi_peewee.columns import (
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.shapes import MANY, Shape, literal, operands, slot
 from flask_contentapi_peewee.tables import StoredTable, Tables
-from flask_contentapi_peewee.words import token
 
 #: How many tags and targets of a request get a subquery each.
 FEW_ENTRIES = 8
@@ -260,7 +259,7 @@ class Select:
             yield self._engine.matches(self._words, found)
 
     def _search(self, search: Search) -> tuple[Sequence[str], bool]:
-        terms = [*map(token, search.words)]
+        terms = [self._engine.tokens(word).rpartition(" ")[2] for word in search.words]
         if search.prefix:
             terms[-1] += self._engine.prefix
         return terms, search.every

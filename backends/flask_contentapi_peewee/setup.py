@@ -243,9 +243,13 @@ class Setup:
                 # stored.
                 row = documents.row(found)
             elif label in self.tables.followed_types:
-                # Fields of its own are copied again anyway.
+                # What is stored differently is copied again anyway. The rest stays, as the words
+                # that are in the index have to be known.
+                old, new = before.get(label, {}), now[label]
+                kept = [n for n in columns if n in fixed or (n in old and old[n] == new[n])]
+                known = dict(zip(kept, documents.row(found, (*kept,)), strict=True))
                 row = tuple(
-                    [fixed[n] if n in fixed else c.kind.empty() for n, c in columns.items()]
+                    [known[n] if n in known else c.kind.empty() for n, c in columns.items()]
                 )
                 row, extras = (row[0], label, *row[1:]), {}
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -15,6 +15,7 @@ from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, md5
 from flask_contentapi_peewee.connections import SQLitePool, atomic, file_of
 from flask_contentapi_peewee.engines import Engine, Words
+from flask_contentapi_peewee.words import plain_tokens
 
 #: How long a writer waits for other writers, in s.
 WAIT_TO_WRITE = 60
@@ -139,8 +140,8 @@ class SQLite(Engine):
         self.create_words(table)
 
     def create_words(self, table: str) -> None:
-        # Nobody asks where in a text a word is, or how long the text is.
-        options = "tokenize=ascii, detail=column, columnsize=0"
+        # Nobody asks for a text, how long it is, or where in it a word is.
+        options = "content='', tokenize=ascii, detail=column, columnsize=0"
         name = self.quoted(table)
         self.database.execute_sql(f"CREATE VIRTUAL TABLE {name} USING fts5(title, rest, {options})")
         # The more words wait in memory, in bytes, the fewer parts of the index are merged later.
@@ -150,6 +151,18 @@ class SQLite(Engine):
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         # Whenever an id is below the one before it, the index gets another part.
         super().put_words(table, sorted(rows))
+
+    def delete_words(
+        self, table: str, ids: Sequence[int], words: Callable[[], Iterable[Words]]
+    ) -> None:
+        # The index alone does not know what words an object has.
+        name = self.quoted(table)
+        delete = f"INSERT INTO {name} ({name}, rowid, title, rest) VALUES ('delete', ?, ?, ?)"  # noqa: S608
+        self.insert(delete, [*words()])
+
+    @staticmethod
+    def tokens(words: str) -> str:
+        return plain_tokens(words)
 
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return peewee.Expression(self._whole(table), "MATCH", query)

@@ -30,6 +30,7 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.types import Content
 from flask_contentapi_peewee.columns import Clause, StoredField, md5, stored_field
 from flask_contentapi_peewee.engines import Engine
+from flask_contentapi_peewee.words import VERSION
 
 #: The prefix of all table names, so that the tables can coexist with a site's own.
 PREFIX = "contentapi_"
@@ -141,12 +142,9 @@ class EndpointTables:
         make.index(self.terms, ["id"])
         make.index(self.terms, ["field", "text", "id"], "text")
         make.index(self.terms, ["field", "number", "id"], "number")
-        words = {
-            label: {column.name: signature_of(column) for column in declared.searched}
-            for label, declared in types.items()
-        }
+        words = {label: _searched(declared) for label, declared in types.items()}
         #: The name of the table of words, which the engine makes.
-        self.words = table_name(derived_name(f"{endpoint.name}_words", words))
+        self.words = table_name(derived_name(f"{endpoint.name}_words", [VERSION, words]))
 
     def _make_indexes(self, make: _Maker) -> Iterator[StoredTable]:
         endpoint = self.endpoint
@@ -181,6 +179,14 @@ class EndpointTables:
     def default_order(self) -> StoredField:
         """The column of the default order."""
         return self.base["path_" if self.endpoint.tree else "id"]
+
+
+def _searched(declared: ObjectType) -> dict[str, Any]:
+    """What is stored of each searched field of a type, and what is searched of child objects."""
+    return {
+        column.name: [signature_of(column), *([_searched(column.child)] if column.child else [])]
+        for column in declared.searched
+    }
 
 
 def _derives(declared: ObjectType, other: ObjectType) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 import peewee
@@ -21,6 +22,7 @@ from flask_contentapi_peewee.documents import (
     children_term,
     target_term,
 )
+from flask_contentapi_peewee.engines import Words
 from flask_contentapi_peewee.page_tree import PageTree
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import USED_ID_PREFIX, StoredTable
@@ -192,9 +194,9 @@ class DatabaseTransaction(Transaction):
             stale.append(tables.terms)
         _clear(stale, [after.id])
         inserter.add_derived(after, stale)
-        words = documents.words(new.row)
-        if words != documents.words(old.row):
-            self.engine.delete_words(tables.words, [after.id])
+        gone, words = documents.words(old.row), documents.words(new.row)
+        if words != gone:
+            self.engine.delete_words(tables.words, [after.id], lambda: [gone])
             inserter.add_words(words)
         inserter.flush()
 
@@ -218,9 +220,14 @@ class DatabaseTransaction(Transaction):
         """Deletes objects whose ids may come again."""
         tables = self.tables.endpoints[endpoint]
         for some in batches(ids):
+            self.engine.delete_words(tables.words, some, partial(self._words, endpoint, some))
             _clear([tables.terms, *tables.indexes, tables.documents, tables.base], some)
-            self.engine.delete_words(tables.words, some)
         self.page_tree.forget()
+
+    def _words(self, endpoint: str, ids: Sequence[int]) -> Iterator[Words]:
+        documents = self.documents[endpoint]
+        for found in self.reader.objects(endpoint, ids=ids):
+            yield documents.words(documents.row(found))
 
     def insert_all(
         self, endpoint: str, rows: Sequence[Row], refuse: Callable[[int, str, str], None]
