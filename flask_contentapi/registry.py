@@ -593,9 +593,9 @@ class Registry:
         names += [name for name in declared.content_class.search_fields if name not in names]
         for name in names:
             column = declared.columns.get(name)
-            if column is None or not isinstance(column.kind, _SEARCHABLE):
+            if column is None or not _holds_text(column.field):
                 what = f"has {name!r}, which is no field that holds text"
-                texts = (n for n, c in declared.columns.items() if isinstance(c.kind, _SEARCHABLE))
+                texts = (n for n, c in declared.columns.items() if _holds_text(c.field))
                 hint = "" if column else suggest(str(name), texts)
                 raise mistake(declared, "search_fields", what, hint)
             child = column.child and column.child.content_class
@@ -605,6 +605,19 @@ class Registry:
                 raise mistake(declared, "search_fields", what)
             if name != "title":
                 yield column
+
+
+def _holds_text(field: Any) -> bool:
+    """Whether the values of a field can have texts that a search finds, so not the keys of
+    dictionaries."""
+    entries: list[Any] = []
+    if isinstance(field, fields.List):
+        entries = [field.inner]
+    elif isinstance(field, fields.Tuple):
+        entries = field.tuple_fields
+    elif isinstance(field, fields.Dict) and field.value_field:
+        entries = [field.value_field]
+    return any(map(_holds_text, entries)) if entries else isinstance(kind_of(field), _SEARCHABLE)
 
 
 def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:

@@ -616,6 +616,31 @@ def test_what_is_searched_holds_text(name: str) -> None:
     assert mistake(news) == f"News.search_fields has {name!r}, which is no field that holds text."
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        fields.List(fields.Integer()),
+        fields.List(fields.Tuple((fields.Float(), fields.Boolean()))),
+        fields.Dict(keys=TEXT, values=fields.List(fields.Date())),
+        fields.List(Related("pages")),
+    ],
+)
+def test_no_search_is_for_numbers_alone(field: fields.Field[Any]) -> None:
+    message = mistake(page_with(extra=field, search_fields=["extra"]))
+    assert message == "News.search_fields has 'extra', which is no field that holds text."
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *(fields.List(TEXT), fields.Dict(), fields.Dict(keys=fields.Integer()), fields.Raw()),
+        fields.Tuple((fields.Integer(), fields.Dict(values=fields.UUID()))),
+    ],
+)
+def test_whatever_can_hold_text_is_searched(field: fields.Field[Any]) -> None:
+    ContentAPI(Flask("site"), types=[page_with(extra=field, search_fields=["extra"])])
+
+
 def test_what_is_searched_is_looked_for_among_texts() -> None:
     def message(**own: Any) -> str:
         return mistake(page_with(**own, search_fields=["fe"]))
