@@ -244,35 +244,36 @@ class Projection:
         read, place, wanted = self.reader, self.type, self._wanted
         if place < 0:
             return [*map(read("", wanted), found)]
-        return [read(row[place], wanted)(row) for row in found]
+        readers = {label: read(label, wanted) for label in {row[place] for row in found}}
+        return [readers[row[place]](row) for row in found]
 
     def _make_reader(self, label: str, wanted: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
-        fields = {field.column_name: n for n, field in enumerate(self._fields)}
-        own = [name for name in dict.fromkeys(wanted) if name not in fields]
-        decoders = [
-            (n, field.decode)
-            for n, field in enumerate(self._fields)
-            if field.decode is not None and field.column_name in wanted
-        ]
-        document = len(fields)
-        # What is read from the document comes behind the row.
-        fields |= {name: document + 3 + n for n, name in enumerate(own)}
-        pick = picker([fields[name] for name in wanted])
-        if not own and not decoders:
-            return pick  # type: ignore[no-any-return]
+        places = {field.column_name: n for n, field in enumerate(self._fields)}
         columns = self._documents.own_columns(self._documents.endpoint.type_of(label))
-        read = _reader([(name, columns.get(name)) for name in own])
+        decoders, values = dict[str, Any](), list[str]()
+        for name in wanted:
+            decode, value = None, f"doc.get({name!r})"
+            if name in places:
+                decode, value = self._fields[places[name]].decode, f"row[{places[name]}]"
+            elif name in columns:
+                decode, empty = _decoder(columns[name]), columns[name].kind.empty()
+                decoders[f"empty{len(values)}"] = empty
+                value = f"doc.get({name!r}, empty{len(values)})"
+            if decode is not None:
+                decoders[f"decode{len(values)}"] = decode
+                value = f"(v if (v := {value}) is None else decode{len(values)}(v))"
+            values.append(f"{value}, ")
+        # Compiled, it takes half the time. Its source has only names that the types declare.
+        make = eval(f"lambda row, doc=None: ({''.join(values)})", decoders)  # noqa: S307
+        own = [name for name in wanted if name not in places]
+        if not own:
+            return make  # type: ignore[no-any-return]
         has_large = any(name in columns and is_large(columns[name]) for name in own)
+        document = len(places)
 
         def read_row(found: Sequence[Any]) -> Row:
-            values = [*found]
-            for place, decode in decoders:
-                if values[place] is not None:
-                    values[place] = decode(values[place])
-            if own:
-                large = found[document + 1] if has_large else None
-                values += read(_parse(found[document], large))
-            row: Row = pick(values)
+            large = found[document + 1] if has_large else None
+            row: Row = make(found, _parse(found[document], large))
             return row
 
         return read_row
