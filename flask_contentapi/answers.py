@@ -287,12 +287,16 @@ class Plan:
 
     def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
         """The function from a row to its answer, for one request."""
-        build = self.assemble(*[key.value(context) for key in self.keys if key.value is not None])
+        build = self.assemble(*[bind(context) for bind in self._binds])
         if not self.variants:
             return build
         of_type = {label: plan.bind(context) for label, plan in self.variants.items()}
         index = self.layout.index_of("type")
         return lambda row: of_type.get(row[index], build)(row)
+
+    @cached_property
+    def _binds(self) -> Sequence[Bind]:
+        return [key.value for key in self.keys if key.value is not None]
 
     @cached_property
     def _alike(self) -> Mapping[int, Sequence[Lookup]]:
@@ -327,10 +331,12 @@ class Plan:
                 if slot not in places:
                     alike = self._alike[slot]
                     places |= {each.slot: _places(each, levels) for each in alike}
-                    relations = [(places[each.slot], each.within_site) for each in alike]
-                    found = source.fetch(step.endpoint, step.layout.columns, relations)
-                    for each, own in zip(alike, found, strict=True):
-                        related[each.slot] = own
+                    wanted = [each for each in alike if places[each.slot]]
+                    relations = [(places[each.slot], each.within_site) for each in wanted]
+                    if relations:
+                        found = source.fetch(step.endpoint, step.layout.columns, relations)
+                        for each, own in zip(wanted, found, strict=True):
+                            related[each.slot] = own
                 reached: Sequence[Row] = [*related[slot].values()]
                 times: Sequence[int] = [places[slot][i] for i in related[slot]]
             elif isinstance(step, Way):
@@ -342,7 +348,7 @@ class Plan:
                 reached = [entry for row in origin for entry in row[step.index]]
                 pairs = zip(origin, times, strict=True)
                 times = [n for row, n in pairs for _ in row[step.index]]
-            if step.embedded and most is not None:
+            if reached and step.embedded and most is not None:
                 embedded += _count(step.layout, reached, times, source.addresses)
                 if embedded > most:
                     raise BadRequest(
@@ -378,8 +384,10 @@ def _places(
     """The ids that rows point to, and from how many places."""
     found: defaultdict[int, int] = defaultdict(int)
     for start in lookup.origins:
-        for row, n in zip(*_starting(start, *levels[start.level]), strict=True):
-            for identity in start.read(row[start.row_index]):
+        rows, times = _starting(start, *levels[start.level])
+        values = [row[start.row_index] for row in rows]
+        for ids, n in zip(map(start.read, values), times, strict=True):
+            for identity in ids:
                 found[identity] += n
     return found
 

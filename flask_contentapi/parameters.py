@@ -172,20 +172,28 @@ class Parameters:
         self._default_limit = settings.default_limit
         self._planner = Planner(endpoints.values(), settings.i18n, settings.limit_max)
         self._lists: BoundedCache[Asked] = BoundedCache(CACHE_SIZE, lambda asked: asked.plan.size)
+        self._details: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
         self._plans: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
         self._schema = lru_cache(SCHEMAS)(self._make_schema)
         self.names = cache(self._find_names)
 
-    def detail_plan(self, endpoint: str, label: str, given: Mapping[str, str]) -> Plan:
+    def detail(self, endpoint: str, label: str, query_string: bytes) -> Plan:
         """The plan for one object.
 
-        :param given: the parameters of the request.
-        :raises BadRequest: saying what is wrong with them.
+        :param label: its type.
+        :raises BadRequest: saying what is wrong with the query string.
         """
+        key = endpoint, label, query_string
+        if (plan := self._details.get(key)) is not None:
+            return plan
+        check_length(query_string)
+        given = read_query_string(query_string)
+        check_values(given)
         declared = self._endpoints[endpoint].type_of(label)
         known = {n: given[n] for n in ("fields", "rich_text_format") if n in given}
         read = self._read(declared, known) if "rich_text_format" in known else known
-        return self._plan(declared, "detail", read)
+        plan = self._plan(declared, "detail", read)
+        return plan if len(query_string) > MAX_CACHED else self._details.put(key, plan)
 
     def list(self, name: str, query_string: bytes) -> Asked:
         """What a list request asks for.

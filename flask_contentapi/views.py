@@ -285,14 +285,15 @@ class Responder:
         if known.essential and wanted:
             self.schedule = None
         fetched = self.reader.fetch(endpoint, wanted, columns, self.viewer) if wanted else {}
-        paths, result = self._paths, []
+        result = []
         for ids, within_site in relations:
             found = {identity: fetched[identity] for identity in ids if identity in fetched}
             if known.tree and (self.schedule is not None or within_site):
-                here = {i: row for i, row in found.items() if row[0].startswith(paths)}
+                elsewhere = [i for i, row in found.items() if not row[0].startswith(self._paths)]
                 if within_site and self.scope is not None:
-                    found = here
-                elif len(here) < len(ids):
+                    for identity in elsewhere:
+                        del found[identity]
+                elif elsewhere or len(found) < len(ids):
                     self.schedule = None
             result.append(found)
         return result
@@ -435,11 +436,10 @@ class EndpointView:
         :raises NotFound: if it may not be seen.
         """
         name, plans = self.endpoint.name, dict[str, Plan]()
+        query_string = responder.request.query_string
 
         def columns_of(label: str) -> tuple[str, ...]:
-            check_length(responder.request.query_string)
-            check_values(responder.given)
-            plans[label] = self.state.parameters.detail_plan(name, label, responder.given)
+            plans[label] = self.state.parameters.detail(name, label, query_string)
             return plans[label].columns
 
         responder.check_shown(identity)
