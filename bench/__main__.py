@@ -8,5 +8,4 @@ from pathlib import Path
 if __name__ == "__main__":
     root = Path(__file__).resolve().parent.parent
     python = runpy.run_path(str(root / "demo" / "environment.py"))["environment"]("bench")
-    command = [python, "-m", "bench.compare", *sys.argv[1:]]
-    raise SystemExit(subprocess.call(command, cwd=root))
+    raise SystemExit(subprocess.call([python, "-m", "bench.compare", *sys.argv[1:]], cwd=root))

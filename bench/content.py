@@ -6,165 +6,127 @@ years, articles. A few articles are drafts, and one topic of each language is on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate, product
-from pathlib import Path
+from itertools import accumulate, count, product
 from random import Random
 from typing import Any
 
-import orjson
-
-from bench.magazine import HOST, PREFIX
-
 Record = dict[str, Any]
 
-LOCALES = {"en": "bdfglmnprst", "de": "hjkmrtvwz"}
+HOST, PREFIX = "magazine.example", "/api/v2"
+#: The letters of each language, apart from the vowels.
+LETTERS = {"en": "bdfglmnprst", "de": "hjkmrtvwz"}
 SECTIONS, TOPICS = 8, 12
 #: The number of pages above the articles.
-ABOVE = len(LOCALES) * (1 + SECTIONS + SECTIONS * TOPICS)
+ABOVE = len(LETTERS) * (1 + SECTIONS + SECTIONS * TOPICS)
 BEGAN, YEARS = datetime(2005, 1, 1, tzinfo=UTC), timedelta(days=20 * 365)
+#: The words of each language, the most frequent first.
+WORDS = {
+    code: Random(code).sample([*map("".join, product(*[letters, "aeiou"] * 3))], 3000)
+    for code, letters in LETTERS.items()
+}
+#: How often words are used: a few make up most of a text.
+WEIGHTS = [*accumulate(1 / (rank + 10) for rank in range(3000))]
+TAGS = sorted(Random("tags").sample(WORDS["en"], 200))
+TEASER = "title,date,photo(width,height)"
 #: How many addresses a workload has, and how many if none may repeat: more than caches keep.
 SOME, FRESH = 20, 6000
-#: By how many offsets those of a list differ; then the limit differs as well.
-OFFSETS = 500
-#: How often words are used, the most frequent first: a few make up most of a text.
-WEIGHTS = list(accumulate(1 / (rank + 10) for rank in range(3000)))
 
 
-def _words(code: str) -> list[str]:
-    random, made = Random(f"words {code}"), dict[str, None]()
-    while len(made) < len(WEIGHTS):
-        letters = [LOCALES[code], "aeiou"] * random.randint(2, 4)
-        made["".join(map(random.choice, letters))] = None
-    return list(made)
-
-
-#: The words of each language, the most frequent first.
-WORDS = {code: _words(code) for code in LOCALES}
-TAGS = sorted(Random("tags").sample(WORDS["en"], 200))
-
-
-def write(size: int, folder: Path) -> None:
-    """Writes content with a number of pages: a file of JSON lines for each section."""
+def records(size: int) -> Mapping[str, Iterable[Any]]:
+    """Content with a number of pages, by section; it is made while it is read, once."""
     if size <= ABOVE:
         raise SystemExit(f"There have to be more than {ABOVE} pages.")
-    site = {"hostname": HOST, "root_page": 1, "is_default": True}
-    content = {"locales": LOCALES, "sites": [site], "images": _photos(size // 10)}
-    for section, records in {**content, "pages": _pages(size)}.items():
-        with (folder / f"{section}.jsonl").open("wb") as file:
-            file.writelines(orjson.dumps(r, option=orjson.OPT_APPEND_NEWLINE) for r in records)
+    sites = [{"hostname": HOST, "root_page": 1, "is_default": True}]
+    photos, pages = _photos(size // 10), _pages(size)
+    return {"locales": [*LETTERS], "sites": sites, "images": photos, "pages": pages}
 
 
-def _photos(count: int) -> Iterator[Record]:
+def _text(random: Random, locale: str, least: int, most: int) -> str:
+    words = random.choices(WORDS[locale], cum_weights=WEIGHTS, k=random.randint(least, most))
+    return " ".join(words).capitalize()
+
+
+def _photos(number: int) -> Iterator[Record]:
     random = Random("photos")
-    for number in range(1, count + 1):
-        record = {"id": number, "type": "magazine.Photo", "title": _title(random, "en")}
+    for id in range(1, number + 1):
+        record = {"id": id, "type": "magazine.Photo", "title": _text(random, "en", 3, 6)}
         record |= {"width": random.choice((600, 800, 1600)), "height": 900}
-        yield record | {"file": f"photos/{number:06}.jpg", "tags": _tags(random, 0, 3)}
-
-
-def _title(random: Random, locale: str) -> str:
-    return " ".join(random.choices(WORDS[locale], k=random.randint(3, 6))).capitalize()
-
-
-def _sentence(random: Random, locale: str, length: int) -> str:
-    words = random.choices(WORDS[locale], cum_weights=WEIGHTS, k=length)
-    return " ".join(words).capitalize() + "."
-
-
-def _tags(random: Random, least: int, most: int) -> list[str]:
-    return sorted(random.sample(TAGS, random.randint(least, most)))
+        tags = sorted(random.sample(TAGS, random.randint(0, 3)))
+        yield record | {"file": f"photos/{id:06}.jpg", "tags": tags}
 
 
 def _pages(size: int) -> Iterator[Record]:
-    random, number, links = Random("pages"), 0, 0
+    random, ids, links = Random("pages"), count(1), count(1)
 
-    def page(name: str, parent: Record) -> Record:
-        title, locale = _title(random, parent["locale"]), parent["locale"]
-        at = BEGAN + YEARS * (number / size) + timedelta(minutes=random.randrange(60 * 24 * 30))
-        record = {"id": number, "type": f"magazine.{name}Page", "parent": parent["id"]}
-        record |= {"title": title, "slug": f"{title.lower().replace(' ', '-')}-{number}"}
+    def page(name: str, parent: Record, **fields: Any) -> Record:
+        id, locale = next(ids), parent["locale"]
+        title = _text(random, locale, 3, 6)
+        at = BEGAN + YEARS * (id / size) + timedelta(minutes=random.randrange(60 * 24 * 30))
+        record = {"id": id, "type": f"magazine.{name}Page", "parent": parent["id"]}
+        record |= {"title": title, "slug": f"{title.lower().replace(' ', '-')}-{id}"}
         record |= {"locale": locale, "first_published_at": f"{at:%Y-%m-%dT%H:%M:00Z}"}
-        return record | {"seo_title": title, "search_description": _sentence(random, locale, 12)}
+        record |= {"seo_title": title, "search_description": _text(random, locale, 12, 12)}
+        return {**record, "show_in_menus": True, **fields}
 
-    parents: list[Record] = [{"id": None, "locale": code} for code in LOCALES]
-    for name, count in (("Home", 1), ("Section", SECTIONS), ("Topic", TOPICS)):
-        level = []
-        for parent in (parent for parent in parents for _ in range(count)):
-            number += 1
-            level.append({**page(name, parent), "show_in_menus": True})
-            if name == "Home":
-                level[-1]["translation_key"] = "home"
-        if name == "Topic":
-            for members in (level[TOPICS], level[-1]):
-                members["restriction"] = {"type": "login"}
-        yield from level
-        parents = level
-    while number < size:
-        number += 1
-        record = page("Article", random.choice(parents))
-        locale = record["locale"]
-        texts = (_sentence(random, locale, random.randint(60, 100)) for _ in range(3))
-        record |= {"live": random.randrange(50) > 0, "show_in_menus": random.randrange(20) == 0}
-        record |= {"date": record["first_published_at"][:10], "tags": _tags(random, 1, 5)}
-        record["intro"] = _sentence(random, locale, 25)
-        record["body"] = "".join(f"<p>{text}</p>" for text in texts)
+    homes = [page("Home", {"id": None, "locale": code}, translation_key="home") for code in LETTERS]
+    sections = [page("Section", home) for home in homes for _ in range(SECTIONS)]
+    topics = [page("Topic", section) for section in sections for _ in range(TOPICS)]
+    for members in topics[:: SECTIONS * TOPICS]:
+        members["restriction"] = {"type": "login"}
+    yield from homes + sections + topics
+    for id in range(ABOVE + 1, size + 1):
+        article = page("Article", random.choice(topics))
+        locale = article["locale"]
+        article |= {"live": random.randrange(50) > 0, "show_in_menus": random.randrange(20) == 0}
+        article["date"] = article["first_published_at"][:10]
+        article["intro"] = _text(random, locale, 25, 25)
+        article["body"] = "".join(f"<p>{_text(random, locale, 60, 100)}.</p>" for _ in range(3))
+        article["tags"] = sorted(random.sample(TAGS, random.randint(1, 5)))
         # Relations point to older pages.
-        last = {"photo": size // 10, "see_also": number - 1}
-        for name, most in last.items():
-            record[name] = random.randint(1, most) if random.randrange(5) else None
-        record["links"] = []
-        for _ in range(random.randrange(4)):
-            links += 1
-            url = f"https://elsewhere.example/{random.randrange(10**6)}"
-            record["links"].append({"id": links, "title": _title(random, locale), "url": url})
-        yield record
+        for field, last in {"photo": size // 10, "see_also": id - 1}.items():
+            article[field] = random.randint(1, last) if random.randrange(5) else None
+        urls = [f"https://elsewhere.example/{number}" for number in range(random.randrange(4))]
+        article["links"] = [
+            {"id": next(links), "title": _text(random, locale, 3, 6), "url": url} for url in urls
+        ]
+        yield article
 
 
-#: The workloads: what is asked, for each of some values, and how that varies if no address repeats.
-ARTICLES, WINDOW = "pages/?type=magazine.ArticlePage", "&offset={n}&limit={m}"
-WORKLOADS = [
-    ("list, defaults", "pages/?", WINDOW),
-    ("articles, fields=*", f"{ARTICLES}&fields=*", WINDOW),
-    ("three fields, one nested", f"{ARTICLES}&fields=title,date,photo(width,height)", WINDOW),
-    ("exact slug", "pages/?slug={article[1]}", ""),
-    ("child_of, in menus", "pages/?child_of={topic[0]}&show_in_menus=true", "&limit={k}"),
-    (
-        "descendant_of, newest first",
-        "pages/?descendant_of={section[0]}&order=-first_published_at",
-        WINDOW,
-    ),
-    ("offset at nine tenths", "pages/?offset={deep}", "&limit={k}"),
-    ("search, two words", "pages/?search={pair[0]}+{pair[1]}&search_operator=and", ""),
-    ("detail", "pages/{article[0]}/", ""),
-    ("find/ by path", "pages/find/?html_path={article[2]}", ""),
-    ("images", "images/?", WINDOW),
-    ("tag, by title", f"{ARTICLES}&tags={{tag}}&order=title", WINDOW),
-]
-
-
-def addresses(size: int, rows: Callable[..., Any]) -> dict[str, dict[str, list[str]]]:
-    """The addresses of each workload: ``some``, which are repeated, and ``fresh`` ones.
+def addresses(size: int, rows: Callable[..., Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Workloads, ``some`` or ``fresh``, and addresses, which are repeated or do not repeat.
 
     :param rows: asks the tables made by hand.
     """
-    sql = "SELECT id, slug, url FROM page WHERE type = ? ORDER BY id"
-    values: dict[str, Iterable[Any]] = {
-        name: rows(sql, f"magazine.{name.title()}Page") for name in ("section", "topic", "article")
-    }
+    sql = "SELECT id, slug, url, locale FROM page WHERE type = ? ORDER BY id"
+    types = ("Section", "Topic", "Article")
+    sections, topics, articles = (rows(sql, f"magazine.{name}Page") for name in types)
+    windows = [f"&offset={first}&limit={limit}" for limit in range(20, 32) for first in range(500)]
+    limits, deep = [f"&limit={limit}" for limit in range(20, 60)], size * 9 // 10
     # Some articles have one of two such words, and few have both.
-    values["pair"] = [*product(WORDS["en"][380:458], WORDS["en"][458:536])]
-    values["deep"], values["tag"] = range(size * 9 // 10, size * 9 // 10 + OFFSETS), TAGS
-    asked: dict[str, dict[str, list[str]]] = {"some": {}, "fresh": {}}
-    for number, (title, start, vary) in enumerate(WORKLOADS, 1):
-        name = next((name for name in values if f"{{{name}" in start), "tag")
-        starts = [*dict.fromkeys(f"{PREFIX}/{start}".format(**{name: v}) for v in values[name])]
-        variants = range(FRESH // len(starts) if vary else 1)
-        ends = [vary.format(n=n % OFFSETS, m=20 + n // OFFSETS, k=20 + n) for n in variants]
-        made = [(start + end).replace("?&", "?") for start in starts for end in ends]
+    pairs = [*product(WORDS["en"][380:458], WORDS["en"][458:536])]
+    typed, newest = "pages/?type=magazine.ArticlePage", "&order=-first_published_at"
+    # What is asked, for each of some values, and how that varies if no address repeats.
+    asked: list[tuple[str, str, Sequence[Sequence[Any]], Sequence[str]]] = [
+        ("list, defaults", "pages/?", [()], windows),
+        ("articles, fields=*", f"{typed}&fields=*", [()], windows),
+        ("three fields, one nested", f"{typed}&fields={TEASER}", [()], windows),
+        ("exact slug", "pages/?slug={1}", articles, [""]),
+        ("child_of, in menus", "pages/?child_of={0}&show_in_menus=true", topics, limits),
+        ("descendant_of, newest first", "pages/?descendant_of={0}" + newest, sections, windows),
+        ("offset at nine tenths", "pages/?offset={0}", [(deep + n,) for n in range(500)], limits),
+        ("search, two words", "pages/?search={0}+{1}&search_operator=and", pairs, [""]),
+        ("detail", "pages/{0}/", articles, [""]),
+        ("find/ by path", "pages/find/?html_path={2}&locale={3}", articles, [""]),
+        ("images", "images/?", [()], windows),
+        ("tag, by title", f"{typed}&tags={{0}}&order=title", [(tag,) for tag in TAGS], windows),
+    ]
+    for number, (title, start, values, ends) in enumerate(asked, 1):
         name = f"W{number} {title}"
-        some = starts[:: max(1, len(starts) // SOME)][:SOME]
-        asked["some"][name] = [start.rstrip("?") for start in some]
-        asked["fresh"][name] = Random(name).sample(made, min(FRESH, len(made)))
-    return asked
+        starts = [f"{PREFIX}/{start.format(*of)}" for of in values]
+        some = starts[:: len(starts) // SOME or 1][:SOME]
+        yield name, "some", [start.rstrip("?") for start in some]
+        each = ends[: FRESH // len(starts) or 1]
+        fresh = [f"{start}{end}".replace("?&", "?") for start in starts for end in each]
+        yield name, "fresh", Random(name).sample(fresh, min(FRESH, len(fresh)))
