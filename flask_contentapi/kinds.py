@@ -47,8 +47,8 @@ LONGEST_NAME: Final = 255
 #: The maximum length of a tag or a slug, in characters. In any script they then fit into a query
 #: string, percent-encoded.
 LONGEST_KEY: Final = 1_000
-#: The maximum length of the path of slugs down to a page, percent-encoded, with which ``find/`` has
-#: room for it and for its other parameters.
+#: The maximum length of the path of slugs down to a page, and of the path of a redirect,
+#: percent-encoded, with which ``find/`` has room for it and for its other parameters.
 LONGEST_PATH: Final = 13_000
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")

@@ -18,12 +18,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+from urllib.parse import quote
 
 from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi.errors import suggest
 from flask_contentapi.fields import Derived, Related, Rendition, Tags
-from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME
+from flask_contentapi.kinds import LONGEST_KEY, LONGEST_NAME, LONGEST_PATH
 from flask_contentapi.sites import normal_path, read_host
 
 #: How ``parent`` and ``alias_of`` are shown (contract, Fields).
@@ -35,6 +36,11 @@ def check_slug(slug: str) -> None:
         raise ValidationError("must be one part of an address, without a slash")
     if len(slug) > LONGEST_KEY:
         raise ValidationError(f"must be at most {LONGEST_KEY:,} characters")
+
+
+def _check_old_path(path: str) -> None:
+    if len(quote(path)) > LONGEST_PATH:
+        raise ValidationError(f"must be at most {LONGEST_PATH:,} characters, percent-encoded")
 
 
 def _from_zero() -> validate.Range:
@@ -345,7 +351,7 @@ class Redirect(Entry):
     )
     nested_default_fields: ClassVar[Sequence[str]] = listing_default_fields
 
-    old_path = fields.String(required=True)
+    old_path = fields.String(required=True, validate=_check_old_path)
     site = fields.String(validate=_site_name)
     is_permanent = fields.Boolean()
     redirect_page = Related("pages")

@@ -22,6 +22,7 @@ from flask_contentapi import (
     DeclarationError,
     Entry,
     Page,
+    Redirect,
     Related,
     RichText,
     Tags,
@@ -150,6 +151,41 @@ def test_no_path_gets_too_long(make_api: MakeAPI) -> None:
         writer.move(0, None)
         writer.update("pages", 0, slug="z")
         writer.move(13, 51)
+
+
+#: Paths of redirects, with everything that means something in addresses.
+PATHS = [
+    *(
+        "",
+        "/a b",
+        "/a%20c",
+        "/a%zz",
+        "/%00",
+        "/a?x=1&y",
+        "/b#c",
+        "http://x.example/a",
+        "/é",
+        "/d\n",
+    ),
+    *("a,b", "?x", "/a;b", "/a+b", "/a%2Fb", "/./a", "/..", "/" + "🚢" * 1083, "x" * 13_000),
+]
+
+
+def test_paths_of_redirects_can_be_asked_for(make_api: MakeAPI) -> None:
+    def redirect(id: int, path: str) -> Record:
+        return {"id": id, "old_path": path, "redirect_link": "/"}
+
+    records = [redirect(id, path) for id, path in enumerate(PATHS)]
+    api = make_api({"redirects": records}, types=[Redirect])
+    for id, path in enumerate(PATHS):
+        found = api.get("redirects/find/", query_string={"html_path": path})
+        assert found.location == f"http://localhost/api/v2/redirects/{id}/"
+        assert api.json(f"redirects/{id}/")["old_path"] == path
+    said = "redirects 1, old_path: must be at most 13,000 characters, percent-encoded"
+    for path in ("x" * 13_001, "/" + "🚢" * 1084):
+        with pytest.raises(ContentError) as raised:
+            api.load({"redirects": [redirect(1, path)]})
+        assert str(raised.value) == said
 
 
 def test_languages_can_be_asked_for(make_api: MakeAPI) -> None:
