@@ -141,14 +141,18 @@ class Freshness:
     def not_modified(self) -> Response | None:
         """The 304 response, with the very ETag that the client sent; None if the client has another
         response, or none."""
-        for known in _ETAG.finditer(self._if_none_match):
+        scopes = {etag: scope for scope, etag in reversed(self.etags.items())}
+        matching = [tag for tag in _ETAG.finditer(self._if_none_match) if tag["tag"] in scopes]
+        # Both headers can have thousands of entries. Of equal ones the first counts.
+        named = any(tag["coding"] for tag in matching)
+        codings = [*self._request.accept_encodings][::-1] if named else ()
+        accepted = {name.lower(): quality for name, quality in codings}
+        for known in matching:
             coding = known["coding"]
-            if coding is None or self._request.accept_encodings.quality(coding) > 0:
-                for scope, etag in self.etags.items():
-                    if known["tag"] == etag:
-                        response = NotModified(())
-                        self._add_headers(response.headers, scope, known[0])
-                        return response
+            if coding is None or accepted.get(coding, accepted.get("*", 0)) > 0:
+                response = NotModified(())
+                self._add_headers(response.headers, scopes[known["tag"]], known[0])
+                return response
         return None
 
     def mark(self, response: Response, scope: Scope) -> Response:

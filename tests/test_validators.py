@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
+from time import process_time
 from typing import Any
 
 import pytest
@@ -620,6 +621,34 @@ def test_tags_of_other_compressors_are_known(open_api: API) -> None:
         response = ask(open_api, "pages/", tags, headers={"Accept-Encoding": "gzip, br"})
         assert response.status_code == 304
         assert response.headers["ETag"] == tags
+
+
+@pytest.mark.parametrize(
+    ("accepted", "status"),
+    [
+        ("gzip", 304),
+        ("GZIP;q=0.1", 304),
+        ("*", 304),
+        ("gzip;q=0, *", 200),
+        ("*;q=0, gzip", 304),
+        ("br, *;q=0", 200),
+        ("", 200),
+    ],
+)
+def test_codings_are_accepted_as_named(open_api: API, accepted: str, status: int) -> None:
+    tag, _ = open_api.get("pages/").get_etag()
+    tags = f'"{tag}:zstd", "{tag}:gzip"' if "*" not in accepted else f'"{tag}:gzip"'
+    headers = {"Accept-Encoding": accepted}
+    assert ask(open_api, "pages/", tags, headers=headers).status_code == status
+
+
+def test_long_headers_take_no_longer(open_api: API) -> None:
+    tag, _ = open_api.get("pages/").get_etag()
+    tags = ", ".join(f'"{tag}:x{n}"' for n in range(5000))
+    headers = {"Accept-Encoding": ", ".join(f"y{n}" for n in range(5000))}
+    start = process_time()
+    assert ask(open_api, "pages/", tags, headers=headers).status_code == 200
+    assert process_time() - start < 1
 
 
 @pytest.mark.parametrize("coding", [":", ":*", ":GZIP", ": gzip", ":\x01", f":{'x' * 21}", "gzip"])
