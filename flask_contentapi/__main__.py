@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from flask_contentapi.cli import progress_shown
+from flask_contentapi.cli import failures_told, progress_shown
 from flask_contentapi.importers.imports import import_folder, is_language
 from flask_contentapi.importers.pull import pull_folder, with_options
 
@@ -27,7 +27,7 @@ def pull(url: str, folder: Path, **options: Any) -> None:
 
     URL is the address before pages/, such as https://cms.example/api/v2/.
     """
-    with progress_shown():
+    with failures_told(), progress_shown():
         pull_folder(url, folder, options)
 
 
@@ -62,7 +62,7 @@ def import_(source: Path, folder: Path, **options: Any) -> None:
 
     SOURCE is the folder with the pages, such as content/ of Hugo or docs/ of MkDocs.
     """
-    with progress_shown():
+    with failures_told(), progress_shown():
         import_folder(source, folder, options)
 
 

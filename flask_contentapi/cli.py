@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
@@ -39,7 +40,7 @@ from flask_contentapi.files import (
 )
 from flask_contentapi.importers.pull import pull_site, with_options
 from flask_contentapi.kinds import INT64, DateTime, utc
-from flask_contentapi.logs import amounts, watching
+from flask_contentapi.logs import amounts, interruption_told, watching
 from flask_contentapi.openapi import describe
 from flask_contentapi.query import Query, Viewer
 from flask_contentapi.renditions import Picture, RenditionError
@@ -49,8 +50,6 @@ from flask_contentapi.sources import RowLayout, picture_of
 from flask_contentapi.state import State
 
 T = TypeVar("T")
-#: The exit status of a command that Ctrl-C has ended.
-INTERRUPTED = 130
 
 
 def is_command() -> bool:
@@ -60,12 +59,39 @@ def is_command() -> bool:
     return isinstance(command, FlaskGroup) or command in COMMANDS
 
 
+@contextmanager
+def failures_told() -> Iterator[None]:
+    """Tells in a sentence why a command cannot read or write files or its output.
+
+    A command that is ended by a signal removes what it has begun, as on Ctrl-C.
+    """
+    ending = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        what = repr(error.filename) if error.filename else "The output or a file"
+        try:
+            sys.stdout.flush()
+        except OSError:
+            # Python would try to write the rest on exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        said = f"{what} cannot be read or written: {error.strerror or error}."
+        raise click.ClickException(said) from error
+    finally:
+        signal.signal(signal.SIGTERM, ending)
+
+
 def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**options: Any) -> None:
         parent = click.get_current_context().parent
-        command(current_app.extensions["contentapi"][parent and parent.info_name], **options)
+        with failures_told():
+            command(current_app.extensions["contentapi"][parent and parent.info_name], **options)
 
     return with_appcontext(run)
 
@@ -158,31 +184,18 @@ def dump(state: State, target: str, yes: bool) -> None:
     backend such as jsonfiles:content, or - for the standard output.
     """
     if _is_backend(target):
-        with closing(_open_backend(state, target)) as other:
+        with closing(_open_backend(state, target)) as other, interruption_told(other):
             written = _replace(other, _Sections(state.backend.dump), yes=yes)
         # The address is not shown, because it may contain a password.
         click.echo(f"{written} written to {target.partition(':')[0]}.")
     elif target == "-":
-        _dump_to_output(state.backend)
+        write(state.backend.dump(), sys.stdout)
     elif target.endswith(ENDINGS):
         counts: Counter[str] = Counter()
         write_file(_with_counts(_with_progress(state.backend.dump()), counts), target)
         click.echo(f"{amounts(counts)} written to {target}.")
     else:
         raise click.FileError(target, "the name of the file must end in .json or .jsonl")
-
-
-def _dump_to_output(backend: Backend) -> None:
-    try:
-        write(backend.dump(), sys.stdout)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # Python would try to write the rest on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        said = f"The standard output cannot be written: {error.strerror}."
-        raise click.ClickException(said) from error
 
 
 @click.command()
@@ -196,20 +209,16 @@ def load(state: State, source: str, yes: bool) -> None:
     as jsonfiles:content, or - for the standard input.
     """
     _require_persistent(state)
-    if _is_backend(source):
-        with closing(_open_backend(state, source)) as other:
-            loaded = _replace(state.backend, _Sections(other.dump), yes=yes)
-    elif source.endswith(".jsonl"):
-        loaded = _replace(state.backend, _Sections(lambda: read_json_lines(source)), yes=yes)
-    else:
-        loaded = _replace(state.backend, read_json_file(source), yes=yes)
-    click.echo(f"{loaded} loaded into {state.backend_name}.")
-    try:
+    with interruption_told(state.backend):
+        if _is_backend(source):
+            with closing(_open_backend(state, source)) as other:
+                loaded = _replace(state.backend, _Sections(other.dump), yes=yes)
+        elif source.endswith(".jsonl"):
+            loaded = _replace(state.backend, _Sections(lambda: read_json_lines(source)), yes=yes)
+        else:
+            loaded = _replace(state.backend, read_json_file(source), yes=yes)
+        click.echo(f"{loaded} loaded into {state.backend_name}.")
         problems = len(_content_problems(state.backend, values=False))
-    except KeyboardInterrupt:
-        said = "The content has been loaded; only its check has been interrupted."
-        click.echo(f"\n{said} It is repeated by: flask contentapi check.", err=True)
-        sys.exit(INTERRUPTED)
     if problems:
         click.echo(f"The command flask contentapi check finds {_problem_count(problems)} in it.")
 
@@ -259,7 +268,7 @@ def pull(state: State, url: str, **options: Any) -> None:
     there is written, all or nothing. Objects that are not there any more go here as well.
     """
     _require_persistent(state)
-    with progress_shown():
+    with progress_shown(), interruption_told(state.backend):
         pull_site(url, current_app, state, options)
 
 
@@ -289,7 +298,8 @@ def migrate(state: State, forget: bool) -> None:
     Nothing that is stored is lost, unless you ask for it with --forget.
     """
     try:
-        done = [*map(click.echo, state.backend.migrate(forget=forget))]
+        with progress_shown(), interruption_told(state.backend):
+            done = [*map(click.echo, state.backend.migrate(forget=forget))]
     except ContentError as error:
         raise click.ClickException(f"{error}\n{_UNFIT}") from error
     if not done:

@@ -10,7 +10,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -237,6 +237,21 @@ _STANDARD_INPUT = "-"
 Record = tuple[str, Any]
 
 
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """A file to write that takes the place of another one, or on an error is removed.
+
+    :param file: the other one, which may not exist yet.
+    """
+    part = file.with_name(f"{file.name}.part")
+    try:
+        yield part
+        os.replace(part, file)
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
 def write_file(records: Iterable[Record], name: str) -> None:
     """Writes records to a file. On an error an existing file stays as it is, and nothing is left.
 
@@ -244,19 +259,14 @@ def write_file(records: Iterable[Record], name: str) -> None:
     :param name: the name of the file, which ends in ``.json`` or ``.jsonl``.
     :raises click.ClickException: if it cannot be written.
     """
-    partial_file = Path(f"{name}.part")
-    if not partial_file.parent.is_dir():
-        raise click.FileError(name, f"there is no folder {str(partial_file.parent)!r}")
-    stream = _open(str(partial_file), "w")
+    folder = Path(name).parent
+    if not folder.is_dir():
+        raise click.FileError(name, f"there is no folder {str(folder)!r}")
     try:
-        with stream as opened:
-            write(records, opened, lines=name.endswith(".jsonl"))
-        os.replace(partial_file, name)
+        with replacing(Path(name)) as part, part.open("w", encoding="utf-8") as stream:
+            write(records, stream, lines=name.endswith(".jsonl"))
     except OSError as error:
         raise click.ClickException(f"{name} cannot be written: {error.strerror}.") from error
-    finally:
-        with suppress(OSError):
-            partial_file.unlink()
 
 
 def write(records: Iterable[Record], stream: IO[str], *, lines: bool = False) -> None:

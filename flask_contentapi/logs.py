@@ -6,18 +6,25 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
 from flask.logging import default_handler
 
 from flask_contentapi.cache import renew_after_fork
 from flask_contentapi.errors import BackendUnavailable
 
+if TYPE_CHECKING:
+    from flask_contentapi.backend import Backend
+
 #: How long nothing more is logged about an outage, in seconds.
 PAUSE = 60
+
+#: The exit status of a command that Ctrl-C has ended.
+INTERRUPTED = 130
 
 #: The sections whose names have a singular; those of sites may be in any language.
 _PLURALS = ("locales", "sites", "collections", "pages", "images", "documents", "redirects")
@@ -119,3 +126,27 @@ def amounts(counts: Mapping[str, int]) -> str:
         if number
     ]
     return ", ".join(found) or "Nothing"
+
+
+@contextmanager
+def interruption_told(backend: Backend) -> Iterator[None]:
+    """Tells on Ctrl-C that the content has been changed already, if it has.
+
+    :param backend: where the content is that is changed meanwhile.
+    """
+    before = _version_of(backend)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if _version_of(backend) in (before, None):
+            raise
+        said = "The content has been changed; only what comes after that has been interrupted."
+        click.echo(f"\n{said} All of it is checked by: flask contentapi check.", err=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _version_of(backend: Backend) -> str | None:
+    with suppress(Exception), backend.reader() as reader:
+        return reader.version
+    # The content cannot be read now.
+    return None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -85,14 +87,15 @@ def test_a_dump_that_does_not_fit_leaves_nothing(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_an_output_that_is_full_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["dump", "openapi", "types", "check"])
+def test_an_output_that_is_full_is_told(tmp_path: Path, command: str) -> None:
     (tmp_path / "app.py").write_text(
         "from flask import Flask\nfrom flask_contentapi import ContentAPI\n"
         "app = Flask(__name__)\nContentAPI(app)\n"
     )
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "flask", "contentapi", "dump"],
+            [sys.executable, "-m", "flask", "contentapi", command],
             cwd=tmp_path,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -100,7 +103,34 @@ def test_an_output_that_is_full_is_named(tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr == "Error: The standard output cannot be written: No space left on device.\n"
+    said = "The output or a file cannot be read or written: No space left on device."
+    assert done.stderr == f"Error: {said}\n"
+
+
+@on_posix
+@pytest.mark.backends(*DATABASES)
+@pytest.mark.parametrize("target", ["-", "all.json"])
+def test_a_dump_that_fails_ends_its_transaction(backend: str, tmp_path: Path, target: str) -> None:
+    """Nothing else is told than why it has failed."""
+    address = fresh_address(backend)
+    run(site_at(address), "load", "-", input=json.dumps(CONTENT))
+    (tmp_path / "app.py").write_text(
+        "from flask import Flask\nfrom flask_contentapi import ContentAPI\n"
+        f"app = Flask(__name__)\napp.config['CMSAPI_BACKEND'] = {address!r}\nContentAPI(app)\n"
+        "from flask_contentapi import files\n"
+        "def fail(value): raise OSError(28, 'No space left on device')\n"
+        "files._json = fail\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "flask", "contentapi", "dump", target],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith("written: No space left on device.\n")
 
 
 # Missing or misspelt configuration.
@@ -317,22 +347,100 @@ def test_check_shows_its_progress(backend: str, monkeypatch: pytest.MonkeyPatch)
     assert run(app, "check").endswith("checking\nEverything is in order.\n")
 
 
+#: What is said on Ctrl-C if the content has been changed by then.
+INTERRUPTED = (
+    "\nThe content has been changed; only what comes after that has been interrupted. "
+    "All of it is checked by: flask contentapi check.\n130"
+)
+
+
+def interrupted(*_: Any, **__: Any) -> NoReturn:
+    """Stands for Ctrl-C at some point."""
+    raise KeyboardInterrupt
+
+
 @persistent
 def test_interrupting_the_check_keeps_what_is_loaded(
     backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = site_at(fresh_address(backend))
-
-    def interrupted(*_: Any, **__: Any) -> NoReturn:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(type(API(app).backend), "check", interrupted)
     content = {"pages": [plain(1, type="w.Old")]}
-    assert run(app, "load", "-", input=json.dumps(content)) == (
-        f"1 page loaded into {backend}.\n\nThe content has been loaded; only its check has been "
-        "interrupted. It is repeated by: flask contentapi check.\n130"
-    )
+    said = run(app, "load", "-", input=json.dumps(content))
+    assert said == f"1 page loaded into {backend}.\n{INTERRUPTED}"
     assert API(app).ids("pages/") == [1]
+
+
+#: What follows once new content is stored.
+AFTERWARDS = {
+    "jsonfiles": "flask_contentapi_jsonfiles.store.shutil.rmtree",
+    **dict.fromkeys(DATABASES, "flask_contentapi_peewee.engines.Engine.analyze"),
+    "postgresql": "flask_contentapi_peewee.postgresql.PostgreSQL.analyze",
+}
+
+
+@persistent
+@pytest.mark.parametrize("way", ["load", "dump"])
+def test_interrupting_what_follows_a_load_says_that_it_is_done(
+    backend: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = site_at(fresh_address(backend))
+    from_memory = configured(CMSAPI_BACKEND=MemoryBackend(CONTENT))
+    ContentAPI(from_memory)
+
+    def once(*_: Any, **__: Any) -> NoReturn:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AFTERWARDS[backend], once)
+    if way == "load":
+        said = run(app, "load", "-", input=json.dumps(CONTENT))
+    else:
+        said = run(from_memory, "dump", app.config["CMSAPI_BACKEND"])
+    assert said == INTERRUPTED
+    assert API(site_at(app.config["CMSAPI_BACKEND"])).ids("pages/") == [1, 2]
+
+
+@persistent
+def test_interrupting_before_anything_is_stored_is_an_abort(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = site_at(fresh_address(backend))
+    monkeypatch.setattr("flask_contentapi.content.check_collections", interrupted)
+    assert run(app, "load", "-", input=json.dumps(CONTENT)).endswith("Aborted!\n1")
+    assert API(app).ids("pages/") == []
+
+
+@pytest.mark.backends(*DATABASES)
+def test_interrupting_what_follows_a_migration_says_that_it_is_done(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Talk(Page):
+        place = fields.String()
+
+    address = fresh_address(backend)
+    run(site_at(address), "load", "-", input=json.dumps(CONTENT))
+    changed = configured(CMSAPI_BACKEND=address)
+    ContentAPI(changed, types=[Talk, Page])
+    with monkeypatch.context() as patched:
+        patched.setattr(AFTERWARDS[backend], interrupted)
+        assert run(changed, "migrate").endswith(INTERRUPTED)
+    assert run(changed, "migrate") == "There is nothing to change.\n"
+
+
+@on_posix
+def test_a_dump_that_is_ended_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ending(*_: Any) -> NoReturn:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError
+
+    app = configured()
+    ContentAPI(app)
+    monkeypatch.setattr("flask_contentapi.files.orjson.dumps", ending)
+    assert run(app, "dump", str(tmp_path / "all.jsonl")).endswith("143")
+    assert [*tmp_path.iterdir()] == []
 
 
 # Files written by people.

@@ -1147,7 +1147,7 @@ def test_files_that_cannot_be_written_are_told(site: Site) -> None:
     site.put("a.md")
     site.folder.parent.joinpath("file").write_text("")
     site.folder = site.folder.parent / "file" / "site"
-    assert "A file cannot be read or written: " in site.run(status=1)
+    assert f"{str(site.folder.parent)!r} cannot be read or written: " in site.run(status=1)
 
 
 def test_hand_written_files_are_not_lost(site: Site) -> None:

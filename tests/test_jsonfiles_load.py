@@ -337,6 +337,16 @@ def test_a_load_that_comes_in_between_is_kept_whole(
     assert content_of(old) == titles(NEW)
 
 
+def test_folders_of_killed_loads_go(old: Folder) -> None:
+    killed, at_work = old.path / ".load-1", old.path / ".load-2"
+    for left in (killed, at_work):
+        left.mkdir()
+        (left / "pages.json").write_text("[")
+    os.utime(killed, (0, 0))
+    old.backend().load(NEW)
+    assert [*old.path.glob(".load-*")] == [at_work]
+
+
 # Full disks.
 
 

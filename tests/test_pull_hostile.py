@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from flask_contentapi.__main__ import main
 from flask_contentapi.importers import source
 from flask_contentapi.importers.source import Cache, Source, SourceError
+from tests.scarcity import full_disk, on_posix
 from tests.stores import on_memory
 
 pytestmark = [on_memory, pytest.mark.slow]
@@ -510,8 +511,37 @@ def test_host_is_no_folder_above(serve: Callable[[Answer], str], tmp_path: Path)
 def test_two_pulls_at_once_are_refused(serve: Callable[[Answer], str], tmp_path: Path) -> None:
     (tmp_path / ".mirror.part" / ".pull").mkdir(parents=True)
     other = Cache(tmp_path / ".mirror.part" / ".pull" / "answers.db")
-    assert "Another pull is at work" in refused(serve(site([page(1)])), tmp_path)
+    assert "answers.db': another pull is at work." in refused(serve(site([page(1)])), tmp_path)
     other.close()
+
+
+@on_posix
+def test_a_full_disk_is_told(serve: Callable[[Answer], str], tmp_path: Path) -> None:
+    url = serve(site([page(1)]))
+    with full_disk():
+        said = refused(url, tmp_path)
+    assert "answers.db': disk I/O error." in said
+    assert [*tmp_path.iterdir()] == []
+
+
+@on_posix
+def test_a_full_disk_is_told_while_content_is_written(
+    serve: Callable[[Answer], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = serve(site([page(1)]))
+
+    def full(*args: Any, **options: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("flask_contentapi.importers.pull.write_record", full)
+        said = refused(url, tmp_path)
+    assert (
+        said == "Error: The output or a file cannot be read or written: No space left on device.\n"
+    )
+    assert (tmp_path / ".mirror.part" / ".pull").is_dir()
+    done = CliRunner().invoke(main, ["pull", url, str(tmp_path / "mirror")])
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("name", [".pull/x", "mine.txt", "app.py"])

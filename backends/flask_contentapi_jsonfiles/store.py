@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -28,6 +29,8 @@ _LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 _OBSOLETE = ".obsolete"
 #: The stamp file.
 _STAMP = ".reload"
+#: After how long a folder of a load can only have been left, in s.
+LEFT_AGE = 86_400
 
 
 class Store:
@@ -70,6 +73,7 @@ class Store:
         :raises OSError: if the folder cannot be written. If new content is waiting afterwards, it
             is complete, but could not be moved into place yet.
         """
+        self._remove_left()
         beside = Path(tempfile.mkdtemp(prefix=".load-", dir=self._folder))
         try:
             for section, records in content.items():
@@ -84,6 +88,14 @@ class Store:
             shutil.rmtree(beside, ignore_errors=True)
             raise
         self.settle()
+
+    def _remove_left(self) -> None:
+        """Removes what loads that were killed have left."""
+        long_ago = time.time() - LEFT_AGE
+        for path in self._folder.glob(".load-*"):
+            with suppress(FileNotFoundError):
+                if path.stat().st_mtime < long_ago:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def _commit(self, beside: Path) -> None:
         while True:

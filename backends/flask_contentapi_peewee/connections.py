@@ -182,9 +182,10 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._watch.end()
 
     def close_all(self) -> None:
-        """Closes idle connections and that of this thread. Those of other threads are closed on
-        return to the pool, because drivers must not be interrupted."""
-        self.close()
+        """Closes idle connections and that of this thread. Those of other threads and of
+        transactions are closed on return to the pool, because drivers must not be interrupted."""
+        if not self.in_transaction():
+            self.close()
         with self._pool_lock:
             self.close_idle()
             self._to_close_on_return |= self._in_use.keys()

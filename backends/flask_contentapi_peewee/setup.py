@@ -11,6 +11,7 @@ import peewee
 
 from flask_contentapi.declarations import Column
 from flask_contentapi.errors import ConfigurationError, ContentError
+from flask_contentapi.logs import watched
 from flask_contentapi.records import RecordReader
 from flask_contentapi_peewee.connections import connected
 from flask_contentapi_peewee.documents import Inserter
@@ -233,7 +234,8 @@ class Setup:
         wanted = {*labels}.union(*(table.labels for table in tables))
         everything = "" in wanted or fills_words
         where = None if everything else end.base["type"].in_(sorted(wanted))
-        for found in reader.objects(end.endpoint.name, where):
+        objects = reader.objects(end.endpoint.name, where)
+        for found in watched(objects, f"migrating {end.endpoint.name}"):
             label = documents.label(found)
             columns = end.endpoint.type_of(label).columns
             fixed = dict(zip(end.fixed, documents.row(found, (*end.fixed,)), strict=True))

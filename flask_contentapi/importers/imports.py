@@ -16,7 +16,7 @@ import click
 import orjson
 
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
-from flask_contentapi.files import Unreadable, decode, in_line, parse_json
+from flask_contentapi.files import Unreadable, decode, in_line, parse_json, replacing
 from flask_contentapi.importers.pull import (
     known_folder,
     new_folder,
@@ -28,7 +28,7 @@ from flask_contentapi.importers.pull import (
     write_content,
 )
 from flask_contentapi.kinds import INT64
-from flask_contentapi.logs import amounts
+from flask_contentapi.logs import amounts, interruption_told
 
 if TYPE_CHECKING:
     from flask_contentapi.importers.markdown import MarkdownFolder
@@ -61,14 +61,10 @@ def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> Non
             f"What importing needs is not installed: {error}. Install it with: "
             'pip install "flask_contentapi[import]".'
         ) from error
-    try:
-        if folder.is_dir() and any(folder.iterdir()):
-            _refresh(source, folder, options)
-        else:
-            _make(source, folder, options)
-    except OSError as error:
-        why = f"{error.filename!r}: {error.strerror}" if error.filename else str(error)
-        raise ConfigurationError(f"A file cannot be read or written: {why}.") from error
+    if folder.is_dir() and any(folder.iterdir()):
+        _refresh(source, folder, options)
+    else:
+        _make(source, folder, options)
 
 
 def _read(
@@ -117,7 +113,7 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
 
     # Before any code in the folder is run.
     known = _read_ids(folder / _IDS)
-    with known_folder(folder) as (backend, registry):
+    with known_folder(folder) as (backend, registry), interruption_told(backend):
         keeps_markdown = bool(known.get("keep_markdown"))
         if options["keep_markdown"] and not keeps_markdown:
             raise ConfigurationError(
@@ -196,9 +192,9 @@ def _write_ids(
 ) -> None:
     languages = {"languages": [*objects.locales]} if objects.locales else {}
     known = {"keep_markdown": keeps_markdown, **languages, **objects.known, "stated": stated}
-    part = folder / f".{_IDS}.part"
-    part.write_bytes(orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-    os.replace(part, folder / _IDS)
+    text = orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    with replacing(folder / _IDS) as part:
+        part.write_bytes(text)
 
 
 def _read_ids(file: Path) -> dict[str, Any]:

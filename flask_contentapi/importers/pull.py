@@ -7,6 +7,7 @@ import hashlib
 import os
 import runpy
 import shutil
+import sqlite3
 import sys
 import tempfile
 import time
@@ -26,7 +27,7 @@ from flask import Flask
 from flask_contentapi.backend import Backend, find_backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ConfigurationError, ContentAPIError
-from flask_contentapi.logs import amounts, watched
+from flask_contentapi.logs import amounts, interruption_told, watched
 from flask_contentapi.markup import missing_packages
 from flask_contentapi.records import write_record
 from flask_contentapi.registry import Registry
@@ -113,8 +114,15 @@ def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple
     from flask_contentapi.importers.source import Cache, Source
 
     chosen = {name: options[name] for name in ("headers", "connections", "pause", "timeout")}
-    with closing(Cache(answers)) as cache, closing(Source(url, cache, **chosen)) as source:
-        yield source, cache
+    try:
+        with closing(Cache(answers)) as cache, closing(Source(url, cache, **chosen)) as source:
+            yield source, cache
+    except sqlite3.Error as error:
+        is_used = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+        why = "another pull is at work" if is_used else str(error)
+        raise ConfigurationError(
+            f"The answers cannot be kept in {str(answers)!r}: {why}."
+        ) from error
 
 
 def _read(source: Source, cache: Cache, options: Mapping[str, Any]) -> Original:
@@ -342,7 +350,7 @@ def refuse_loss(backend: Backend, options: Mapping[str, Any]) -> None:
 
 
 def _refresh_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    with known_folder(folder) as (backend, registry):
+    with known_folder(folder) as (backend, registry), interruption_told(backend):
         (folder / _OWN).mkdir(exist_ok=True)
         _refresh(url, backend, registry, folder / _OWN / "answers.db", folder / _MEDIA, options)
     _verify_folder(url, folder, options)

@@ -75,7 +75,7 @@ class Cache:
     Answers of a pull that was finished are used again if the source says that they still hold.
 
     :param file: the file, which may not exist yet.
-    :raises SourceError: if another pull uses it.
+    :raises sqlite3.Error: if another pull uses it, or it cannot be written; so does all else.
     """
 
     def __init__(self, file: Path) -> None:
@@ -89,8 +89,11 @@ class Cache:
                 "CREATE TABLE IF NOT EXISTS answer"
                 " (question TEXT PRIMARY KEY, etag TEXT, body BLOB, asked REAL);"
             )
-        except sqlite3.OperationalError as error:
-            raise SourceError(f"Another pull is at work ({file}: {error}).") from error
+        except sqlite3.Error:
+            self._database.close()
+            if file.is_file() and not file.stat().st_size:
+                file.unlink()
+            raise
         last = self._database.execute("SELECT started, finished FROM pull").fetchone()
         now = time.time()
         goes_on = last is not None and not last[1] and 0 <= now - last[0] < RESUMABLE
