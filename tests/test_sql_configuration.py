@@ -100,7 +100,12 @@ WRONG = [
     ("mariadb://localhost:0/x", "must be as mariadb://.* a port is a number"),
     ("postgresql://localhost,other:0/x", "must be as postgresql://.* a port is a number"),
     ("postgresql://a,b:65536/x", "must be as postgresql://.* a port is a number"),
-    ("mariadb://localhost/x?ssl_ca=/no/such/file", "cannot be used: No such file"),
+    ("mariadb://localhost/x?ssl_ca=/no/such", "ssl_ca is '/no/such'; it must be the path of a f"),
+    ("mariadb://localhost/x?read_default_file=/no/such", "it must be the path of a file"),
+    ("mariadb://localhost/x?charset=latin1", "charset is 'latin1'; it must be utf8mb4, as others"),
+    ("mariadb://localhost/x?charset=nosuch", "charset is 'nosuch'; it must be utf8mb4, as others"),
+    ("sqlite:///a%00b.db", "names no file; use sqlite:///site.db"),
+    ("sqlite:///site.db/", "names no file; use sqlite:///site.db"),
 ]
 
 
@@ -130,6 +135,51 @@ def test_passwords_are_percent_encoded(scheme: str, password: str) -> None:
 @pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
 def test_encoded_passwords_are_taken(scheme: str) -> None:
     api_at(f"{scheme}://u:{quote('80/sec?r#e@t%[', safe='')}@127.0.0.1:{free_port()}/x")
+
+
+@on_servers
+def test_passwords_have_any_characters(backend: str) -> None:
+    address, password = fresh_address(backend), "p@s/s:w?o#r%d é&='+ 日本"
+    with storage(api_at(address)).engine.database as database:
+        name = address.rpartition("/")[2]
+        made, granted = ACCOUNTS[backend]
+        database.execute_sql(made.format(name, password.replace("'", "''").replace("%", "%%")))
+        database.execute_sql(granted.format(name))
+    scheme, _, place = address.partition("://")
+    account = f"{name}:{quote(password, safe='')}"
+    api = api_at(f"{scheme}://{account}@{place.rpartition('@')[2]}", CONTENT)
+    assert api.total("pages/") == 2
+
+
+#: Statements that make an account with a password and the rights to its database.
+ACCOUNTS = {
+    "postgresql": ["CREATE ROLE {0} LOGIN PASSWORD '{1}'", "ALTER DATABASE {0} OWNER TO {0}"],
+    "mariadb": [
+        "CREATE USER {0}@localhost IDENTIFIED BY '{1}'",
+        "GRANT ALL ON {0}.* TO {0}@localhost",
+    ],
+}
+
+
+@pytest.mark.backends("postgresql")
+@pytest.mark.parametrize("option", ["client_encoding=latin1", "options=-c%20client_encoding=sjis"])
+def test_connections_that_lack_characters_are_refused(
+    backend: str, option: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = fresh_address(backend)
+    api_at(address, CONTENT)
+    caplog.clear()
+    said = (
+        "The connection is not in UTF-8, and so it lacks characters; leave out what sets "
+        "client_encoding."
+    )
+    assert_said(f"{address}?{option}", said, caplog)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite:///", "jsonfiles:"])
+def test_names_that_are_too_long_are_told(scheme: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"File name too long\.$"):
+        api_at(scheme + "x" * 300, {})
 
 
 @pytest.mark.parametrize("name", ["what?.db", "50%.db", "a#b.db", "a&b=c.db"])

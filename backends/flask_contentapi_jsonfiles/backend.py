@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, NoReturn
 
 from flask_contentapi.backend import Backend, Reader
@@ -69,7 +70,7 @@ class JSONFilesBackend(SnapshotBackend):
         if not address:
             raise ConfigurationError("The backend needs its folder, as in 'jsonfiles:content'.")
         folder = root / address
-        if address.startswith("//") and not folder.exists():
+        if address.startswith("//") and not os.path.exists(folder):
             raise ConfigurationError(
                 f"There is no folder {str(folder)!r}. For one in the application's folder write "
                 f"jsonfiles:{address.lstrip('/')}, without slashes in front."
@@ -77,10 +78,16 @@ class JSONFilesBackend(SnapshotBackend):
         return cls(folder)
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
-        if self.folder.is_file():
+        try:
+            is_folder = S_ISDIR(os.stat(self.folder).st_mode)
+        except FileNotFoundError:
+            said = f"There is no folder {str(self.folder)!r}; create it."
+            raise ConfigurationError(said) from None
+        except OSError as error:
+            said = f"The folder {str(self.folder)!r} cannot be read: {error.strerror}."
+            raise ConfigurationError(said) from error
+        if not is_folder:
             raise ConfigurationError(f"{str(self.folder)!r} is a file; the content is in a folder.")
-        if not self.folder.is_dir():
-            raise ConfigurationError(f"There is no folder {str(self.folder)!r}; create it.")
         self.begin(registry)
         self._is_served = False
         self._debug, self._logs = debug, logs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -49,11 +50,24 @@ def _truth(text: str) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[text]
 
 
+def _file(text: str) -> str:
+    # The driver reads none if it is not there.
+    if not os.path.isfile(os.path.expanduser(text)):
+        raise ValueError(text)
+    return text
+
+
+def _charset(text: str) -> str:
+    return {"utf8mb4": text}[text]
+
+
 #: The functions that read the values of options, and what they read.
 _WANTED: dict[Callable[[str], Any], str] = {
     _number: "a number from 0 on",
     _count: "an integer from 1 on",
     _truth: "true or false",
+    _file: "the path of a file",
+    _charset: "utf8mb4, as others lack characters",
 }
 _FILE_OPTIONS = {"max_connections": _count, "timeout": _number, "stale_timeout": _number}
 _POOL_OPTIONS = {**_FILE_OPTIONS, "recheck": _number}
@@ -61,10 +75,13 @@ _MARIADB_OPTIONS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), _number),
     "max_allowed_packet": _count,
     **dict.fromkeys(("ssl_disabled", "ssl_verify_cert", "ssl_verify_identity"), _truth),
-    **dict.fromkeys(("ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password"), str),
-    **dict.fromkeys(("user", "password", "unix_socket", "bind_address", "program_name"), str),
-    **dict.fromkeys(("charset", "collation", "sql_mode", "init_command"), str),
-    **dict.fromkeys(("read_default_file", "read_default_group", "server_public_key"), str),
+    **dict.fromkeys(("ssl_ca", "ssl_cert", "ssl_key", "read_default_file"), _file),
+    **dict.fromkeys(("user", "unix_socket", "bind_address", "program_name"), str),
+    # The driver would write a text in Latin-1.
+    "password": str.encode,
+    "charset": _charset,
+    **dict.fromkeys(("collation", "sql_mode", "init_command"), str),
+    **dict.fromkeys(("ssl_key_password", "read_default_group", "server_public_key"), str),
 }
 
 
@@ -78,7 +95,8 @@ def sqlite(address: str, root: Path) -> SQLitePool:
     text, *query = address.split("?", 1)
     name = unquote(text.removeprefix("///"))
     has_slashes = text.startswith("///") or not text.startswith("/")
-    if not name or name == ":memory:" or name.startswith("//") or not has_slashes:
+    is_file = not (name == ":memory:" or name.startswith("//") or re.search(r"\x00|^$|/$", name))
+    if not (is_file and has_slashes):
         raise ConfigurationError(
             f"sqlite:{address} names no file; use sqlite:///site.db, with a fourth slash for "
             "an absolute path."
@@ -138,8 +156,8 @@ def mariadb(address: str) -> list[MariaDBPool]:
     parts, query = _parts("mariadb", address)
     _driver("pymysql", "mariadb")
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
-    account = {"user": unquote(user)} if user else {}
-    account |= {"password": unquote(password)} if colon else {}
+    account: dict[str, Any] = {"user": unquote(user)} if user else {}
+    account |= {"password": unquote(password).encode()} if colon else {}
     known = {**_POOL_OPTIONS, **_MARIADB_OPTIONS}
     options = _options(query, known, account)
     given: dict[str, Any] = {"charset": "utf8mb4", "connect_timeout": CONNECT_TIMEOUT, **account}

@@ -41,11 +41,17 @@ class PostgreSQL(Engine):
         return cls(*addresses.postgresql(address))
 
     def require_suitable(self, database: peewee.Database) -> None:
-        ((encoding,),) = database.execute_sql("SHOW server_encoding").fetchall()
-        if encoding != "UTF8":
+        names = "current_setting('server_encoding'), current_setting('client_encoding')"
+        ((encoding, of_client),) = database.execute_sql(f"SELECT {names}").fetchall()
+        if encoding not in ("UTF8", b"UTF8"):
             raise ConfigurationError(
                 f"The database has the encoding {encoding}, which lacks characters; make another "
                 "one, as with: createdb --encoding UTF8 --template template0 NAME."
+            )
+        if of_client != "UTF8":
+            raise ConfigurationError(
+                "The connection is not in UTF-8, and so it lacks characters; leave out what sets "
+                "client_encoding."
             )
 
     @contextmanager

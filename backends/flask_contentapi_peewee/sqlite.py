@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,16 +55,21 @@ class SQLite(Engine):
         return cls(addresses.sqlite(address, root))
 
     def require_there(self) -> None:
-        if self._file is not None and not self._file.exists():
+        try:
+            if self._file is not None:
+                os.stat(self._file)
+        except FileNotFoundError:
             self._require_folder()
             raise ConfigurationError(
                 f"There is no database file {str(self._file)!r}. Put it there. An empty one for "
                 "the site is made by the command: flask contentapi init-db."
-            )
+            ) from None
+        except OSError as error:
+            raise ConfigurationError(f"{self.name} cannot be read: {error.strerror}.") from error
 
     def _require_folder(self) -> None:
         file = self._file
-        if file is not None and not file.parent.is_dir():
+        if file is not None and not os.path.isdir(file.parent):
             raise ConfigurationError(
                 f"There is no folder {str(file.parent)!r} for {file.name}; create it."
             )
