@@ -420,6 +420,12 @@ ASKED = [
     *("pages/find/?html_path=/p5/&locale=zz", "pages/find/?html_path=/p53/&site=other.example"),
     *("images/", "images/?fields=*", "images/?tags=storm", "images/?search=storm", "images/2/"),
     *("images/?order=-title", "images/find/?id=3", "images/find/?id=99", "images/?title=Storm"),
+    *("pages/?autocomplete=stor", "pages/?autocomplete=ra", "pages/?search=storm&autocomplete=n"),
+    *("pages/?fields=ancestors,children,translations", "pages/?fields=children(children(title))"),
+    *("pages/5/?fields=translations(translations)", "pages/detail_by_path/?html_path=/p20/"),
+    *("pages/?format=ndjson&fields=*", "images/?fields=renditions", "images/2/renditions/a.b.png"),
+    *(f"{BLOG}&feed_image__in=1,2", f"{BLOG}&feed_image__not=2", f"{BLOG}&tags__not=rain"),
+    *("", "openapi.json", "sites/", "locales/", "sites/1/", "locales/1/"),
     *("documents/", "documents/?tags=rain", "documents/2/", "documents/1/", "documents/?search=2"),
 ]
 
@@ -452,6 +458,10 @@ def pair(
     config = {
         "CMSAPI_CACHE_MAX_AGE": 10_000,
         "CMSAPI_CACHE_TAG_HEADER": "Cache-Tag",
+        "CMSAPI_RENDITIONS": {"a": "width-10"},
+        "CMSAPI_RENDITION_URL": "https://images.example/{width}/{url}",
+        "CMSAPI_SITES_ENABLED": True,
+        "CMSAPI_STREAM_ENABLED": True,
         **options.pop("config", {}),
     }
     sites: Iterable[Mapping[str, Any]] = (both, shown)
