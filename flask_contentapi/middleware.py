@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flask import Flask
@@ -29,7 +30,7 @@ _PERSONAL = frozenset(("set-cookie", "vary"))
 #: What ``If-None-Match`` is without Flask's help: nothing, or one ETag to which no software that
 #: compresses answers has added the name of a coding.
 _AT_MOST_ONE = re.compile(r'("[^":;-]*")?')
-#: The estimated size of an answer besides its body, in bytes.
+#: The estimated size of an answer besides its texts, in bytes.
 _OVERHEAD = 2048
 
 
@@ -41,6 +42,7 @@ class _Kept(NamedTuple):
     :param etag: its ``ETag``.
     :param headers: its other headers, without the lifetime.
     :param body: its body.
+    :param size: how much memory it takes with its key, in bytes.
     """
 
     mark: object
@@ -48,6 +50,7 @@ class _Kept(NamedTuple):
     etag: str
     headers: Headers
     body: bytes
+    size: int
 
 
 class KeptAnswers:
@@ -84,7 +87,7 @@ class KeptAnswers:
         self._app = app.wsgi_app
         self._prefix = f"{state.settings.url_prefix}/"
         self._kept: BoundedCache[_Kept] = BoundedCache(
-            state.settings.cache_size, lambda kept: len(kept.body) + _OVERHEAD
+            state.settings.cache_size, lambda kept: kept.size
         )
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -132,5 +135,8 @@ class KeptAnswers:
         finally:
             getattr(parts, "close", lambda: None)()
         own = [pair for pair in headers if pair[0] not in ("Cache-Control", "ETag")]
-        self._kept.put(key, _Kept(mark, until, etag, own, body))
+        # Clients decide how long the key is.
+        texts = body, *filter(None, key), *chain.from_iterable(own)
+        size = _OVERHEAD + sum(map(len, texts))
+        self._kept.put(key, _Kept(mark, until, etag, own, body, size))
         return [body]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn, cast
 from urllib.parse import parse_qsl
@@ -43,8 +43,8 @@ MAX_FACETS = 5
 CACHE_SIZE, MAX_CACHED = 4096, 1024
 #: The parameters of lists that can be asked for in parts, and nothing else.
 PART = ("limit", "offset", "_")
-#: How many schemas are cached, one for each combination of names.
-SCHEMAS = 512
+#: How many fields the cached schemas may have, of which there is one for each combination of names.
+SCHEMA_FIELDS = 8192
 #: The format of lists that are sent as a whole, and its media type.
 STREAM, STREAM_TYPE = "ndjson", "application/x-ndjson"
 #: Stands for the page of the parameter ``root`` until the site, and so its home page, is known.
@@ -174,7 +174,9 @@ class Parameters:
         self._lists: BoundedCache[Asked] = BoundedCache(CACHE_SIZE, lambda asked: asked.plan.size)
         self._details: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
         self._plans: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
-        self._schema = lru_cache(SCHEMAS)(self._make_schema)
+        self._schemas: BoundedCache[ma.Schema] = BoundedCache(
+            SCHEMA_FIELDS, lambda schema: len(schema.fields)
+        )
         self.names = cache(self._find_names)
 
     def detail(self, endpoint: str, label: str, query_string: bytes) -> Plan:
@@ -270,8 +272,6 @@ class Parameters:
         if "child_of" in given and "descendant_of" in given:
             raise BadRequest("child_of and descendant_of cannot be used together.")
         conditions = read.get("filters", {}).values()
-        if len(conditions) > MAX_FILTERS:
-            raise BadRequest(f"The query has more than {MAX_FILTERS} filters.")
         filters: tuple[Filter, ...] = tuple(chain.from_iterable(conditions))
         searches = tuple(self._searches(read))
         if not all(wanted.words for wanted in searches):
@@ -319,6 +319,8 @@ class Parameters:
             known = sorted(names.keys() - compared)
             hint = hint or f" Known are {', '.join(known)}."
             raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}")
+        if sum(name not in PARAMETERS for name in given) > MAX_FILTERS:
+            raise BadRequest(f"The query has more than {MAX_FILTERS} filters.")
         values: dict[str, Any] = _PARSER.parse(self._schema(declared, frozenset(given)), given)
         return values
 
@@ -349,11 +351,14 @@ class Parameters:
             names[name] = partial(_filter_field, name, column, operator, orders=orders)
         return names
 
-    def _make_schema(self, declared: ObjectType, names: frozenset[str]) -> ma.Schema:
+    def _schema(self, declared: ObjectType, names: frozenset[str]) -> ma.Schema:
+        if (known := self._schemas.get((declared, names))) is not None:
+            return known
         # One schema of all parameters would read each of hundreds every time.
         made = self.names(declared)
         used = {name: make() for name, make in made.items() if name in names}
-        return ma.Schema.from_dict(used, name="Parameters")(unknown=ma.RAISE)
+        schema = ma.Schema.from_dict(used, name="Parameters")(unknown=ma.RAISE)
+        return self._schemas.put((declared, names), schema)
 
 
 def _bounded(parameter: str, words: tuple[str, ...]) -> tuple[str, ...]:

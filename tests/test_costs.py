@@ -8,11 +8,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from marshmallow import fields
+from flask import Flask
+from marshmallow import Schema, fields
 from werkzeug.test import create_environ, run_wsgi_app
 
-from flask_contentapi import ChildObject, Children, Entry, Related, Tags
+from flask_contentapi import (
+    ChildObject,
+    Children,
+    ContentAPI,
+    Entry,
+    KeptAnswers,
+    Related,
+    Tags,
+)
 from flask_contentapi.sources import RowLayout
+from flask_contentapi_memory import MemoryBackend
 from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases
@@ -170,6 +180,40 @@ def test_long_queries_are_not_kept(api: API) -> None:
         assert status == "200 OK"
 
     assert memory_kept_of(100, ask) < 100 * 4000
+
+
+@on_memory
+def test_what_reads_filters_is_bounded(make_api: MakeAPI) -> None:
+    api = make_api({"nodes": [{"id": 1}]}, types=[Node], config={"CMSAPI_CACHE_SIZE": 0})
+    filters = [f"{name}{end}=1" for name in RELATIONS for end in ("", "__in", "__not", "__isnull")]
+
+    def kept() -> int:
+        gc.collect()
+        schemas = (one for one in gc.get_objects() if isinstance(one, Schema))
+        return sum(len(one.fields) for one in schemas if type(one).__name__ == "Parameters")
+
+    before = kept()
+    for number in range(180):
+        assert api.status(f"nodes/?{'&'.join(filters[number : number + 50])}") == 200
+    assert 0 < kept() - before <= 8192
+    before = kept()
+    for number in range(60):
+        assert api.status(f"nodes/?{'&'.join(filters[number : number + 51])}") == 400
+    assert kept() == before
+
+
+def test_addresses_of_kept_answers_count() -> None:
+    app = Flask(__name__)
+    app.config["CMSAPI_CACHE_SIZE"] = 500_000
+    kept = KeptAnswers(app, ContentAPI(app, types=[Node], backend=MemoryBackend({"nodes": []})))
+    environ = create_environ(f"{PREFIX}/nodes/", "http://localhost/")
+
+    def ask(number: int) -> None:
+        prefix = f"/{number}{'x' * 20_000}"
+        given = {**environ, "HTTP_X_FORWARDED_PREFIX": prefix}
+        assert run_wsgi_app(kept, given, buffered=True)[1] == "200 OK"
+
+    assert memory_kept_of(200, ask) < 2_000_000
 
 
 @pytest.mark.slow
