@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress
-from operator import mul
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
@@ -184,6 +183,8 @@ MAX_INSIDE = 100
 #: because that takes longer, for each time that this many are converted to a format.
 TEXT_SIZE = 5000
 CONVERTED_SIZE = {"html": 1000, "markdown": 100, "db_markdown": 100}
+#: How many levels of embedded objects are made by one function.
+MOST_INSIDE = 8
 #: How many assemblers are cached.
 COMPILED = 512
 #: Takes the getter of each key and returns the function from a row to its answer.
@@ -229,12 +230,27 @@ class Key(NamedTuple):
     :param value: makes JSON of what is stored; None if that is its own JSON.
     :param row_index: as :attr:`Compiled.row_index`.
     :param volatile: whether it depends on more than the content.
+    :param inner: what is made of its value in place of ``value``.
     """
 
     export: Export
     value: Bind | None
     row_index: int | None
     volatile: bool = False
+    inner: Inner | None = None
+
+
+class Inner(NamedTuple):
+    """What is made of the ids, or the child objects, in a value.
+
+    :param plan: how each is made.
+    :param slot: the slot of the lookup of the ids; None: they are child objects.
+    :param many: whether the value has any number of them.
+    """
+
+    plan: Plan
+    slot: int | None
+    many: bool
 
 
 class Facet(NamedTuple):
@@ -257,14 +273,12 @@ class Plan:
 
     :param layout: the columns and steps needed.
     :param keys: the keys, in the order of answers.
-    :param assemble: puts the values of the keys together.
     :param variants: the plans for rows of types with keys of their own, by label.
     :param facets: the facets that go with a list of them.
     """
 
     layout: RowLayout
     keys: tuple[Key, ...]
-    assemble: Assembler
     variants: Mapping[str, Plan]
     facets: tuple[Facet, ...] = ()
 
@@ -287,7 +301,8 @@ class Plan:
 
     def bind(self, context: Context) -> Callable[[Row], dict[str, Any]]:
         """The function from a row to its answer, for one request."""
-        build = self.assemble(*[bind(context) for bind in self._binds])
+        assemble, binds = self._assembly
+        build = assemble(*[bind(context) for bind in binds])
         if not self.variants:
             return build
         of_type = {label: plan.bind(context) for label, plan in self.variants.items()}
@@ -295,8 +310,16 @@ class Plan:
         return lambda row: of_type.get(row[index], build)(row)
 
     @cached_property
-    def _binds(self) -> Sequence[Bind]:
-        return [key.value for key in self.keys if key.value is not None]
+    def _assembly(self) -> tuple[Assembler, Sequence[Bind]]:
+        """The function that puts the values of keys together, as one would write it by hand, and
+        what makes its arguments.
+
+        Its source contains only names that the types declare, nothing that a client sends.
+        """
+        binds: list[Bind] = []
+        source = _literal(self, "row", binds)
+        names = ", ".join([f"get{number}" for number in range(len(binds))])
+        return _compiled(f"lambda {names}: lambda row: {source}"), binds
 
     @cached_property
     def _alike(self) -> Mapping[int, Sequence[Lookup]]:
@@ -382,13 +405,14 @@ def _places(
     lookup: Lookup, levels: Sequence[tuple[Sequence[Row], Sequence[int]]]
 ) -> Mapping[int, int]:
     """The ids that rows point to, and from how many places."""
-    found: defaultdict[int, int] = defaultdict(int)
+    found: dict[int, int] = {}
     for start in lookup.origins:
         rows, times = _starting(start, *levels[start.level])
-        values = [row[start.row_index] for row in rows]
-        for ids, n in zip(map(start.read, values), times, strict=True):
-            for identity in ids:
-                found[identity] += n
+        index, read = start.row_index, start.read
+        for row, n in zip(rows, times, strict=True):
+            if row[index] is not None:
+                for identity in read(row[index]):
+                    found[identity] = found.get(identity, 0) + n
     return found
 
 
@@ -436,16 +460,20 @@ def _pages_along(
 
 
 def _count(
-    layout: RowLayout, rows: Sequence[Row], times: Iterable[int], addresses: Addresses
+    layout: RowLayout, rows: Sequence[Row], times: Sequence[int], addresses: Addresses
 ) -> int:
     """How many objects embedded rows count for.
 
     :param times: in how many places each stands.
     """
-    each = 1 + sum(made(addresses) for made in layout.made)
-    texts = [*layout.texts]
-    sizes = [sum([_size(row[index]) for index in texts]) // TEXT_SIZE for row in rows]
-    count: int = sum(map(mul, [each + size for size in sizes], times))
+    count = (1 + sum([made(addresses) for made in layout.made])) * sum(times)
+    for row, n in zip(rows, times, strict=True) if layout.texts else ():
+        size = 0
+        for index in layout.texts:
+            value = row[index]
+            # Most are texts, or missing.
+            size += len(value) if type(value) is str else _size(value)
+        count += size // TEXT_SIZE * n
     for start in layout.rich.origins if rows else ():
         if start.level == layout.level:
             # A text is converted once, wherever it stands.
@@ -536,8 +564,8 @@ class Planner:
                     own_layout = layout.of_type(declared, frozenset(labels[origin]))
                     made[origin] = self._key(own_layout, export, inner)
             mine = tuple(made[_origin(export)] for export, _ in own)
-            plans[label] = Plan(layout, mine, _assembler(mine), {})
-        return Plan(layout, keys, _assembler(keys), plans)
+            plans[label] = Plan(layout, mine, {})
+        return Plan(layout, keys, plans)
 
     def _key(self, layout: RowLayout, export: Export, selection: Selection) -> Key:
         if (source := export.source) is not None:
@@ -582,13 +610,7 @@ class Planner:
         index, lookup = layout.index_of(column.name), layout.related(column)
         plan, many = self._nested(lookup.layout, export, selection), column.kind.many
 
-        def bind(context: Context) -> Getter:
-            found, build = context.related[lookup.slot], plan.bind(context)
-            if many:
-                return lambda ids: [build(found[i]) for i in ids if i in found]
-            return lambda identity: build(found[identity]) if identity in found else None
-
-        return Key(export, bind, index, plan.volatile)
+        return Key(export, None, index, plan.volatile, Inner(plan, lookup.slot, many))
 
     def _way(
         self, export: Export, layout: RowLayout, base: ObjectType, selection: Selection
@@ -616,12 +638,7 @@ class Planner:
         assert column.child is not None
         index = layout.index_of(column.name)
         plan = self._nested(layout.children(column.name, column.child), export, selection)
-
-        def bind(context: Context) -> Getter:
-            build = plan.bind(context)
-            return lambda entries: [build(entry) for entry in entries]
-
-        return Key(export, bind, index, plan.volatile)
+        return Key(export, None, index, plan.volatile, Inner(plan, None, many=True))
 
     def _blocks(self, export: Export, layout: RowLayout, column: Column) -> Key:
         assert isinstance(column.field, Blocks)
@@ -672,26 +689,47 @@ def _origin(export: Export) -> Hashable:
     return export.name, id(stored or export)
 
 
-def _assembler(keys: Sequence[Key]) -> Assembler:
-    """Compiles the function that puts the values of keys together, as one would write it by hand.
+def _literal(plan: Plan, row: str, binds: list[Bind]) -> str:
+    """The source of the answer that is made of a row.
 
-    Its source contains only names that the types declare, nothing that a client sends.
+    :param row: the variable with the row.
+    :param binds: what makes the arguments of the source; more are added.
     """
     body: dict[str, str] = {}
     meta: dict[str, str] = {}
-    getters = []
-    for number, key in enumerate(keys):
-        value = "row" if key.row_index is None else f"row[{key.row_index}]"
-        if key.value is not None:
-            getters.append(f"get{number}")
-            value = f"get{number}({value})"
+    for number, key in enumerate(plan.keys):
+        value = row if key.row_index is None else f"{row}[{key.row_index}]"
+        if key.inner is not None:
+            value = _inner(key.inner, value, f"{row}_{number}", binds)
+        elif key.value is not None:
+            value = f"{_argument(key.value, binds)}({value})"
         (meta if key.export.in_meta else body)[key.export.name] = value
     if meta:
         first = {"id": body.pop("id")} if next(iter(body), None) == "id" else {}
         inner = ", ".join([f"{name!r}: {value}" for name, value in meta.items()])
         body = {**first, "meta": f"{{{inner}}}", **body}
     whole = ", ".join([f"{name!r}: {value}" for name, value in body.items()])
-    return _compiled(f"lambda {', '.join(getters)}: lambda row: {{{whole}}}")
+    return f"{{{whole}}}"
+
+
+def _inner(inner: Inner, value: str, row: str, binds: list[Bind]) -> str:
+    rows, slot, plan = value, inner.slot, inner.plan
+    if slot is not None:
+        found = _argument(lambda context: context.related[slot].get, binds)
+        rows = f"map({found}, {value})" if inner.many else f"{found}({value})"
+    # Python reads only so many brackets inside each other.
+    if plan.variants or row.count("_") > MOST_INSIDE:
+        made = f"{_argument(plan.bind, binds)}({row})"
+    else:
+        made = _literal(plan, row, binds)
+    if inner.many:
+        return f"[{made} for {row} in {rows} if {row} is not None]"
+    return f"(None if ({row} := {rows}) is None else {made})"
+
+
+def _argument(bind: Bind, binds: list[Bind]) -> str:
+    binds.append(bind)
+    return f"get{len(binds) - 1}"
 
 
 @lru_cache(COMPILED)
