@@ -184,7 +184,7 @@ def dump(state: State, target: str, yes: bool) -> None:
     backend such as jsonfiles:content, or - for the standard output.
     """
     if _is_backend(target):
-        with closing(_open_backend(state, target)) as other, interruption_told(other):
+        with closing(_open_backend(state, target)) as other, interruption_told(other.reader):
             written = _replace(other, _Sections(state.backend.dump), yes=yes)
         # The address is not shown, because it may contain a password.
         click.echo(f"{written} written to {target.partition(':')[0]}.")
@@ -209,7 +209,7 @@ def load(state: State, source: str, yes: bool) -> None:
     as jsonfiles:content, or - for the standard input.
     """
     _require_persistent(state)
-    with interruption_told(state.backend):
+    with interruption_told(state.backend.reader):
         if _is_backend(source):
             with closing(_open_backend(state, source)) as other:
                 loaded = _replace(state.backend, _Sections(other.dump), yes=yes)
@@ -268,7 +268,7 @@ def pull(state: State, url: str, **options: Any) -> None:
     there is written, all or nothing. Objects that are not there any more go here as well.
     """
     _require_persistent(state)
-    with progress_shown(), interruption_told(state.backend):
+    with progress_shown(), interruption_told(state.backend.reader):
         pull_site(url, current_app, state, options)
 
 
@@ -298,7 +298,7 @@ def migrate(state: State, forget: bool) -> None:
     Nothing that is stored is lost, unless you ask for it with --forget.
     """
     try:
-        with progress_shown(), interruption_told(state.backend):
+        with progress_shown(), interruption_told(state.backend.reader):
             done = [*map(click.echo, state.backend.migrate(forget=forget))]
     except ContentError as error:
         raise click.ClickException(f"{error}\n{_UNFIT}") from error

@@ -6,19 +6,16 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from flask.logging import default_handler
 
 from flask_contentapi.cache import renew_after_fork
 from flask_contentapi.errors import BackendUnavailable
-
-if TYPE_CHECKING:
-    from flask_contentapi.backend import Backend
 
 #: How long nothing more is logged about an outage, in seconds.
 PAUSE = 60
@@ -129,24 +126,25 @@ def amounts(counts: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def interruption_told(backend: Backend) -> Iterator[None]:
+def interruption_told(reader: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
     """Tells on Ctrl-C that the content has been changed already, if it has.
 
-    :param backend: where the content is that is changed meanwhile.
+    :param reader: gives a reader of the content that is changed meanwhile.
     """
-    before = _version_of(backend)
+    before = _version(reader)
     try:
         yield
     except KeyboardInterrupt:
-        if _version_of(backend) in (before, None):
+        if _version(reader) in (before, None):
             raise
         said = "The content has been changed; only what comes after that has been interrupted."
         click.echo(f"\n{said} All of it is checked by: flask contentapi check.", err=True)
         raise SystemExit(INTERRUPTED) from None
 
 
-def _version_of(backend: Backend) -> str | None:
-    with suppress(Exception), backend.reader() as reader:
-        return reader.version
+def _version(reader: Callable[[], AbstractContextManager[Any]]) -> str | None:
+    with suppress(Exception), reader() as content:
+        version: str | None = content.version
+        return version
     # The content cannot be read now.
     return None

@@ -113,7 +113,7 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
 
     # Before any code in the folder is run.
     known = _read_ids(folder / _IDS)
-    with known_folder(folder) as (backend, registry), interruption_told(backend):
+    with known_folder(folder) as (backend, registry), interruption_told(backend.reader):
         keeps_markdown = bool(known.get("keep_markdown"))
         if options["keep_markdown"] and not keeps_markdown:
             raise ConfigurationError(

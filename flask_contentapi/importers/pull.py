@@ -350,7 +350,7 @@ def refuse_loss(backend: Backend, options: Mapping[str, Any]) -> None:
 
 
 def _refresh_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    with known_folder(folder) as (backend, registry), interruption_told(backend):
+    with known_folder(folder) as (backend, registry), interruption_told(backend.reader):
         (folder / _OWN).mkdir(exist_ok=True)
         _refresh(url, backend, registry, folder / _OWN / "answers.db", folder / _MEDIA, options)
     _verify_folder(url, folder, options)
