@@ -23,6 +23,7 @@ from flask_contentapi import (
 )
 from flask_contentapi.sources import RowLayout
 from flask_contentapi_memory import MemoryBackend
+from flask_contentapi_peewee.shapes import Slot
 from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
 from tests.databases import noted, on_databases
@@ -200,6 +201,25 @@ def test_what_reads_filters_is_bounded(make_api: MakeAPI) -> None:
     for number in range(60):
         assert api.status(f"nodes/?{'&'.join(filters[number : number + 51])}") == 400
     assert kept() == before
+
+
+@on_databases
+def test_statements_are_kept_by_their_size(
+    make_api: MakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_contentapi_peewee.statements.CACHE_SIZE", 2_000_000)
+    api = make_api({"nodes": [{"id": 1}]}, types=[Node], config={"CMSAPI_CACHE_SIZE": 0})
+
+    def kept() -> int:
+        gc.collect()
+        return sum(isinstance(one, Slot) for one in gc.get_objects())
+
+    before = kept()
+    for number in range(1, 13):
+        ids = ",".join(map(str, range(88 + number)))
+        names = (f"r{n}__in" for n in range(10))
+        assert api.ids("nodes/?" + "&".join(f"{name}={ids}" for name in names)) == []
+    assert 0 < kept() - before <= 2_000
 
 
 def test_addresses_of_kept_answers_count() -> None:

@@ -6,21 +6,24 @@ the statement, which are filled for each query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, TypeVar
 
 import peewee
 from peewee import SQL, fn
 
+from flask_contentapi.cache import BoundedCache
 from flask_contentapi_peewee.columns import StoredField
 from flask_contentapi_peewee.documents import Documents, Projection
 from flask_contentapi_peewee.selects import Select
 from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
 from flask_contentapi_peewee.tables import Tables
 
-#: How many statements of each sort are cached.
-CACHE_SIZE = 512
+M = TypeVar("M", bound="Statement | tuple[Statement, Any]")
+#: How much memory the cached statements may take, in bytes, and how much one takes besides its text
+#: and for each of its parameters. A list of values can make thousands of these.
+CACHE_SIZE, _OVERHEAD, _PARAMETER = 32_000_000, 5_000, 1_000
 #: More rows than there can be.
 ALL = 2**62
 
@@ -38,6 +41,11 @@ class Statement:
         self._given = [*parameters]
         self._slots = [(n, p.get) for n, p in enumerate(self._given) if isinstance(p, Slot)]
 
+    @property
+    def size(self) -> int:
+        """Roughly how much memory it takes, in bytes."""
+        return _OVERHEAD + len(self.text) + _PARAMETER * len(self._given)
+
     def fill(self, values: Values) -> list[Any]:
         """The parameters for some values."""
         filled = self._given.copy()
@@ -54,10 +62,20 @@ class Statements:
         self.documents = {
             name: Documents(end, tables.engine) for name, end in tables.endpoints.items()
         }
-        self.count = lru_cache(CACHE_SIZE)(self._count)
-        self.facet = lru_cache(CACHE_SIZE)(self._facet)
-        self.page = lru_cache(CACHE_SIZE)(self._page)
-        self.fetch = lru_cache(CACHE_SIZE)(self._fetch)
+        self._made: BoundedCache[Any] = BoundedCache(
+            CACHE_SIZE, lambda made: (made if isinstance(made, Statement) else made[0]).size
+        )
+        self.count = self._cached("count", self._count)
+        self.facet = self._cached("facet", self._facet)
+        self.page = self._cached("page", self._page)
+        self.fetch = self._cached("fetch", self._fetch)
+
+    def _cached(self, sort: str, make: Callable[..., M]) -> Callable[..., M]:
+        def get(*what: Any) -> M:
+            known: M | None = self._made.get((sort, *what))
+            return self._made.put((sort, *what), make(*what)) if known is None else known
+
+        return get
 
     @cached_property
     def version(self) -> Statement:
