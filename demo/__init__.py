@@ -6,10 +6,11 @@ and what turns it into HTML is in :mod:`demo.website` and ``templates/``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Flask
+from flask import Config, Flask
 from flask_cors import CORS
 
 from demo import members, website
@@ -22,6 +23,19 @@ __all__ = ["create_app"]
 
 #: A real site has its own key, and keeps it secret.
 PUBLIC_KEY = "known to all"
+
+#: What the templates, and what the site says about itself, rely on.
+FIXED: dict[str, Any] = {
+    "CMSAPI_URL_PREFIX": "/api/v2",
+    "CMSAPI_SEARCH_ENABLED": True,
+    "CMSAPI_RICH_TEXT_FORMAT": "html",
+    "CMSAPI_RENDITIONS": {
+        "small": "width-400|format-webp|webpquality-70",
+        "medium": "width-800|format-webp|webpquality-70",
+        "large": "width-1200|format-webp|webpquality-70",
+    },
+    "CMS_I18N_ENABLED": True,
+}
 
 
 def create_app(config: Mapping[str, Any] | None = None) -> Flask:
@@ -36,18 +50,23 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
         SESSION_COOKIE_SAMESITE="Lax",
         CMSAPI_BACKEND="sqlite:///instance/demo.db",
         CMSAPI_EXPLORER=True,
-        CMSAPI_RICH_TEXT_FORMAT="html",
-        CMSAPI_RENDITIONS={
-            "small": "width-400|format-webp|webpquality-70",
-            "medium": "width-800|format-webp|webpquality-70",
-            "large": "width-1200|format-webp|webpquality-70",
-        },
         CMSAPI_MEDIA_FOLDER="media",
         CMSAPI_RENDITION_FOLDER="instance/renditions",
-        CMS_I18N_ENABLED=True,
+        **FIXED,
     )
-    app.config.from_prefixed_env()
+    app.config.update(_environment())
     app.config.update(config or {})
+    key = app.config["SECRET_KEY"]
+    if not isinstance(key, str) or not key:
+        raise ConfigurationError(
+            f"SECRET_KEY is {key!r}; it must be a text. What looks like a number is written in "
+            "double quotes in environment variables."
+        )
+    for name, value in FIXED.items():
+        if app.config[name] != value:
+            raise ConfigurationError(
+                f"{name} is {app.config[name]!r}; the pages of the demo need {json.dumps(value)}."
+            )
 
     api = ContentAPI(app, types=TYPES, can_view=members.can_view, page_urls=LanguageInPath())
     # Front ends that somebody tries are on other ports.
@@ -63,3 +82,11 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
 
         add_editor(app, api)
     return app
+
+
+def _environment() -> dict[str, Any]:
+    """What the site reads of the environment: those settings that it can tell a mistake in."""
+    given = Config("")
+    given.from_prefixed_env()
+    known = ("CMS", "SECRET_KEY", "EDITOR_PASSWORD")
+    return {name: value for name, value in given.items() if name.startswith(known)}

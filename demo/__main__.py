@@ -11,6 +11,7 @@ password; without it a new one is made.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import runpy
@@ -26,6 +27,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 #: The environment variable for the backend.
 _BACKEND = "FLASK_CMSAPI_BACKEND"
+#: That for the editor's password.
+_PASSWORD = "FLASK_EDITOR_PASSWORD"  # noqa: S105 - only its name
 
 
 def main() -> int:
@@ -47,11 +50,12 @@ def main() -> int:
     named = {_BACKEND: backend} if backend else {}
     given: dict[str, Any] = {"cwd": HERE.parent, "env": {**os.environ, **named}}
     if arguments.edit:
-        # Not all figures, which would be read as numbers.
-        for variable in ("FLASK_SECRET_KEY", "FLASK_EDITOR_PASSWORD"):
-            given["env"].setdefault(variable, f"w-{token_hex(8)}")
+        password = os.environ.get(_PASSWORD) or token_hex(8)
+        # In double quotes nothing is read as a number.
+        given["env"] |= {_PASSWORD: json.dumps(password)}
+        given["env"].setdefault("FLASK_SECRET_KEY", json.dumps(token_hex(16)))
     else:
-        given["env"].pop("FLASK_EDITOR_PASSWORD", None)
+        given["env"].pop(_PASSWORD, None)
 
     def contentapi(*arguments: str) -> bytes:
         done = subprocess.run(
@@ -66,14 +70,14 @@ def main() -> int:
     contentapi("init-db")
     if contentapi("dump", "-").strip() == b"{}":
         contentapi("load", "jsonfiles:content")
-    where = f"http://{host}:{port}"
+    scheme = "https" if os.environ.get("FLASK_RUN_CERT") else "http"
+    where = f"{scheme}://{host}:{port}"
     said = f"""
 The demo is at {where}/ and its API at {where}/api/v2/pages/
 Look around in it at {where}/api/v2/explorer/
 Its content is in {place}. Control-C ends it.
 """
     if arguments.edit:
-        password = given["env"]["FLASK_EDITOR_PASSWORD"]
         said = f"{said.rstrip()}\nEdit it at {where}/admin/ with the password {password}\n"
     return _serve([*command, "run", "--port", str(port)], given, host, port, said)
 
@@ -126,9 +130,10 @@ def _host_and_port() -> tuple[str, int]:
         raise SystemExit(f"FLASK_RUN_PORT is {given!r}; it must be a number from 1 to 65535.")
     host = os.environ.get("FLASK_RUN_HOST", "127.0.0.1")
     try:
-        with socket.create_server((host, 0)):
+        # An empty one would be every address.
+        with socket.create_server((host or ".", 0)):
             pass
-    except OSError:
+    except (OSError, UnicodeError):
         raise SystemExit(
             f"FLASK_RUN_HOST is {host!r}; it must be an IPv4 address of this machine, as 127.0.0.1."
         ) from None

@@ -40,6 +40,11 @@ class Previews:
             raise ConfigurationError("Previews are signed with SECRET_KEY, which is not set.")
         # The last key signs; the others are former ones.
         keys = [*(self._config.get("SECRET_KEY_FALLBACKS") or ()), key]
+        if not all(isinstance(key, str | bytes) for key in keys):
+            raise ConfigurationError(
+                "SECRET_KEY must be a text, and SECRET_KEY_FALLBACKS a list of texts. What looks "
+                "like a number is written in double quotes in environment variables."
+            )
         return URLSafeSerializer(keys, self._salt)
 
     def write(self, shown: ObjectKey, max_age: int, moment: datetime | None) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import urldefrag, urljoin
 from urllib.request import urlopen
 
 import html5lib
+import httpx
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -642,7 +643,10 @@ def test_an_edit_shows_where_the_site_says_so(visitor: FlaskClient, tmp_path: Pa
             ("FLASK_RUN_PORT", wrong, "a number from 1 to 65535")
             for wrong in ("abc", "", "0", "-1", "70000", "5000.0")
         ),
-        *(("FLASK_RUN_HOST", wrong, "an IPv4 address") for wrong in ("203.0.113.7", "no.invalid")),
+        *(
+            ("FLASK_RUN_HOST", wrong, "an IPv4 address")
+            for wrong in ("203.0.113.7", "no.invalid", "", "::1", "a" * 70)
+        ),
         *(("FLASK_DEBUG", wrong, "true or false") for wrong in ("no", "True")),
     ],
 )
@@ -654,9 +658,65 @@ def test_wrong_variables_end_in_a_sentence(name: str, wrong: str, right: str) ->
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
     )
     assert done.returncode == 1
     assert re.fullmatch(f"{name} is '{wrong}'; it must be {right}.*\\.\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "said"),
+    [
+        ("SECRET_KEY", "5", r"is 5; it must be a text\."),
+        ("SECRET_KEY", "", r"is ''; it must be a text\."),
+        ("CMSAPI_URL_PREFIX", "/", "is '/'; the pages of the demo need \"/api/v2\""),
+        ("CMSAPI_SEARCH_ENABLED", "false", "is False; the pages of the demo need true"),
+        ("CMSAPI_RENDITIONS", "{}", r"is {}; the pages of the demo need {\"small\": "),
+        ("CMS_I18N_ENABLED", "no", "is 'no'; the pages of the demo need true"),
+        ("CMSAPI_LIMIT_MAX", "few", "in environment variables write 100 or null"),
+    ],
+)
+def test_wrong_settings_end_in_a_sentence(
+    name: str, wrong: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"FLASK_{name}", wrong)
+    with pytest.raises(ConfigurationError, match=f"^{name} .*{said}"):
+        create_app({"CMSAPI_BACKEND": "jsonfiles:content"})
+
+
+def test_settings_of_flask_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SERVER_NAME": "5", "MAX_CONTENT_LENGTH": "x"}.items():
+        monkeypatch.setenv(f"FLASK_{name}", value)
+    site = create_app({"CMSAPI_BACKEND": "jsonfiles:content"})
+    assert log_in(site.test_client()).status_code == 302
+
+
+@pytest.mark.parametrize("password", ["", "1e5", "null"])
+def test_the_password_that_is_told_opens_the_editor(tmp_path: Path, password: str) -> None:
+    copy_demo(tmp_path)
+    port, pipe = free_port(), subprocess.PIPE
+    environment = {
+        **os.environ,
+        "FLASK_RUN_PORT": str(port),
+        "FLASK_EDITOR_PASSWORD": password,
+    }
+    command = [sys.executable, "demo", "--edit"]
+    with (
+        subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True
+        ) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", follow_redirects=True) as client,
+    ):
+        try:
+            assert process.stdout is not None
+            lines = iter(process.stdout)
+            told = next(line.split()[-1] for line in lines if "with the password" in line)
+            (token,) = re.findall('csrf_token"[^>]*value="(.*?)"', client.get("/admin/").text)
+            form = {"csrf_token": token, "password": told}
+            assert client.post("/admin/", data=form).url.path == "/admin/pages/"
+        finally:
+            process.terminate()
+    assert told == (password or told)
 
 
 def test_help_is_there_at_once(tmp_path: Path) -> None:

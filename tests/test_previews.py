@@ -245,6 +245,18 @@ def test_the_last_of_several_tokens_counts(api: API, token: str) -> None:
 
 
 @on_memory
+@pytest.mark.parametrize(
+    "config", [{"SECRET_KEY": 5}, {"SECRET_KEY": True}, {"SECRET_KEY_FALLBACKS": [5]}]
+)
+def test_keys_that_are_no_texts_sign_nothing(make_api: MakeAPI, config: dict[str, Any]) -> None:
+    """As in an environment variable that has only digits."""
+    previews = Previews(make_api(CONTENT, config={"SECRET_KEY": "owl", **config}))
+    with pytest.raises(ConfigurationError, match="SECRET_KEY must be a text"):
+        previews.token()
+    assert previews.api.status("pages/?preview=a.b") == 403
+
+
+@on_memory
 def test_without_a_key_there_are_no_tokens(make_api: MakeAPI) -> None:
     api = make_api(CONTENT)
     with pytest.raises(ConfigurationError, match="SECRET_KEY, which is not set"):
