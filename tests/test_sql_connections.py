@@ -17,6 +17,7 @@ import pytest
 from flask_contentapi.errors import ContentError
 from flask_contentapi.query import Viewer
 from flask_contentapi_peewee import PeeweeBackend
+from flask_contentapi_peewee.connections import OFTEN
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import api_at, asked, noted, on_databases, storage, until, writing
@@ -219,6 +220,30 @@ def test_what_a_lent_connection_has_not_ended_is_taken_back(address: str) -> Non
         database.execute_sql("BEGIN")
         pages.model.update({pages.fields["title"]: "Undone"}).execute()
     assert api.json("pages/2/")["title"] == "Page 2"
+
+
+@pytest.mark.backends("postgresql")
+def test_prepared_statements_can_be_gone(address: str) -> None:
+    api = api_at(address)
+    database = storage(api).engine.database
+    with database.connection_context():
+        for number in range(2 * OFTEN):
+            assert api.json(f"pages/2/?_={number}")["title"] == "Page 2"
+        database.execute_sql("DEALLOCATE ALL")
+        assert api.json("pages/2/?_=again")["title"] == "Page 2"
+
+
+@pytest.mark.backends("postgresql")
+def test_few_statements_are_prepared(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flask_contentapi_peewee.connections.MOST_PREPARED", 2)
+    api = api_at(address)
+    database = storage(api).engine.database
+    kept = "SELECT COUNT(*) FROM pg_prepared_statements WHERE starts_with(name, 'contentapi_')"
+    with database.connection_context():
+        for field in ("title", "slug", "locale", "seo_title"):
+            for number in range(2 * OFTEN):
+                assert api.status(f"pages/?fields=_,{field}&_={number}") == 200
+        assert database.execute_sql(kept).fetchall() == [(2,)]
 
 
 # The site's own connections.

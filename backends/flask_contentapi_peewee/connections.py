@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import sqlite3
 import sys
@@ -16,8 +17,10 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from functools import lru_cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, cast
 from urllib.parse import unquote, urlsplit
@@ -125,6 +128,11 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         :param since: when it was opened, as :func:`time.time`.
         """
         return not (self._is_closed(connection) or (self._stale_timeout and self._is_stale(since)))
+
+    def all(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """All rows of a statement that only reads."""
+        found: list[tuple[Any, ...]] = self.execute_sql(text, parameters).fetchall()
+        return found
 
     def raise_if_lost(self, error: BaseException) -> None:
         """Raises :exc:`ConnectionLost` if an error broke the connection of this thread."""
@@ -612,10 +620,92 @@ def _file_path(name: str) -> Path | None:
     return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
 
 
+#: From how often on a statement is prepared, and how many are at most, in a connection.
+OFTEN, MOST_PREPARED = 5, 100
+#: The types of parameters; PostgreSQL finds out that of others, which are texts.
+_OIDS = {bool: 16, int: 20, float: 701, Decimal: 1700}
+
+
+@lru_cache(512)
+def _numbered(text: str) -> bytes:
+    """A statement with numbers in place of ``%s``, as the server has it."""
+    numbers = count(1)
+    signs = re.sub("%[s%]", lambda m: f"${next(numbers)}" if m[0] == "%s" else "%", text)
+    return signs.encode()
+
+
+class _Statements:
+    """The reading statements of a connection to PostgreSQL; those that are frequent are prepared.
+
+    The driver's cursors would take as long as the server.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection, self._server = connection, connection.pgconn
+        self._psycopg = import_module("psycopg")
+        self._execute = import_module("psycopg.generators").execute
+        self._reader = import_module("psycopg.adapt").Transformer(connection)
+        self._names = (b"contentapi_%d" % number for number in count())
+        #: By text and types of parameters the name of each, and how often it was asked.
+        self._known: dict[tuple[str, tuple[int, ...]], tuple[bytes, int]] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no transaction, which an error would break."""
+        return bool(self._server.transaction_status == self._psycopg.pq.TransactionStatus.IDLE)
+
+    def all(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+        types = tuple([_OIDS.get(type(value), 0) for value in parameters])
+        values = [None if value is None else str(value).encode() for value in parameters]
+        known = self._known.pop((text, types), None)
+        name, asked = known or (next(self._names), 0)
+        server, question = self._server, _numbered(text)
+        try:
+            if asked < OFTEN:
+                server.send_query_params(question, values, types)
+            else:
+                if asked == OFTEN:
+                    server.send_prepare(name, question, types)
+                    self._result()
+                server.send_query_prepared(name, values)
+            result = self._result()
+        except self._psycopg.errors.InvalidSqlStatementName:
+            # The driver lets the server forget all of them after some of its own statements.
+            self._known.clear()
+            return self.all(text, parameters)
+        self._known[text, types] = name, asked + 1
+        if len(self._known) > MOST_PREPARED:
+            name, asked = self._known.pop(next(iter(self._known)))
+            if asked > OFTEN:
+                server.send_query(b"DEALLOCATE %s" % name)
+                self._result()
+        self._reader.set_pgresult(result)
+        rows: list[tuple[Any, ...]] = self._reader.load_rows(0, result.ntuples, tuple)
+        return rows
+
+    def _result(self) -> Any:
+        (result,) = self._connection.wait(self._execute(self._server))
+        status = self._psycopg.pq.ExecStatus
+        if result.status not in (status.TUPLES_OK, status.COMMAND_OK):
+            raise self._psycopg.errors.error_from_result(result)
+        return result
+
+
 class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
     """Connections to PostgreSQL, whose client library supports several hosts."""
 
     driver = "psycopg"
+
+    def all(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        own = vars(self.connection())
+        statements = own.get("_statements") or _Statements(self.connection())
+        own["_statements"] = statements
+        # Only peewee tells its hooks.
+        if self.query_hooks or not statements.is_idle:
+            return super().all(text, parameters)
+        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+            return statements.all(text, parameters)
 
     def prepared_query(
         self, connection: Any, question: str, parameters: Sequence[Any]

@@ -202,6 +202,15 @@ class Engine(ABC):
         with atomic(self.reading):
             yield
 
+    def all(
+        self, database: peewee.Database, text: str, parameters: Sequence[Any]
+    ) -> list[tuple[Any, ...]]:
+        """All rows of a statement that only reads."""
+        if isinstance(database, Pool):
+            return database.all(text, parameters)
+        found: list[tuple[Any, ...]] = database.execute_sql(text, parameters).fetchall()
+        return found
+
     def rows(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:

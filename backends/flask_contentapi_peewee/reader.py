@@ -311,7 +311,7 @@ class DatabaseReader(Reader):
 
     def _execute(self, statement: Statement, values: Values) -> list[Any]:
         text, parameters = statement.text, statement.fill(values)
-        return self._database.execute_sql(text, parameters).fetchall()  # type: ignore[no-any-return]
+        return self.tables.engine.all(self._database, text, parameters)
 
     def _check_stamp(self, stamp: str) -> None:
         if stamp != self._structure.stamp:
