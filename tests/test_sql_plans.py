@@ -290,6 +290,18 @@ def test_what_few_objects_meet_is_found_by_an_index(
     assert any(re.match(key, read.key) for read in reads), plans
 
 
+@pytest.mark.backends("sqlite")
+@pytest.mark.parametrize(("count", "key"), [(1, "text"), (100, "id")])
+def test_many_values_are_not_looked_up_one_by_one(
+    plans_of: Callable[..., list[Plan]], count: int, key: str
+) -> None:
+    tags = ",".join(f"t{n}" for n in range(count))
+    # Other databases read the entries of all objects once.
+    reads = [r for p in plans_of(f"pages/?type=w.Note&tags__not={tags}") for r in p.reads]
+    keys = {read.key for read in reads if re.match(PAGE_TERMS, read.table)}
+    assert [bool(re.fullmatch(f"{PAGE_TERMS}_{key}", used)) for used in keys] == [True]
+
+
 @on_databases
 def test_what_is_kept_between_requests_is_found_by_indexes(
     plans_of: Callable[..., list[Plan]],

@@ -388,7 +388,10 @@ class Select:
         if values[few:] or operator != "all":
             parts.append(values[few:])
         for some in parts:
-            wanted = all_of([*named, self._engine.one_of(entry, some)])
+            # Looking up many values for each object takes longer than reading its few entries.
+            is_scan = operator == "not" and len(some) > FEW_ENTRIES
+            shown = self._engine.unindexed(entry) if is_scan else entry
+            wanted = all_of([*named, self._engine.one_of(shown, some)])
             every = operator == "all" and len(some) > 1
             if operator == "not" or (not every and (shape.walk or shape.broad)):
                 there = all_of([identity == self.identity, wanted])
