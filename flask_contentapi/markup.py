@@ -13,6 +13,7 @@ from functools import cache
 from html import escape, unescape
 from html.parser import HTMLParser
 from importlib.util import find_spec
+from operator import itemgetter
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ KINDS = {"page": "pages", "document": "documents", "image": "images"}
 Resolve = Callable[[str, int], Mapping[str, Any] | None]
 #: The elements that are marked, each with the attribute that says so.
 _MARKS = {"a": "linktype", "embed": "embedtype"}
-#: How many characters of texts are kept in parts.
+#: How many characters of texts are kept in parts, and how many of those that have been converted.
 CACHE_SIZE = 4_000_000
 #: The classes of image formats whose names differ from them.
 _CLASSES = {"fullwidth": "full-width"}
@@ -178,6 +179,8 @@ def _tokens(text: str) -> Tokens:
 
 
 _READ: BoundedCache[Text] = BoundedCache(CACHE_SIZE, lambda text: text.size)
+#: By whether HTML is wanted and the HTML with addresses, of which nothing else is made.
+_CONVERTED: BoundedCache[tuple[str, int]] = BoundedCache(CACHE_SIZE, itemgetter(1))
 
 
 def _read(text: str) -> Text:
@@ -261,9 +264,13 @@ def convert(text: str, format: str, resolve: Resolve) -> str:
     """
     if format == "html" and "<" not in text:
         return text
-    html = "".join(_resolved(text, resolve))
-    html = html if _is_safe(html) else _clean(html)
-    return html if format == "html" else _markdown(html)
+    html, is_html = "".join(_resolved(text, resolve)), format == "html"
+    known = _CONVERTED.get((is_html, html))
+    if known is None:
+        safe = html if _is_safe(html) else _clean(html)
+        written = safe if is_html else _markdown(safe)
+        known = _CONVERTED.put((is_html, html), (written, len(html) + len(written)))
+    return known[0]
 
 
 def _resolved(text: str, resolve: Resolve) -> Iterator[str]:

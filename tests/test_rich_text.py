@@ -26,6 +26,7 @@ from flask_contentapi import (
     RichText,
     content_changed,
 )
+from flask_contentapi.commonmark import commonmark
 from flask_contentapi.markup import FORMATS, convert, installed_packages
 from flask_contentapi.signals import EVERYTHING
 from tests.api import API
@@ -348,6 +349,31 @@ def test_texts_are_written_wherever_they_are(empty: API) -> None:
     by_path = empty.json("pages/detail_by_path/?html_path=/s11/&rich_text_format=html")
     assert by_path["text"] == LINKED
     assert empty.json("pages/10/")["text"] == LINK
+
+
+def test_a_text_is_not_converted_again_for_the_next_request(
+    empty: API, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted = []
+
+    def note(html: str) -> str:
+        converted.append(html)
+        return commonmark(html)
+
+    monkeypatch.setattr("flask_contentapi.commonmark.commonmark", note)
+    text = f"<p>Once, {backend}: {LINK}</p>"
+    api = load(empty, text)
+    path = "pages/10/?fields=_,text&rich_text_format=markdown"
+    assert (
+        api.json(f"{path}&_=1")
+        == api.json(f"{path}&_=2")
+        == {"text": f"Once, {backend}: [x]({PAGE})"}
+    )
+    assert len(converted) == 1
+    pages = [{**record, "live": record["id"] != 3} for record in TARGETS["pages"]]
+    api.load({**TARGETS, "pages": [*pages, story(10, text)]})
+    assert api.json(f"{path}&_=3") == {"text": f"Once, {backend}: x"}
+    assert len(converted) == 2
 
 
 def test_setting_says_the_default(make_api: MakeAPI) -> None:
