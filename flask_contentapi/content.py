@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import count
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from flask_contentapi.declarations import Endpoint, targets_of
@@ -435,7 +436,9 @@ def _read_table(
 ) -> Table:
     table = Table(endpoint)
     seen = set()
-    structural = [name in STRUCTURAL for name in endpoint.base.column_names]
+    # Of other columns the value behind the last is taken, which is None.
+    names = endpoint.base.column_names
+    structural = itemgetter(*(n if name in STRUCTURAL else -1 for n, name in enumerate(names)))
     total = len(records) if isinstance(records, Sized) else None
     for index, record in enumerate(watched(records, f"reading {endpoint.name}", total)):
         entry = reader.read_entry(endpoint.name, index, record)
@@ -447,7 +450,7 @@ def _read_table(
         seen.add(row[0])
         if keep is not None:
             keep(endpoint.name, index, entry)
-            row = tuple([v if stays else None for v, stays in zip(row, structural, strict=False)])
+            row = structural((*row, None))
         elif extras:
             table.extras[row[0]] = extras
         table.rows.append(row)

@@ -77,10 +77,14 @@ class Column:
     @cached_property
     def targets(self) -> Callable[[Any], Iterable[ObjectKey]]:
         """The function from a stored value to the objects that it points to."""
+        if isinstance(self.field, RichText):
+            return lambda stored: targets_in(stored or "")
         if self.target is None:
             return self._inner_targets
         endpoint = self.target.served_at.name
-        return lambda stored: [(endpoint, identity) for identity in self.ids(stored)]
+        if self.kind.many:
+            return lambda stored: [(endpoint, identity) for identity in stored]
+        return lambda stored: () if stored is None else ((endpoint, stored),)
 
     def _inner_targets(self, stored: Any) -> Iterator[ObjectKey]:
         for block, inner in self.related_blocks.items():
@@ -145,6 +149,12 @@ class Column:
         :raises ValueError: if the value does not fit, saying what would.
         """
         return self.default() if value is None else self.read_given(value)
+
+    @cached_property
+    def steps(self) -> tuple[Any, Callable[[], Any], Callable[[Any], Any] | None]:
+        """How it is read: :attr:`derive`, :attr:`default`, and :attr:`read_given`, which is None
+        for child objects."""
+        return self.derive, self.default, self.read_given if self.child is None else None
 
     @cached_property
     def read_given(self) -> Callable[[Any], Any]:
@@ -467,9 +477,12 @@ def targets_of(
         of child objects and its index.
     """
     for column, place in declared.naming_places:
+        value = row[place]
+        if value is None:
+            continue
         if column.child is None:
-            for target in column.targets(row[place]):
+            for target in column.targets(value):
                 yield target, column, children
         else:
-            for number, child in enumerate(row[place]):
+            for number, child in enumerate(value):
                 yield from targets_of(column.child, child, (column.name, number))

@@ -239,19 +239,20 @@ class RecordReader:
         read: list[Any] = []
         before = len(self.problems)
         for name, column in columns.items():
+            derive, default, read_given = column.steps
             try:
-                if column.derive is not None:
+                if derive is not None:
                     known = dict(zip(columns, read, strict=False))
-                    read.append(column.derive(known) if len(self.problems) == before else None)
+                    read.append(derive(known) if len(self.problems) == before else None)
                 elif (value := values.pop(name, None)) is None:
-                    read.append(column.default())
-                elif column.child is None:
-                    read.append(column.read_given(value))
+                    read.append(default())
+                elif read_given is not None:
+                    read.append(read_given(value))
                 else:
                     read.append(self._children(place, column, value))
             except ValueError as error:
                 read.append(None)
-                self.note(place, "" if column.derive is not None else name, str(error))
+                self.note(place, "" if derive is not None else name, str(error))
         return read
 
     def _children(self, place: Place, column: Column, records: Any) -> tuple[Row, ...]:

@@ -60,10 +60,10 @@ class TreePosition(NamedTuple):
     access: int
 
 
-#: Something that objects are found by: a field, a tag in it or None, and an id in it or None. The
-#: field is one with tags or a relation to many; :func:`target_term` for all that an object points
-#: to, :func:`children_term` for its child objects.
-Term = tuple[str, str | None, int | None]
+#: The id of an object, and something that it is found by: a field, a tag in it or None, and an id
+#: in it or None. The field is one with tags or a relation to many; :func:`target_term` for all that
+#: an object points to, :func:`children_term` for its child objects.
+Term = tuple[int, str, str | None, int | None]
 
 
 def target_term(endpoint: str) -> str:
@@ -101,6 +101,8 @@ class Documents:
         self.fixed = (*tables.fixed, *(["url_path"] if tables.endpoint.tree else []))
         self.whole = Projection(self, [tables.base], None)
         self._layout_of = lru_cache(CACHE_SIZE)(partial(_Layout, tables))
+        names = ("live", "go_live_at", "expires_at", "restriction") if tables.endpoint.tree else ()
+        self._pick_times = picker([tables.endpoint.base.places[name] for name in names])
 
     def own_columns(self, declared: ObjectType) -> dict[str, Column]:
         """The fields of a type that are in its documents."""
@@ -129,8 +131,7 @@ class Documents:
         """
         values = self._layout_of(row[1]).base(row)
         if self.endpoint.tree:
-            names = ("live", "go_live_at", "expires_at", "restriction")
-            live, start, stop, rule = (row[self.endpoint.base.places[name]] for name in names)
+            live, start, stop, rule = self._pick_times(row)
             # A page that is not live never is visible.
             since = NEVER if not live else ALWAYS if start is None else microseconds(start)
             until = NEVER if not live or stop is None else microseconds(stop)
@@ -148,16 +149,17 @@ class Documents:
         layout = self._layout_of(row[1])
         small = {n: v for n, v in extras.items() if n not in layout.declared.columns}
         small |= zip(layout.small, layout.pick_small(row), strict=True)
+        own = row[0]
         terms: set[Term] = {
-            (target_term(endpoint), None, identity)
+            (own, target_term(endpoint), None, identity)
             for (endpoint, identity), _, _ in targets_of(layout.declared, row)
         }
         for place, name, is_tag in layout.many:
-            terms |= {(name, v, None) if is_tag else (name, None, v) for v in row[place]}
+            terms.update((own, name, *((v, None) if is_tag else (None, v))) for v in row[place])
         for place, name, child in layout.children:
             small[name] = _child_objects(child, row[place], extras.get(name, ()))
             field = children_term(child.label)
-            terms |= {(field, None, entry[0]) for entry in row[place]}
+            terms.update([(own, field, None, entry[0]) for entry in row[place]])
         large = dict(zip(layout.large, layout.pick_large(row), strict=True))
         return Stored(
             row[0],
@@ -421,13 +423,15 @@ class Inserter:
         """
         self._add(self._endpoint.base, (base,))
         self._add(self._endpoint.documents, (stored[:3],))
-        self.add_derived(stored, [*stored.indexed, self._endpoint.terms])
+        self._add(self._endpoint.terms, stored.terms)
+        for table, row in stored.indexed.items():
+            self._add(table, (row,))
 
     def add_derived(self, stored: Stored, into: Iterable[StoredTable]) -> None:
         """Adds rows that are derived from an object to some tables of the endpoint."""
         for table in into:
             if table is self._endpoint.terms:
-                self._add(table, [(stored.id, *term) for term in stored.terms])
+                self._add(table, stored.terms)
             elif table in stored.indexed:
                 self._add(table, (stored.indexed[table],))
 

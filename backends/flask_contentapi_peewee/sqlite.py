@@ -151,7 +151,7 @@ class SQLite(Engine):
         name = self.quoted(table)
         self.database.execute_sql(f"CREATE VIRTUAL TABLE {name} USING fts5(title, rest, {options})")
         # The more words wait in memory, in bytes, the fewer parts of the index are merged later.
-        insert = f"INSERT INTO {name} ({name}, rank) VALUES ('hashsize', {1 << 22})"  # noqa: S608
+        insert = f"INSERT INTO {name} ({name}, rank) VALUES ('hashsize', {1 << 24})"  # noqa: S608
         self.database.execute_sql(insert)
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
