@@ -415,32 +415,28 @@ class Inserter:
         self._endpoint = endpoint
         self._waiting: defaultdict[StoredTable, list[Sequence[Any]]] = defaultdict(list)
         self._words: list[Words] = []
+        self._number = 0
 
     def add(self, base: Sequence[Any], stored: Stored) -> None:
         """Adds an object, without its words.
 
         :param base: its values in the endpoint's own table, all of them.
         """
-        self._add(self._endpoint.base, (base,))
-        self._add(self._endpoint.documents, (stored[:3],))
-        self._add(self._endpoint.terms, stored.terms)
-        for table, row in stored.indexed.items():
-            self._add(table, (row,))
+        waiting = self._waiting
+        waiting[self._endpoint.base].append(base)
+        waiting[self._endpoint.documents].append(stored[:3])
+        self.add_derived(stored, (*stored.indexed, self._endpoint.terms))
 
     def add_derived(self, stored: Stored, into: Iterable[StoredTable]) -> None:
         """Adds rows that are derived from an object to some tables of the endpoint."""
         for table in into:
             if table is self._endpoint.terms:
-                self._add(table, stored.terms)
+                self._waiting[table].extend(stored.terms)
             elif table in stored.indexed:
-                self._add(table, (stored.indexed[table],))
-
-    def _add(self, table: StoredTable, rows: Iterable[Sequence[Any]]) -> None:
-        waiting = self._waiting[table]
-        waiting += rows
-        if len(waiting) >= BATCH:
-            self._engine.insert(table.insert_text, waiting)
-            waiting.clear()
+                self._waiting[table].append(stored.indexed[table])
+        self._number += 1
+        if self._number == BATCH:
+            self.flush()
 
     def add_words(self, words: Words) -> None:
         """Adds the words of an object."""
@@ -454,6 +450,7 @@ class Inserter:
             if rows:
                 self._engine.insert(table.insert_text, rows)
         self._waiting.clear()
+        self._number = 0
         if self._words:
             self._engine.put_words(self._endpoint.words, self._words)
         self._words.clear()

@@ -135,10 +135,7 @@ def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
 def check(reader: DatabaseReader, *, values: bool = True) -> Iterator[Problem]:
     """The problems of the content: undeclared types, dangling relations, and values that the
     declared fields no longer take, if these are wanted."""
-    ids = {
-        name: {*reader.values(tables.base.select("id"))}
-        for name, tables in reader.tables.endpoints.items()
-    }
+    ids = {name: {*reader.identities(name)} for name in reader.tables.endpoints}
     records = RecordReader(reader.tables.registry, logs=False)
     objects = (
         (records.check_entry(tables.endpoint, row), tables.endpoint, row)

@@ -242,6 +242,13 @@ class DatabaseReader(Reader):
         """The first of these values; None if there is none."""
         return next(iter(self.values(query)), None)
 
+    def identities(self, endpoint: str, where: Any = None) -> Sequence[int]:
+        """The ids of all objects that meet a condition, including hidden ones, in default order."""
+        tables = self.tables.endpoints[endpoint]
+        query = tables.base.select("id").where(where)
+        text, given = query.order_by(tables.default_order).sql()
+        return array("q", (i for (i,) in self.tables.engine.rows(self._database, text, given)))
+
     def objects(
         self, endpoint: str, where: Any = None, ids: Sequence[int] | None = None
     ) -> Iterator[Sequence[Any]]:
@@ -251,10 +258,7 @@ class DatabaseReader(Reader):
         :returns: for each the row that :class:`Documents` reads.
         """
         if ids is None:
-            tables = self.tables.endpoints[endpoint]
-            query = tables.base.select("id").where(where)
-            text, given = query.order_by(tables.default_order).sql()
-            ids = array("q", (i for (i,) in self.tables.engine.rows(self._database, text, given)))
+            ids = self.identities(endpoint, where)
         shape = Shape(endpoint, visible=Visibility(everything=True), columns=None)
         statement, _ = self._statements.fetch(shape)
         for some in batches(ids):
