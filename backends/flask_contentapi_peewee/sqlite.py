@@ -130,6 +130,15 @@ class SQLite(Engine):
         # The planner assumes that every range is narrow.
         return peewee.NodeList((SQL("+"), field), glue="")
 
+    def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
+        # All is read once. In a mapped file it would count as memory of the process.
+        mapped = self.database.execute_sql("PRAGMA mmap_size").fetchone() or [0]
+        self.database.execute_sql("PRAGMA mmap_size = 0")
+        try:
+            super().analyze(tables, words)
+        finally:
+            self.database.execute_sql(f"PRAGMA mmap_size = {mapped[0]}")
+
     @contextmanager
     def filling(self, models: Iterable[type[peewee.Model]]) -> Iterator[None]:
         # An index is made faster of all rows at once than row by row.
