@@ -127,13 +127,13 @@ class Freshness:
             self._changes = {scope: here, None: anywhere}
         self.etags: dict[Scope, str] = {}
         made: dict[datetime | None, str] = {}
+        who = f"{sorted(viewer.pages)}\0{sorted(viewer.collections)}"
+        where = f"{host.scheme}\0{host.name}\0{host.port}\0{request.root_path}\0{request.path}"
         for some, change in self._changes.items() if version is not None else ():
             if change not in made:
-                who = sorted(viewer.pages), sorted(viewer.collections)
-                where = *host, request.root_path, request.path, request.query_string
-                parts = (state.fingerprint, version, change, *who, *where)
-                digest = blake2b("\0".join(map(str, parts)).encode(), digest_size=16)
-                made[change] = digest.hexdigest()
+                what = f"{state.fingerprint}\0{version}\0{change}"
+                text = f"{what}\0{who}\0{where}\0{request.query_string!r}"
+                made[change] = blake2b(text.encode(), digest_size=16).hexdigest()
             self.etags[some] = made[change]
         is_shared = state.can_view is None and request.method == "GET"
         self.keys: Mapping[Scope, str] = self.etags if is_shared else {}

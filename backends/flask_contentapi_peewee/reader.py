@@ -60,8 +60,9 @@ class DatabaseReader(Reader):
         # Whether the stamp was checked since the last result that does not include it: a cached
         # part of the structure, or an empty result.
         self._is_stamp_checked = False
-        self._viewer = NOBODY
-        self._views: dict[tuple[int, ...] | None, tuple[list[int], Visibility]] = {}
+        self._viewer: Viewer | None = None
+        self._closed: list[int] = []
+        self._views: dict[tuple[int, ...] | None, Visibility] = {}
 
     @property
     def tables(self) -> Tables:
@@ -270,22 +271,22 @@ class DatabaseReader(Reader):
         """What all statements for a viewer and a scope have in common: the collections that are
         closed, and what is visible."""
         if viewer is not self._viewer:
-            self._viewer, self._views = viewer, {}
-        key = None if scope is None else tuple(scope)
-        known = self._views.get(key)
-        if known is None:
             self._connect()
-            closed = self._structure.closed(viewer.collections)
-            visible = Visibility(
-                self._structure.paths(key),
+            self._viewer, self._closed = viewer, self._structure.closed(viewer.collections)
+            anywhere = Visibility(
+                None,
                 self._structure.period(viewer.moment).since,
                 bool(viewer.pages),
-                bool(closed),
+                bool(self._closed),
                 viewer.previewed[0] if viewer.previewed else "",
                 viewer.everything,
             )
-            known = self._views[key] = closed, visible
-        return known
+            self._views = {None: anywhere}
+        key = None if scope is None else tuple(scope)
+        if key not in self._views:
+            paths = self._structure.paths(key)
+            self._views[key] = Visibility(paths, *self._views[None][1:])
+        return self._closed, self._views[key]
 
     # Statements.
 
