@@ -145,6 +145,13 @@ class Addresses:
         ends = [end for end, sign in enumerate(url_path, 1) if sign == "/"]
         return [url_path[:end] for end in ends[:-1] if end >= first]
 
+    def above(self, url_path: str) -> str | None:
+        """The last path of its :meth:`trail`; None if that is empty."""
+        site_and_home = self._locate(url_path)
+        end = url_path.rfind("/", 0, -1) + 1
+        is_first = end < 2 or (site_and_home and site_and_home[1].url_path == url_path)
+        return None if is_first else url_path[:end]
+
     def _locate(self, url_path: str) -> tuple[Site, Home] | None:
         return next((tree for tree in self._trees if url_path.startswith(tree[1].url_path)), None)
 

@@ -425,11 +425,13 @@ def _pages_along(
 ) -> tuple[Mapping[Any, Sequence[Row]], Sequence[Row], Sequence[int]]:
     """The pages that rows lead to, by their value of the way's column; the same pages in order;
     and in how many places each stands."""
-    keys, places, itself = way.keys(source.addresses), Counter[Any](), Counter[Any]()
+    places, itself = Counter[Any](), Counter[Any]()
     for row, n in zip(origin, times, strict=True):
-        for key in keys(row):
-            places[key] += n
-            itself[key, row[way.origin]] += n
+        if row[way.index] is not None:
+            places[row[way.index]] += n
+            itself[row[way.origin]] += n
+    if way.by == "url_path":
+        places = _places_above(places, source.addresses)
     if not places:
         return {}, [], []
     # With more pages the answer is refused, so they need not be read; the rows themselves, which
@@ -454,9 +456,27 @@ def _pages_along(
     for row in source.select(query).rows:
         *_, identity, key = row
         found[key].append(row)
-        reached[identity] = row, places[key] - itself[key, identity]
+        # Only translations have the same value as the page that they are those of.
+        same = itself[identity] if way.by == "translation_key" else 0
+        reached[identity] = row, places[key] - same
     standing = [(row, n) for row, n in reached.values() if n]
     return found, [row for row, _ in standing], [n for _, n in standing]
+
+
+def _places_above(paths: Mapping[str, int], addresses: Addresses) -> Counter[str]:
+    """The paths above paths, and from how many places.
+
+    Each is looked at once for all that are equally far below it: a deep tree has far more pairs.
+    """
+    found = Counter[str]()
+    while paths:
+        nearest = Counter[str]()
+        for path, n in paths.items():
+            if (above := addresses.above(path)) is not None:
+                nearest[above] += n
+        found.update(nearest)
+        paths = nearest
+    return found
 
 
 def _count(

@@ -111,6 +111,7 @@ class Way(Step):
     """Pages that pages lead to by another column than the id, to be fetched in one go.
 
     :param origin: the index of the id in the rows that it starts from.
+    :param index: the index in them of what leads on.
     :param by: the column, in which a page may have the same value as others.
     :param keys: gives for the addresses of a request the function from a row to the values of that
         column in the pages that it leads to, in order.
@@ -118,6 +119,7 @@ class Way(Step):
     """
 
     origin: int
+    index: int
     by: str
     keys: Callable[[Addresses], Callable[[Row], Sequence[Any]]]
     each: int | None
@@ -302,6 +304,7 @@ class RowLayout:
             embedded=True,
             above=is_down,
             origin=self.index_of("id"),
+            index=index,
             by=by,
             keys=keys,
             each=limit if is_down else None,

@@ -183,6 +183,26 @@ def test_long_queries_are_not_kept(api: API) -> None:
     assert memory_kept_of(100, ask) < 100 * 4000
 
 
+DEEP = 300
+
+
+@on_memory
+def test_deep_trees_do_not_multiply_work(make_api: MakeAPI) -> None:
+    chain = [page(n, n - 1 or None, slug=f"page-{n}") for n in range(1, DEEP + 1)]
+    broad = [page(1000 + n, DEEP) for n in range(20)]
+    below = [page(2000 + n, 1000 + n % 20) for n in range(400)]
+    api = make_api({"pages": [*chain, *broad, *below]}, config={"CMSAPI_EMBED_MAX": 9000})
+    path = f"pages/?child_of={DEEP}&fields=_,"
+    assert len(api.items(f"{path}ancestors(_,id)")[0]["meta"]["ancestors"]) == DEEP
+    tracemalloc.start()
+    try:
+        assert "more than 9000 objects" in api.refusal(f"{path}children(_,ancestors(_,id))")
+        # The 120,000 paths above these pages take 200 megabytes.
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
 @on_memory
 def test_what_reads_filters_is_bounded(make_api: MakeAPI) -> None:
     api = make_api({"nodes": [{"id": 1}]}, types=[Node], config={"CMSAPI_CACHE_SIZE": 0})
