@@ -21,9 +21,10 @@ from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
 from flask_contentapi_peewee.tables import Tables
 
 M = TypeVar("M", bound="Statement | tuple[Statement, Any]")
-#: How much memory the cached statements may take, in bytes, and how much one takes besides its text
-#: and for each of its parameters. A list of values can make thousands of these.
-CACHE_SIZE, _OVERHEAD, _PARAMETER = 32_000_000, 5_000, 1_000
+#: How much memory the cached statements may take, in bytes, and how much one takes at least, for
+#: each character of its text, with what it was made from, and for each of its parameters. A list of
+#: values can make thousands of these.
+CACHE_SIZE, _OVERHEAD, _CHARACTER, _PARAMETER = 32_000_000, 10_000, 4, 1_000
 #: More rows than there can be.
 ALL = 2**62
 
@@ -44,7 +45,7 @@ class Statement:
     @property
     def size(self) -> int:
         """Roughly how much memory it takes, in bytes."""
-        return _OVERHEAD + len(self.text) + _PARAMETER * len(self._given)
+        return _OVERHEAD + _CHARACTER * len(self.text) + _PARAMETER * len(self._given)
 
     def fill(self, values: Values) -> list[Any]:
         """The parameters for some values."""
