@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from marshmallow import fields
 
 from flask_contentapi import ConfigurationError, ContentError, Page, Redirect
+from flask_contentapi.content import DEEPEST
 from flask_contentapi.signals import content_changed
 from flask_contentapi.writer import Writer
 from flask_contentapi_peewee import Followed
@@ -556,6 +557,21 @@ def test_rows_in_a_circle_are_left_out(api: API, database: peewee.Database) -> N
     assert len(problems(api)) == 3
     change(database, 3, Section, up=None)
     assert titles(api) == ["Sea", "Storm", "Calm", "Round", "Round", "Round"]
+
+
+def test_rows_that_get_too_deep_are_left_out(api: API, database: peewee.Database) -> None:
+    """The home page is on the first level, and the section 1 on the second."""
+    rows = [{"id": n, "up": n - 1} for n in range(2, DEEPEST)]
+    rows += [{"id": 1001, "up": 1}, {"id": 1002, "up": 1001}]
+    named = [{"name": "Deep", "slug": f"s{row['id']}", "changed": 5, **row} for row in rows]
+    with database:
+        Section.insert_many(named).execute()
+    assert problems(api) == []
+    change(database, 1001, Section, up=DEEPEST - 2)
+    assert api.status(f"pages/{SECTIONS + 1001}/") == 200
+    assert api.status(f"pages/{SECTIONS + 1002}/") == 404
+    (said,) = problems(api)
+    assert f"is on level {DEEPEST + 1} of the tree, which has at most {DEEPEST}" in said
 
 
 def test_rows_above_can_be_copied_later(database: peewee.Database) -> None:

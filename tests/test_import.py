@@ -22,6 +22,7 @@ from flask import Flask
 
 from flask_contentapi import ContentAPI
 from flask_contentapi.__main__ import main
+from flask_contentapi.content import DEEPEST
 from flask_contentapi.importers.bodies import without_code
 from flask_contentapi.importers.pull import passing_folder
 from tests.servers import free_port, start, stop
@@ -109,6 +110,15 @@ def site(tmp_path: Path) -> Site:
 
 
 # The tree.
+
+
+def test_folders_are_as_deep_as_a_tree(site: Site) -> None:
+    deepest = "/".join("ab"[n % 2] for n in range(DEEPEST - 1))
+    site.put(f"{deepest}/_index.md", "---\ntitle: Last\n---\n")
+    assert site.run().startswith(f"{DEEPEST} pages, ")
+    site.put(f"{deepest}/c.md")
+    (said,) = site.refused()
+    assert f"/c.md, line 1: parent: is on level {DEEPEST + 1} of the tree" in said
 
 
 def test_folders_and_indexes_are_the_tree(site: Site) -> None:
