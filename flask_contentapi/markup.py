@@ -53,20 +53,26 @@ _SCHEME_NAME = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*+):", re.IGNORECAS
 
 #: What editors write: all that stays as it is, or one of the other tags. Not what browsers and
 #: parsers read in different ways, such as elements whose content is no markup.
-_TIDY = re.compile(
-    r"""
+_HARMLESS = r"""
     (?: [^<]++
     | </ (?! (?:a|embed|{raw}) > ) {name} >
-    | < (?! (?:a|embed|{raw}) [ \n/>] ) {name}
-      (?: [ \n]++ (?! on|{never} ) {name} = "[^"<>&:]*+" )*+ {end}
-    )++
-    | </ (?P<ended> (?! (?:{raw}) > ) {name} ) >
-    | < (?P<tag> (?! (?:{raw}) [ \n/>] ) {name} )
-      (?P<attributes> (?: [ \n]++ {name} = "[^"<>]*+" )*+ ) {end}
+    | < (?! (?:a|embed|{raw}) [ \n/>] ) {name} {harmless}
+    )
+"""
+_TIDY = re.compile(
+    rf"""
+    (?: {_HARMLESS} | <a {{harmless}} {_HARMLESS}*+ </a> )++
+    | </ (?P<ended> (?! (?:{{raw}}) > ) {{name}} ) >
+    | < (?P<tag> (?! (?:{{raw}}) [ \n/>] ) {{name}} )
+      (?P<attributes> (?: [ \n]++ {{name}} = "[^"<>]*+" )*+ ) {{end}}
     """.format(
         name="[a-z][a-z0-9-]*+",
         end=r"[ \n]*+ /? >",
-        never="|".join(_NEVER),
+        harmless=rf"""
+            (?: [ \n]++ (?! on|{"|".join(_NEVER)} ) [a-z][a-z0-9-]*+ =
+                " (?: (?: https?:// | mailto: | [/\#] ) [^"<>]*+ | [^"<>&:]*+ ) "
+            )*+ [ \n]*+ /? >
+        """,
         raw="script|style|textarea|title|iframe|noembed|noframes|noscript|plaintext|xmp|svg|math",
     ),
     re.VERBOSE,
