@@ -17,7 +17,6 @@ import pytest
 from flask_contentapi.errors import ContentError
 from flask_contentapi.query import Viewer
 from flask_contentapi_peewee import PeeweeBackend
-from flask_contentapi_peewee.connections import OFTEN
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import api_at, asked, noted, on_databases, storage, until, writing
@@ -227,7 +226,7 @@ def test_prepared_statements_can_be_gone(address: str) -> None:
     api = api_at(address)
     database = storage(api).engine.database
     with database.connection_context():
-        for number in range(2 * OFTEN):
+        for number in range(10):
             assert api.json(f"pages/2/?_={number}")["title"] == "Page 2"
         database.execute_sql("DEALLOCATE ALL")
         assert api.json("pages/2/?_=again")["title"] == "Page 2"
@@ -241,9 +240,37 @@ def test_few_statements_are_prepared(address: str, monkeypatch: pytest.MonkeyPat
     kept = "SELECT COUNT(*) FROM pg_prepared_statements WHERE starts_with(name, 'contentapi_')"
     with database.connection_context():
         for field in ("title", "slug", "locale", "seo_title"):
-            for number in range(2 * OFTEN):
+            for number in range(10):
                 assert api.status(f"pages/?fields=_,{field}&_={number}") == 200
         assert database.execute_sql(kept).fetchall() == [(2,)]
+
+
+@pytest.mark.backends("postgresql")
+def test_nothing_is_prepared_if_the_driver_may_not(address: str) -> None:
+    api = api_at(address)
+    database = storage(api).engine.database
+    with database.connection_context():
+        database.connection().prepare_threshold = None
+        for number in range(10):
+            assert api.json(f"pages/2/?_={number}")["title"] == "Page 2"
+        kept = database.execute_sql("SELECT name FROM pg_prepared_statements").fetchall()
+        assert kept == []
+
+
+@pytest.mark.backends("postgresql")
+def test_statements_of_others_in_a_lent_connection_are_never_asked(address: str) -> None:
+    api, other = api_at(address), api_at(address)
+    first, second = (storage(each).engine.database for each in (api, other))
+    names: list[set[str]] = []
+    for each, database in ((api, first), (other, second)):
+        with database.connection_context():
+            for number in range(10):
+                assert each.status(f"pages/2/?_={number}") == 200
+            found = database.execute_sql("SELECT name FROM pg_prepared_statements").fetchall()
+            names.append({name for (name,) in found})
+    assert names[0]
+    assert names[1]
+    assert not names[0] & names[1]
 
 
 # The site's own connections.

@@ -620,8 +620,8 @@ def _file_path(name: str) -> Path | None:
     return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
 
 
-#: From how often on a statement is prepared, and how many are at most, in a connection.
-OFTEN, MOST_PREPARED = 5, 100
+#: How many statements are prepared at most in a connection.
+MOST_PREPARED = 100
 #: The types of parameters; PostgreSQL finds out that of others, which are texts.
 _OIDS = {bool: 16, int: 20, float: 701, Decimal: 1700}
 
@@ -645,7 +645,9 @@ class _Statements:
         self._psycopg = import_module("psycopg")
         self._execute = import_module("psycopg.generators").execute
         self._reader = import_module("psycopg.adapt").Transformer(connection)
-        self._names = (b"contentapi_%d" % number for number in count())
+        # Proxies lend connections on whose servers others have prepared theirs.
+        prefix = f"contentapi_{os.urandom(6).hex()}_"
+        self._names = (f"{prefix}{number}".encode() for number in count())
         #: By text and types of parameters the name of each, and how often it was asked.
         self._known: dict[tuple[str, tuple[int, ...]], tuple[bytes, int]] = {}
 
@@ -661,11 +663,13 @@ class _Statements:
         known = self._known.pop((text, types), None)
         name, asked = known or (next(self._names), 0)
         server, question = self._server, _numbered(text)
+        # The driver's own option: from how often on; None: never.
+        often = self._connection.prepare_threshold
         try:
-            if asked < OFTEN:
+            if often is None or asked < often:
                 server.send_query_params(question, values, types)
             else:
-                if asked == OFTEN:
+                if asked == often:
                     server.send_prepare(name, question, types)
                     self._result()
                 server.send_query_prepared(name, values)
@@ -677,7 +681,7 @@ class _Statements:
         self._known[text, types] = name, asked + 1
         if len(self._known) > MOST_PREPARED:
             name, asked = self._known.pop(next(iter(self._known)))
-            if asked > OFTEN:
+            if often is not None and asked > often:
                 server.send_query(b"DEALLOCATE %s" % name)
                 self._result()
         self._reader.set_pgresult(result)
