@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
+from io import StringIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 from urllib.parse import urlencode
 
 import click
@@ -66,19 +67,20 @@ def failures_told() -> Iterator[None]:
     A command that is ended by a signal removes what it has begun, as on Ctrl-C.
     """
     ending = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    # There is none if it is closed.
+    output = sys.stdout or StringIO()
     try:
         yield
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        output.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
         what = repr(error.filename) if error.filename else "The output or a file"
         try:
-            sys.stdout.flush()
+            output.flush()
         except OSError:
             # Python would try to write the rest on exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
         said = f"{what} cannot be read or written: {error.strerror or error}."
         raise click.ClickException(said) from error
     finally:
@@ -94,6 +96,13 @@ def _pass_state(command: Callable[..., None]) -> Callable[..., None]:
             command(current_app.extensions["contentapi"][parent and parent.info_name], **options)
 
     return with_appcontext(run)
+
+
+def _output() -> TextIO:
+    """The standard output, for commands that are of no use without it."""
+    if sys.stdout is None:
+        raise click.ClickException("The standard output is closed.")
+    return sys.stdout
 
 
 @click.command()
@@ -189,7 +198,7 @@ def dump(state: State, target: str, yes: bool) -> None:
         # The address is not shown, because it may contain a password.
         click.echo(f"{written} written to {target.partition(':')[0]}.")
     elif target == "-":
-        write(state.backend.dump(), sys.stdout)
+        write(state.backend.dump(), _output())
     elif target.endswith(ENDINGS):
         counts: Counter[str] = Counter()
         write_file(_with_counts(_with_progress(state.backend.dump()), counts), target)
@@ -324,7 +333,8 @@ def openapi(state: State) -> None:
     settings = state.settings
     made = describe(current_app.name, state.registry.endpoints, settings, state.parameters)
     servers = [{"url": f"{settings.base_url or ''}{settings.url_prefix}"}]
-    click.echo(orjson.dumps({**made, "servers": servers}, option=orjson.OPT_INDENT_2))
+    text = orjson.dumps({**made, "servers": servers}, option=orjson.OPT_INDENT_2)
+    click.echo(text, file=_output())
 
 
 def _with_object(command: Callable[..., None]) -> Callable[..., None]:

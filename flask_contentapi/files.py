@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -335,6 +336,8 @@ def _read_line(source: str, number: int, line: bytes) -> Record:
 
 
 def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
+    if name == _STANDARD_INPUT and sys.stdin is None:
+        raise click.ClickException("The standard input is closed.")
     try:
         return click.open_file(name, mode, encoding=None if "b" in mode else "utf-8")
     except OSError as error:

@@ -108,6 +108,30 @@ def test_an_output_that_is_full_is_told(tmp_path: Path, command: str) -> None:
 
 
 @on_posix
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("dump >&-", "The standard output is closed."),
+        ("openapi >&-", "The standard output is closed."),
+        ("load - <&-", "The standard input is closed."),
+        ("types >&-", ""),
+    ],
+)
+def test_what_is_closed_is_told_where_it_is_needed(tmp_path: Path, command: str, why: str) -> None:
+    (tmp_path / "app.py").write_text(
+        "from flask import Flask\nfrom flask_contentapi import ContentAPI\n"
+        "app = Flask(__name__)\napp.config['CMSAPI_BACKEND'] = 'sqlite:///a.db'\nContentAPI(app)\n"
+    )
+    shell = f"{sys.executable} -m flask contentapi init-db && "
+    shell += f"{sys.executable} -m flask contentapi {command}"
+    done = subprocess.run(
+        ["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    said = f"Error: {why}\n" if why else ""
+    assert (done.returncode, done.stderr) == (bool(why), said)
+
+
+@on_posix
 @pytest.mark.backends(*DATABASES)
 @pytest.mark.parametrize("target", ["-", "all.json"])
 def test_a_dump_that_fails_ends_its_transaction(backend: str, tmp_path: Path, target: str) -> None:

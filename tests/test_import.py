@@ -158,6 +158,17 @@ def test_a_file_can_have_the_name_of_its_folder(site: Site) -> None:
     assert site.page("rye")["body"] == "<p>Rye</p>"
 
 
+@pytest.mark.parametrize("index", ["_index.md", "index.md", "README.md"])
+def test_the_index_of_a_folder_named_as_the_one_above_is_its_own(site: Site, index: str) -> None:
+    site.put(f"a/a/{index}", "Inner")
+    assert site.run() == "3 pages, 1 site are in site. cd site && flask run\n"
+    site.put("a/a.md", "Outer")
+    site.run()
+    outer, inner = (site.ask(f"pages/{number}/") for number in (2, 3))
+    assert (outer["body"], inner["body"]) == ("<p>Outer</p>", "<p>Inner</p>")
+    assert inner["meta"]["parent"]["id"] == outer["id"]
+
+
 def test_posts_of_jekyll_have_their_dates(site: Site) -> None:
     site.put("_posts/2026-01-15-first-frost.md", "---\ntags: rye frost\n---\n")
     site.run()

@@ -235,11 +235,13 @@ class MarkdownFolder(Objects):
                 why = f"has more than {MOST_FILES:,} pages"
                 raise ContentError([Problem("", "", why, file=self._folder.name)])
             found[self._key(name)].append(name)
-        # To Eleventy a file with the name of its folder is the page of that.
+        # To Eleventy a file with the name of its folder is the page of that. An index file is not
+        # that of the folder above, whatever the two folders are called.
         for key in [*found]:
             folder = posixpath.dirname(key)
             if folder not in found and posixpath.basename(folder) == posixpath.basename(key) != "":
-                found[folder] = found.pop(key)
+                for name in found.pop(key):
+                    found[key if _is_index(self._stem(name)[1]) else folder].append(name)
         for key, names in found.items():
             readmes = [n for n in names if posixpath.basename(n).lower().startswith("readme.")]
             if len(names) > 1 and readmes:
@@ -264,20 +266,22 @@ class MarkdownFolder(Objects):
             wanted = f"has no files that end in {' or '.join(_ENDINGS)}"
             self._refuse(self._folder.name, 0, wanted)
 
-    def _key(self, name: str) -> str:
-        """The key of the page in a file; those of other languages than the main one have that in
-        front."""
+    def _stem(self, name: str) -> tuple[str, str]:
+        """The language of a file, "" if its name has none, and the rest of its path without the
+        ending."""
         stem = posixpath.splitext(_composed(name))[0]
         stem = stem[stem.partition("/")[0] in self._collections :]
         plain, _, ending = stem.rpartition(".")
         first, _, inside = stem.partition("/")
-        language = ""
         if ending in self.locales:
-            language, stem = ending, plain
-        elif first in self.locales:
-            language, stem = first, inside
-        is_index = posixpath.basename(stem).lower() in (*_INDEXES, "")
-        key = posixpath.dirname(stem) if is_index else stem
+            return ending, plain
+        return (first, inside) if first in self.locales else ("", stem)
+
+    def _key(self, name: str) -> str:
+        """The key of the page in a file; those of other languages than the main one have that in
+        front."""
+        language, stem = self._stem(name)
+        key = posixpath.dirname(stem) if _is_index(stem) else stem
         return f"{language}/{key}".rstrip("/") if self.prefixes.get(language) else key
 
     def _parts(self, key: str) -> tuple[str, str]:
@@ -676,6 +680,10 @@ def _class_name(words: str) -> str:
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
     name = "".join(word[:1].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", plain))
     return name if name[:1].isalpha() else f"Page{name}"
+
+
+def _is_index(stem: str) -> bool:
+    return posixpath.basename(stem).lower() in (*_INDEXES, "")
 
 
 def _composed(text: str) -> str:
