@@ -204,7 +204,8 @@ def dump(state: State, target: str, yes: bool) -> None:
         write_file(_with_counts(_with_progress(state.backend.dump()), counts), target)
         click.echo(f"{amounts(counts)} written to {target}.")
     else:
-        raise click.FileError(target, "the name of the file must end in .json or .jsonl")
+        hint = "must end in .json or .jsonl; a backend is named as jsonfiles:content"
+        raise click.FileError(target, f"the name of the file {hint}")
 
 
 @click.command()

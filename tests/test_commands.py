@@ -298,7 +298,7 @@ def test_misspelt_backends_are_known_to_the_setting() -> None:
 def test_dumps_have_names_that_say_what_they_are(name: str, tmp_path: Path) -> None:
     target = tmp_path / name
     shown = run(site_at(fresh_address("jsonfiles")), "dump", str(target))
-    assert shown.endswith("must end in .json or .jsonl\n1")
+    assert shown.endswith("must end in .json or .jsonl; a backend is named as jsonfiles:content\n1")
     assert not target.exists()
 
 

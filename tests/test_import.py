@@ -1051,7 +1051,7 @@ def test_what_does_not_fit_a_page_is_located(site: Site) -> None:
 
 
 def test_a_folder_without_pages_is_refused(site: Site) -> None:
-    assert site.refused() == ["garden: has no files that end in .md or .markdown or .mdx"]
+    assert site.refused() == ["garden: has no files that end in .md, .markdown or .mdx"]
 
 
 def test_another_folder_is_left_alone(site: Site) -> None:

@@ -231,10 +231,8 @@ def test_a_database_of_no_known_kind_is_refused() -> None:
 def test_a_file_that_is_not_there_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    way = (
-        "Put it there. An empty one for the site is made by the command: flask contentapi init-db."
-    )
-    said = f"There is no database file '{tmp_path}/x.db'. {way}"
+    way = "make an empty one for the site with the command: flask contentapi init-db."
+    said = f"There is no database file '{tmp_path}/x.db'. Put it there, or {way}"
     assert_said(f"sqlite:///{tmp_path}/x.db", said, caplog)
     assert [*tmp_path.iterdir()] == []
 

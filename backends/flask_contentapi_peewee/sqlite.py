@@ -61,8 +61,8 @@ class SQLite(Engine):
         except FileNotFoundError:
             self._require_folder()
             raise ConfigurationError(
-                f"There is no database file {str(self._file)!r}. Put it there. An empty one for "
-                "the site is made by the command: flask contentapi init-db."
+                f"There is no database file {str(self._file)!r}. Put it there, or make an "
+                "empty one for the site with the command: flask contentapi init-db."
             ) from None
         except OSError as error:
             raise ConfigurationError(f"{self.name} cannot be read: {error.strerror}.") from error

@@ -263,7 +263,7 @@ class MarkdownFolder(Objects):
             self._keys_of_files[_composed(names[0])] = key
             self._sources[key] = self._source(key, file)
         if not found:
-            wanted = f"has no files that end in {' or '.join(_ENDINGS)}"
+            wanted = f"has no files that end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
             self._refuse(self._folder.name, 0, wanted)
 
     def _stem(self, name: str) -> tuple[str, str]:
