@@ -330,6 +330,17 @@ def test_relative_links_stay_in_the_language(site: Site, names: tuple[str, str])
         assert dict(zip(links, (f"{p['slug']} {p['locale']}" for p in led), strict=True)) == links
 
 
+def test_files_of_pages_in_other_languages_are_pages(site: Site) -> None:
+    site.put("beds/oats.md", "Oats")
+    site.put("de/beds/rye.md", "[Oats](../../beds/oats.md#harvest)")
+    said = site.run("--language", "en", "--language", "de")
+    assert said == "6 pages, 2 locales, 1 site are in site. cd site && flask run\n"
+    oats = site.page("oats")["id"]
+    body = f'<p><a linktype="page" id="{oats}" href="#harvest">Oats</a></p>'
+    pages = json.loads((site.folder / "content" / "pages.json").read_text())
+    assert [page["body"] for page in pages if page["slug"] == "rye"] == [body]
+
+
 def test_languages_are_remembered(site: Site) -> None:
     translated(site, "a.md", "a.de.md")
     assert site.run() == "Nothing has changed.\n"

@@ -618,7 +618,8 @@ class MarkdownFolder(Objects):
                 left.append(inside)
             elif page := self._page_at(inside, meant):
                 return Target("pages", page.id, fragment)
-            if file := self._file_at(inside):
+            # The file of a page is a page, also of one in another language.
+            if inside not in self._keys_of_files and (file := self._file_at(inside)):
                 return Target(endpoint, self._medium(endpoint, inside, file), fragment)
         for page in filter(None, (self._page_at(inside, "") for inside in left)):
             return Target("pages", page.id, fragment)
