@@ -55,7 +55,6 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
         **FIXED,
     )
     app.config.update(_environment())
-    app.config.update(config or {})
     key = app.config["SECRET_KEY"]
     if not isinstance(key, str) or not key:
         raise ConfigurationError(
@@ -67,6 +66,7 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
             raise ConfigurationError(
                 f"{name} is {app.config[name]!r}; the pages of the demo need {json.dumps(value)}."
             )
+    app.config.update(config or {})
 
     api = ContentAPI(app, types=TYPES, can_view=members.can_view, page_urls=LanguageInPath())
     # Front ends that somebody tries are on other ports.
