@@ -23,14 +23,12 @@ from flask_admin.model.ajax import AjaxModelLoader
 from jinja2 import ChoiceLoader, PackageLoader
 from markupsafe import Markup
 from werkzeug.datastructures import CombinedMultiDict, MultiDict
-from wtforms import BooleanField, HiddenField, ValidationError
-from wtforms.validators import DataRequired
+from wtforms import BooleanField, ValidationError
 
 from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses, host_of
 from flask_contentapi.admin.forms import (
     VERSION,
-    RelationField,
     add_error,
     data_for,
     defaults_for,
@@ -146,14 +144,15 @@ class ContentView(BaseModelView):
     form_columns: Sequence[str] | None = None
     form_excluded_columns: Sequence[str] = ()
     page_size = 50
+    #: The endpoint.
+    declared: Endpoint
 
     def __init__(self, api: ContentAPI, endpoint: str = "pages", /, **options: Any) -> None:
         self.api = api
-        self._declared: Endpoint | None = None
-        self._has_languages = False
         self._forms: dict[tuple[str, bool], Any] = {}
         options = {"name": endpoint.capitalize(), "endpoint": f"edit_{endpoint}", **options}
-        super().__init__(_Named(endpoint), url=options.pop("url", endpoint), **options)
+        # Flask-Admin wants a class for the name of it.
+        super().__init__(type(endpoint, (), {}), url=options.pop("url", endpoint), **options)
 
     def create_blueprint(self, admin: Any) -> Any:
         """Makes the blueprint, in the application that the content is served in."""
@@ -167,12 +166,12 @@ class ContentView(BaseModelView):
             state.backend.transaction()
         except NotImplementedError as error:
             raise ConfigurationError(f"There is nothing to edit: {error}") from None
-        self._declared = known[self.model.__name__]
-        self._has_languages = self._declared.tree and state.settings.i18n
-        parents = {"pages"} if self._declared.tree else set()
-        related = parents.union(*map(_related, self._declared.types.values()))
+        self.declared = known[self.model.__name__]
+        self._has_languages = self.declared.tree and state.settings.i18n
+        parents = {"pages"} if self.declared.tree else set()
+        related = parents.union(*map(_related, self.declared.types.values()))
         self.form_ajax_refs = {name: _Loader(self, name) for name in related}
-        self._refresh_cache()
+        super()._refresh_cache()
         blueprint = super().create_blueprint(admin)
         own = PackageLoader("flask_contentapi.admin")
         blueprint.jinja_loader = ChoiceLoader([own, blueprint.jinja_loader])
@@ -182,11 +181,8 @@ class ContentView(BaseModelView):
         """Whether the present user may edit; to be overridden."""
         return False
 
-    @property
-    def declared(self) -> Endpoint:
-        """The endpoint."""
-        assert self._declared is not None
-        return self._declared
+    def _refresh_cache(self) -> None:
+        """Waits for the application, which says what there is to show."""
 
     # Reading.
 
@@ -271,11 +267,8 @@ class ContentView(BaseModelView):
         if sort_field:
             column = {"title": _title_column(self.declared)}.get(sort_field, sort_field)
             limits["order"] = (Order(column, bool(sort_desc)),)
-        parent = _asked_parent()
         if self.declared.tree and not search:
-            below = (Tree("child_of", parent),) if parent is not None else ()
-            limits["tree"] = below
-            limits["filters"] = () if below else (Filter("parent", "isnull", True),)
+            limits |= _below(_asked_parent())
         total, items = self.find(self.declared.name, search or "", **limits)
         if not self.declared.tree:
             return total, items
@@ -321,15 +314,13 @@ class ContentView(BaseModelView):
 
     def scaffold_list_columns(self) -> list[str]:
         """The columns of lists."""
-        if self._declared is None:
-            return []
         more = ["state"] * self.declared.tree + ["language"] * self._has_languages
         more += ["type"] * (len(self.declared.types) > 1)
         return ["file"] * self.declared.images + ["title", *more]
 
     def scaffold_sortable_columns(self) -> dict[str, str]:
         """The columns that lists can be sorted by."""
-        return {} if self._declared is None else {"title": "title"}
+        return {"title": "title"}
 
     def init_search(self) -> bool:
         """Whether lists can be searched."""
@@ -371,7 +362,7 @@ class ContentView(BaseModelView):
     def _check_parent(self, _: Any, field: Any) -> None:
         """Refuses a page that is below none, unless it is the first one."""
         if field.data is None and not field.errors and self.find("pages", "", limit=1)[0]:
-            raise ValidationError("Choose the page that the new one is to be below.")
+            raise ValidationError("Choose the page that it is to be below.")
 
     def create_form(self, obj: Any = None) -> Any:
         """The form of a new object, of the type that the address names."""
@@ -382,11 +373,11 @@ class ContentView(BaseModelView):
 
     def edit_form(self, obj: Any = None) -> Any:
         """The form of an object."""
-        declared = self.declared.types[obj.label]
-        form = self._form(declared, is_new=False)
-        return form(
-            get_form_data(), data={**data_for(form, declared, obj.row), VERSION: obj.version}
-        )
+        return self._filled(self._form(self.declared.types[obj.label], is_new=False), obj)
+
+    def _filled(self, form: Any, item: Item) -> Any:
+        data = data_for(form, self.declared.types[item.label], item.row)
+        return form(get_form_data(), data={**data, VERSION: item.version})
 
     def _asked_type(self) -> str:
         known = self.declared.types
@@ -417,34 +408,45 @@ class ContentView(BaseModelView):
     def create_model(self, form: Any) -> Item | None:
         """Adds an object, a page as a draft."""
         record = {"type": self._asked_type(), **values_in(form)}
-        try:
-            with self.api.backend.write() as content:
-                if self.declared.tree:
-                    with suppress(ContentError):  # which adding tells at the field
-                        above = content.record("pages", record["parent"])
-                        record["locale"] = above.get("locale")
-                    record["live"] = False
-                identity = content.add(self.declared.name, record)
-                self._publish(content, identity)
-        except ContentError as error:
-            self._tell(error, form)
-            return None
-        return self.get_one(identity)
+
+        def add(content: Writer) -> int:
+            if self.declared.tree:
+                with suppress(ContentError):  # which adding tells at the field
+                    record["locale"] = content.record("pages", record["parent"]).get("locale")
+                record["live"] = False
+            identity = content.add(self.declared.name, record)
+            self._publish(content, identity)
+            return identity
+
+        return self.get_one(self._write(add, form))
 
     def update_model(self, form: Any, model: Item) -> bool:
         """Changes an object, unless somebody else has since the form was made."""
         name, values, version = self.declared.name, values_in(form), form[VERSION].data
+
+        def change(content: Writer) -> bool:
+            if _version(content.record(name, model.id)) != version:
+                return False
+            if self.declared.tree and "parent" in values:
+                content.move(model.id, values["parent"])
+            else:
+                content.update(name, model.id, **values)
+                self._publish(content, model.id)
+            return True
+
+        done = self._write(change, form)
+        if done is False:
+            self._tell_conflict(form, model)
+        return bool(done)
+
+    def _write(self, work: Callable[[Writer], T], form: Any = None) -> T | None:
+        """Changes the content; None if it does not fit, which is told."""
         try:
             with self.api.backend.write() as content:
-                if _version(content.record(name, model.id)) == version:
-                    content.update(name, model.id, **values)
-                    self._publish(content, model.id)
-                    return True
+                return work(content)
         except ContentError as error:
             self._tell(error, form)
-            return False
-        self._tell_conflict(form, model)
-        return False
+            return None
 
     def _publish(self, content: Writer, page: int) -> None:
         """Publishes a page if that is wanted, at the time that it says."""
@@ -460,11 +462,10 @@ class ContentView(BaseModelView):
 
     def _tell(self, error: ContentError, form: Any = None) -> None:
         """Says what is wrong, at the fields that it concerns."""
-        shown = [form is not None and show_problem(form, p) for p in error.problems]
-        for problem, is_shown in zip(error.problems, shown, strict=True):
-            if not is_shown:
-                flash(str(problem), "error")
-        if any(shown):
+        left = [p for p in error.problems if form is None or not show_problem(form, p)]
+        for problem in left:
+            flash(str(problem), "error")
+        if len(left) < len(error.problems):
             flash(_NOT_SAVED, "error")
 
     def _tell_conflict(self, form: Any, model: Item) -> None:
@@ -495,18 +496,17 @@ class ContentView(BaseModelView):
         if self.declared.tree and self._with_children([model.id]):
             flash("There are pages below it. Move or delete them first.", "error")
             return False
-        try:
-            with self.api.backend.write() as content:
-                content.delete(self.declared.name, model.id)
-        except ContentError as error:
-            self._tell(error)
-            return False
-        return True
+
+        def delete(content: Writer) -> bool:
+            content.delete(self.declared.name, model.id)
+            return True
+
+        return bool(self._write(delete))
 
     def is_action_allowed(self, name: str) -> bool:
         """Whether an action is there: all change pages."""
-        is_there = self._declared is not None and self.declared.tree and self.can_edit
-        return is_there and super().is_action_allowed(name)
+        is_allowed: bool = super().is_action_allowed(name)
+        return is_allowed and self.declared.tree and bool(self.can_edit)
 
     @action("publish", "Publish")
     def action_publish(self, ids: Sequence[str]) -> None:
@@ -529,18 +529,15 @@ class ContentView(BaseModelView):
         self._change_each(ids[::-1], lambda content, page: self._shift(content, page, 1))
 
     def _change_each(self, ids: Sequence[str], change: Callable[[Writer, int], None]) -> None:
-        try:
-            with self.api.backend.write() as content:
-                for page in [int(id) for id in ids if re.fullmatch("[0-9]{1,18}", id)]:
-                    change(content, page)
-        except ContentError as error:
-            self._tell(error)
+        def change_each(content: Writer) -> None:
+            for page in [int(id) for id in ids if re.fullmatch("[0-9]{1,18}", id)]:
+                change(content, page)
+
+        self._write(change_each)
 
     def _shift(self, content: Writer, page: int, step: int) -> None:
         parent = content.record("pages", page).get("parent")
-        below = (Tree("child_of", parent),) if parent is not None else ()
-        top = () if below else (Filter("parent", "isnull", True),)
-        query = Query("pages", ("id",), self._viewer, tree=below, filters=top)
+        query = Query("pages", ("id",), self._viewer, **_below(parent))
         siblings = [*self._read(lambda reader: reader.ids(query))]
         place = siblings.index(page) + step
         if 0 <= place < len(siblings):
@@ -573,30 +570,18 @@ class ContentView(BaseModelView):
         model = self.get_one(request.args.get("id"))
         if model is None or not self.declared.tree or not self.can_edit:
             abort(404)
-        return_url = get_redirect_target() or self.get_url(".index_view", parent=model.above)
-
-        class MoveForm(self.form_base_class):  # type: ignore[name-defined]
-            parent = RelationField(
-                self._form_ajax_refs["pages"],
-                label="Below",
-                validators=[DataRequired("Choose the page that it is to be below.")],
-            )
-
-        setattr(MoveForm, VERSION, HiddenField())
-        form = MoveForm(get_form_data(), data={"parent": model.above, VERSION: model.version})
-        if self.validate_form(form):
-            try:
-                with self.api.backend.write() as content:
-                    if _version(content.record("pages", model.id)) == form[VERSION].data:
-                        content.move(model.id, form["parent"].data)
-                        flash(f"{model.title} was moved.", "success")
-                        return redirect(self.get_url(".index_view", parent=form.parent.data))
-                flash("Somebody else has changed this since you opened it. Look again.", "error")
-                form[VERSION].data = model.version
-            except ContentError as error:
-                flash(_NOT_SAVED, "error")
-                for problem in error.problems:
-                    add_error(form.parent, problem.message)
+        place = form_class(
+            self.form_base_class,
+            self.declared.types[model.label],
+            self._form_ajax_refs.__getitem__,
+            lambda column: {**self._options(column), "label": "Below"},
+            lambda name: name == "parent",
+        )
+        form = self._filled(place, model)
+        if self.validate_form(form) and self.update_model(form, model):
+            flash(f"{model.title} was moved.", "success")
+            return redirect(self.get_url(".index_view", parent=form.parent.data))
+        return_url = self.get_save_return_url(model)
         return self.render("contentapi/move.html", model=model, form=form, return_url=return_url)
 
     @expose("/preview/")
@@ -605,8 +590,12 @@ class ContentView(BaseModelView):
         model = self.get_one(request.args.get("id"))
         if model is None:
             abort(404)
-        token = self.api.preview_token(self.declared.name, model.id)
-        return redirect(self.preview_url(model.id, token, self._html_url(model.id)))
+        token, html_url = self.api.preview_token(self.declared.name, model.id), None
+        if self.declared.tree:
+            asked = ("pages", [model.id], ["url_path"], self._viewer)
+            path = self._read(lambda reader: reader.fetch(*asked))[model.id][0]
+            html_url = self._addresses().html_url(path)
+        return redirect(self.preview_url(model.id, token, html_url))
 
     def preview_url(self, id: int, token: str, html_url: str | None) -> str:
         """The address of a preview: that of a page in the site, with the token as ``preview``, or
@@ -617,13 +606,6 @@ class ContentView(BaseModelView):
         if html_url is not None:
             return f"{html_url}?preview={token}"
         return f"{self._addresses().detail_url(self.declared.name)}{id}/?preview={token}"
-
-    def _html_url(self, id: int) -> str | None:
-        if not self.declared.tree:
-            return None
-        asked = ("pages", [id], ["url_path"], self._viewer)
-        path = self._read(lambda reader: reader.fetch(*asked))[id][0]
-        return self._addresses().html_url(path)
 
     def _run_view(self, view: Any, *args: Any, **kwargs: Any) -> Any:
         # Flask-Admin leads to this address afterwards.
@@ -657,13 +639,6 @@ class ContentView(BaseModelView):
     column_formatters: Mapping[str, Any] = {"file": _thumbnail, "title": _title}
 
 
-class _Named:
-    """Stands for a model class, of which Flask-Admin wants the name."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-
-
 def _plain(label: str) -> str:
     return label.rpartition(".")[2]
 
@@ -687,6 +662,13 @@ def _asked_parent() -> int | None:
     if parent is not None and parent not in kinds.INT64:
         abort(404)
     return parent
+
+
+def _below(parent: int | None) -> dict[str, Any]:
+    """What a query has that is for the pages below another one, or for those below none."""
+    if parent is None:
+        return {"filters": (Filter("parent", "isnull", True),)}
+    return {"tree": (Tree("child_of", parent),)}
 
 
 def _columns(endpoint: Endpoint) -> tuple[str, ...]:

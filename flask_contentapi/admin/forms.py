@@ -166,9 +166,6 @@ class RelationField(Field):
 class TagsField(Select2TagsField):
     """A set of tags."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(save_as_list=True, **options)
-
     def process_formdata(self, valuelist: Sequence[str] | None = None) -> None:
         """Reads the tags that were sent."""
         if not is_unchanged(self):
@@ -201,10 +198,6 @@ class ChildrenField(InlineFieldList):
         if formdata:
             data = self._stored.get(formdata.get(f"{self.name}-{index}-id"), unset_value)
         return super()._add_entry(formdata, data, index)
-
-
-class ChildForm(BaseForm):
-    """The base of forms of child objects."""
 
 
 def _text(text: str) -> str:
@@ -254,13 +247,14 @@ def field_for(column: Column, loader: Callable[[str], Any], options: dict[str, A
     """
     kind, declared = column.kind, column.field
     if column.child is not None:
-        inner = form_class(ChildForm, column.child, loader, _labelled)
+        named = lambda own: {"label": own.name.replace("_", " ").capitalize()}  # noqa: E731
+        inner = form_class(BaseForm, column.child, loader, named)
         empty = partial(defaults_for, inner)
         return ChildrenField(InlineModelFormField(inner, "id", default=empty), **options)
     if column.target is not None:
         return RelationField(loader(column.target.served_at.name), kind.many, **options)
     if isinstance(kind, kinds.Tags):
-        return TagsField(**options)
+        return TagsField(save_as_list=True, **options)
     if (choices := _choices(declared)) is not None:
         return ChoiceField(choices, **options)
     if isinstance(kind, kinds.Boolean):
@@ -297,10 +291,6 @@ def _choices(declared: fields.Field[Any]) -> list[tuple[Any, str]] | None:
     return None
 
 
-def _labelled(column: Column) -> dict[str, Any]:
-    return {"label": column.name.replace("_", " ").capitalize()}
-
-
 def form_class(
     base: type[Form],
     declared: ObjectType,
@@ -324,11 +314,7 @@ def form_class(
     # What a page says comes before its settings.
     settings = Page.declared_fields().keys() - {"title", "slug", "parent"}
     for name, column in sorted(declared.columns.items(), key=lambda item: item[0] in settings):
-        if isinstance(column.field, Derived) or not (wanted(name) or name == "id"):
-            continue
-        if name == "id":
-            if declared.endpoint is None:
-                own["id"] = HiddenField()
+        if isinstance(column.field, Derived) or name == "id" or not wanted(name):
             continue
         given = options(column)
         plain = column.child is None and not isinstance(column.kind, kinds.Boolean)
@@ -339,9 +325,7 @@ def form_class(
         override = (overrides or {}).get(name)
         own[attribute] = override(**given) if override else field_for(column, loader, given)
         columns[attribute] = column
-    own[VERSION] = HiddenField()
-    if declared.endpoint is None:
-        del own[VERSION]
+    own["id" if declared.endpoint is None else VERSION] = HiddenField()
     return type("ContentForm", (base,), {**own, "contentapi_columns": columns})
 
 
@@ -429,10 +413,9 @@ def show_problem(form: Any, problem: Problem) -> bool:
     """Shows what is wrong with a record at the field that it concerns; returns whether there is
     one."""
     field = _field_at(form, problem.path)
-    if field is None:
-        return False
-    add_error(field, problem.message)
-    return True
+    if field is not None:
+        add_error(field, problem.message)
+    return field is not None
 
 
 def _field_at(form: Any, path: Sequence[Any]) -> Any:
