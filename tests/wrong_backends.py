@@ -86,7 +86,7 @@ class HidesBelowDrafts(ListReader):
         return [thing for thing in found if not thing.values["url_path"].startswith(hidden)]
 
 
-@caught_by("test_viewer[images: collections below a restricted one are closed with it]")
+@caught_by("test_viewer[images: in collections below a restricted one are closed]")
 class LeaksRestrictedCollections(ListReader):
     def things(self, endpoint: str) -> list[Thing]:
         return [
@@ -279,7 +279,7 @@ class CountsWhatIsShown(ListReader):
         return super().facet(found[: query.limit], column, query)
 
 
-@caught_by("test_filter[beside eq: in scope 20]")
+@caught_by("test_filter[beside eq 60: in scope 20]")
 class TellsTargetsOfOtherSites(ListReader):
     def value(self, thing: Thing, column: str, query: Query) -> Any:
         return super().value(thing, column, query._replace(scope=None))
@@ -422,7 +422,7 @@ class OrdersByUTF16(ListReader):
         return super().key(value.encode("utf-16-be") if isinstance(value, str) else value)
 
 
-@caught_by("test_order[several keys: each in its own direction]")
+@caught_by("test_order[number,-id: each key in its own direction]")
 class HasOneDirectionForAllKeys(ListReader):
     def sort(self, found: list[Thing], query: Query) -> None:
         order = tuple(key._replace(descending=query.order[0].descending) for key in query.order)

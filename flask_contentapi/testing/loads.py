@@ -236,7 +236,7 @@ class LoadTests(Kit):
         backend.load({"pages": _rooms(DEEPEST)})
         above = [*range(1, DEEPEST)]
         with backend.reader() as reader:
-            assert found(reader, query(tree={"ancestor_of": DEEPEST}))[0] == above
+            assert found(reader, query(ancestor_of=DEEPEST))[0] == above
 
     def test_load_replaces_the_whole_content(self, backend: Backend) -> None:
         backend.load(CONTENT)

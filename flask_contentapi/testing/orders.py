@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -11,14 +12,18 @@ from flask_contentapi.testing.kit import EXHIBITS, STAFF, Kit, case, finds, foun
 _HUGE = 2**63 - 1
 
 
+def _order(order: str, ids: list[int], why: str, **parts: Any) -> Any:
+    return case(f"{order}: {why}", ids, order=order, **parts)
+
+
+_exhibits = partial(_order, types=EXHIBITS, scope=(1,))
+_children = partial(_order, child_of=1)
+
+
 def _orders(column: str, ascending: list[int], descending: list[int]) -> list[Any]:
     """Two lines about the exhibits of one site."""
     rule = "missing values first ascending, last descending; ties by id"
-    parts: dict[str, Any] = {"types": EXHIBITS, "scope": (1,)}
-    return [
-        case(f"{column}: {rule}", ascending, order=column, **parts),
-        case(f"-{column}: {rule}", descending, order=f"-{column}", **parts),
-    ]
+    return [_exhibits(column, ascending, rule), _exhibits(f"-{column}", descending, rule)]
 
 
 ORDERS = [
@@ -36,83 +41,33 @@ ORDERS = [
     # Hidden targets count as missing.
     *_orders("photo", [11, 13, 21, 22, 23, 25, 24], [24, 23, 25, 11, 13, 21, 22]),
     *_orders("twin", [11, 21, 22, 25, 24, 23, 13], [13, 23, 24, 11, 21, 22, 25]),
-    case(
-        "twin: what the viewer may see is not missing",
-        [11, 21, 22, 24, 23, 25, 37, 13],
-        order="twin",
-        types=EXHIBITS,
-        scope=(1,),
-        viewer=STAFF,
-    ),
-    case(
-        "beside: a target out of scope is missing",
-        [21, 22, 23, 25, 24],
-        order="beside",
-        types=EXHIBITS,
-        scope=(20,),
-    ),
-    case(
-        "-beside: a target out of scope is missing",
-        [24, 21, 22, 23, 25],
-        order="-beside",
-        types=EXHIBITS,
-        scope=(20,),
-    ),
     *_orders("beside", [11, 13, 21, 22, 25, 24, 23], [23, 24, 11, 13, 21, 22, 25]),
-    case(
-        "several keys: each in its own direction",
-        [21, 22, 13, 24, 25, 11, 23],
-        order="number,-id",
-        types=EXHIBITS,
-        scope=(1,),
+    _exhibits("twin", [11, 21, 22, 24, 23, 25, 37, 13], "to staff less is missing", viewer=STAFF),
+    _exhibits("beside", [21, 22, 23, 25, 24], "a target out of scope is missing", scope=(20,)),
+    _exhibits("-beside", [24, 21, 22, 23, 25], "a target out of scope is missing", scope=(20,)),
+    _exhibits("number,-id", [21, 22, 13, 24, 25, 11, 23], "each key in its own direction"),
+    _exhibits("-title,number", [24, 21, 25, 23, 22, 13, 11], "the first key counts most"),
+    _exhibits(
+        "-on_loan,found_on", [25, 23, 13, 21, 22, 11, 24], "missing values of the second key"
     ),
-    case(
-        "several keys: the first counts most",
-        [24, 21, 25, 23, 22, 13, 11],
-        order="-title,number",
-        types=EXHIBITS,
-        scope=(1,),
-    ),
-    case(
-        "several keys: missing values of the second",
-        [25, 23, 13, 21, 22, 11, 24],
-        order="-on_loan,found_on",
-        types=EXHIBITS,
-        scope=(1,),
-    ),
-    case(
-        "first_published_at: ties by id",
-        [14, 15, 16, 17, 32, 35, 60, 10, 12, 20],
-        order="first_published_at",
-        tree={"child_of": 1},
-    ),
-    case(
-        "-first_published_at: ties by id",
-        [12, 20, 10, 14, 15, 16, 17, 32, 35, 60],
-        order="-first_published_at",
-        tree={"child_of": 1},
-    ),
-    case(
-        "alias_of: by id, hidden ones missing",
-        [10, 12, 15, 16, 20, 32, 35, 60, 17, 14],
-        order="alias_of",
-        tree={"child_of": 1},
-    ),
-    case("locale: by code point", [80, 40, 2], order="locale", where=[("id", "in", (2, 40, 80))]),
-    case("with a search: instead of relevance", [22, 60], any_word="obsidian", order="title"),
+    _children("first_published_at", [14, 15, 16, 17, 32, 35, 60, 10, 12, 20], "ties by id"),
+    _children("-first_published_at", [12, 20, 10, 14, 15, 16, 17, 32, 35, 60], "ties by id"),
+    _children("alias_of", [10, 12, 15, 16, 20, 32, 35, 60, 17, 14], "hidden ones are missing"),
+    _order("locale", [80, 40, 2], "by code point", where=[("id", "in", (2, 40, 80))]),
+    _order("title", [22, 60], "instead of relevance", any_word="obsidian"),
     case("images: by id without an order", [1, 2, 3, 7, 8], "images"),
-    case("images: -width", [3, 1, 2, 7, 8], "images", order="-width"),
-    case("images: width", [7, 8, 1, 2, 3], "images", order="width"),
-    case("people: born", [2, 1, 3], "people", order="born"),
-    case("people: name by code point", [1, 2, 3], "people", order="name"),
-    case("people: portrait, hidden ones missing", [2, 3, 1], "people", order="portrait"),
+    _order("width", [7, 8, 1, 2, 3], "images", endpoint="images"),
+    _order("-width", [3, 1, 2, 7, 8], "images", endpoint="images"),
+    _order("born", [2, 1, 3], "people", endpoint="people"),
+    _order("name", [1, 2, 3], "people, by code point", endpoint="people"),
+    _order("portrait", [2, 3, 1], "people, hidden ones are missing", endpoint="people"),
 ]
 
 
 def _window(rule: str, ids: list[int], offset: int, limit: int | None, order: str = "") -> Any:
     """A line about the five exhibits of one room."""
-    parts: dict[str, Any] = {"tree": {"child_of": 20}, "types": EXHIBITS}
-    return case(rule, ids, offset=offset, limit=limit, order=order, total=5, **parts)
+    parts: dict[str, Any] = {"offset": offset, "limit": limit, "order": order}
+    return case(rule, ids, child_of=20, types=EXHIBITS, total=5, **parts)
 
 
 WINDOWS = [
@@ -129,7 +84,7 @@ WINDOWS = [
     _window("with an order: past the end", [], 5, 2, "number"),
     _window("with an order: descending", [24, 22], 2, 2, "-number"),
     _window("with two keys", [22, 24], 1, 2, "number,id"),
-    case("of nothing", [], offset=0, limit=2, tree={"child_of": 21}),
+    case("of nothing", [], offset=0, limit=2, child_of=21),
 ]
 
 
@@ -147,15 +102,15 @@ class OrderTests(Kit):
         assert sorted(chain.from_iterable(windows)) == sorted(found(reader, query())[0])
 
     def test_rows_are_the_same_without_a_count(self, reader: Reader) -> None:
-        selected = reader.select(query(tree={"child_of": 20}, limit=2, count=False))
+        selected = reader.select(query(child_of=20, limit=2, count=False))
         assert list(selected.rows) == [(23,), (22,)]
 
     def test_random_has_all_that_match_each_once(self, reader: Reader) -> None:
-        ids, total = found(reader, query(tree={"child_of": 20}, random=True))
+        ids, total = found(reader, query(child_of=20, random=True))
         assert (sorted(ids), total) == ([21, 22, 23, 24, 25], 5)
 
     def test_random_has_no_more_than_the_limit(self, reader: Reader) -> None:
-        ids, total = found(reader, query(tree={"child_of": 20}, random=True, limit=3))
+        ids, total = found(reader, query(child_of=20, random=True, limit=3))
         assert (len(set(ids)), total) == (3, 5)
         assert set(ids) <= {21, 22, 23, 24, 25}
 

@@ -10,7 +10,7 @@ import pytest
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query, Viewer
-from flask_contentapi.testing.kit import ANYBODY, BOARD, EXHIBITS, STAFF, Kit, exact, query
+from flask_contentapi.testing.kit import ANYBODY, BOARD, EXHIBITS, LOANS, STAFF, Kit, exact, query
 from flask_contentapi.testing.sample import NOW
 
 _BLOCKS = [
@@ -119,7 +119,7 @@ _LISTS = {
     "at random": query(random=True),
     "what is behind an offset": query(offset=3),
     "with types": query(types=EXHIBITS, order="number"),
-    "of a branch": query(tree={"descendant_of": 20}),
+    "of a branch": query(descendant_of=20),
     "of a search": query(any_word="agate"),
     "with a scope and another viewer": query(scope=(20, 36), viewer=STAFF),
     "of nothing": query(where=[("id", "eq", 404)]),
@@ -133,7 +133,7 @@ class RowTests(Kit):
         ("column", "wanted"), [pytest.param(name, own, id=name) for name, *own in VALUES]
     )
     def test_column_has_exact_values(self, reader: Reader, column: str, wanted: list[Any]) -> None:
-        asked = query("pages", column, types=EXHIBITS, tree={"child_of": 20}, limit=3)
+        asked = query("pages", column, types=EXHIBITS, child_of=20, limit=3)
         values = [row[0] for row in reader.select(asked).rows]
         assert [*map(exact, values)] == [*map(exact, wanted)]
 
@@ -160,13 +160,13 @@ class RowTests(Kit):
         ]
 
     def test_columns_of_a_derived_type(self, reader: Reader) -> None:
-        asked = query("pages", "lender", "price", types=frozenset({"museum.Loan"}))
+        asked = query("pages", "lender", "price", types=LOANS)
         assert [tuple(row) for row in reader.select(asked).rows] == [
             ("A neighbour", Decimal("4.50"))
         ]
 
     def test_rows_without_columns_are_empty(self, reader: Reader) -> None:
-        selected = reader.select(query(tree={"child_of": 20})._replace(columns=()))
+        selected = reader.select(query(child_of=20)._replace(columns=()))
         assert ([*map(len, selected.rows)], selected.total) == ([0] * 5, 5)
 
     @pytest.mark.parametrize(

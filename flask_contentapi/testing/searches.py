@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask_contentapi.backend import Reader
-from flask_contentapi.testing.kit import STAFF, Kit, case, finds, found, query
+from flask_contentapi.testing.kit import LOANS, STAFF, Kit, case, finds, found, query
 
 
 def _finds(rule: str, ids: list[int], *args: Any, **kwargs: Any) -> Any:
@@ -52,9 +52,9 @@ SEARCHES = [
     _finds(
         "what the viewer may see", [11, 13, 21, 22, 23, 24, 25, 37], any_word="agate", viewer=STAFF
     ),
-    _finds("with a type", [25], any_word="agate", types=frozenset({"museum.Loan"})),
+    _finds("with a type", [25], any_word="agate", types=LOANS),
     _finds("with a filter", [23, 25], any_word="agate", where=[("title", "eq", "agate")]),
-    _finds("with a relation", [21, 22, 23, 24, 25], any_word="agate", tree={"child_of": 20}),
+    _finds("with a relation", [21, 22, 23, 24, 25], any_word="agate", child_of=20),
     _finds("with a scope", [60], any_word="obsidian", scope=(60,)),
     _finds(
         "with a window: the total is of all", [13, 21], any_word="agate", offset=1, limit=2, total=7

@@ -9,7 +9,17 @@ import pytest
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Viewer
-from flask_contentapi.testing.kit import BOARD, EXHIBITS, STAFF, Kit, case, finds, query
+from flask_contentapi.testing.kit import (
+    ANYBODY,
+    BOARD,
+    EXHIBITS,
+    LOANS,
+    STAFF,
+    Kit,
+    case,
+    finds,
+    query,
+)
 from flask_contentapi.testing.sample import NOW
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -17,46 +27,34 @@ _MICROSECOND = timedelta(microseconds=1)
 #: The visible pages of the default site.
 _HOME = [1, 20, 23, 22, 21, 24, 25, 12, 13, 10, 11, 31, 32, 35, 60, 61, 14, 15, 16, 17]
 
+
+def _windows(rule: str, ids: list[int], viewer: Viewer = ANYBODY) -> Any:
+    """A line about the pages that open or close about :data:`NOW`."""
+    return case(rule, ids, viewer=viewer, where=[("id", "in", (32, 33, 34, 35))])
+
+
+def _staff(rule: str, ids: list[int], viewer: Viewer) -> Any:
+    """A line about the restricted page for staff and those below it."""
+    return case(rule, ids, viewer=viewer, where=[("id", "in", (36, 37, 38, 39))])
+
+
+_PAGES_ALONE = Viewer(NOW, pages=frozenset({3, 6}))
+_COLLECTIONS_ALONE = Viewer(NOW, collections=frozenset({36, 38}))
+_EARLIER, _LATER = (Viewer(NOW + step * _MICROSECOND) for step in (-1, 1))
+
 VISIBLE = [
     case(
         "pages: drafts and what is closed or restricted are left out; tree order",
         [*_HOME, 2, 70, 71, 80, 40, 41, 51, 90],
     ),
-    case("pages: go_live_at is the first moment", [32, 35], where=[("id", "in", (32, 33, 34, 35))]),
-    case(
-        "pages: expires_at is the first moment after",
-        [32, 33],
-        viewer=Viewer(NOW + _MICROSECOND),
-        where=[("id", "in", (32, 33, 34, 35))],
-    ),
-    case(
-        "pages: windows are held against the moment of the viewer",
-        [34, 35],
-        viewer=Viewer(NOW - _MICROSECOND),
-        where=[("id", "in", (32, 33, 34, 35))],
-    ),
     case("pages: below a draft they are shown", [31], where=[("id", "in", (30, 31))]),
-    case(
-        "pages: a restriction that is open opens what is below",
-        [36, 37],
-        viewer=STAFF,
-        where=[("id", "in", (36, 37, 38, 39))],
-    ),
-    case(
-        "pages: a restriction below another one counts as well",
-        [36, 37, 38, 39],
-        viewer=BOARD,
-        where=[("id", "in", (36, 37, 38, 39))],
-    ),
-    case(
-        "pages: open collections open no pages",
-        [],
-        viewer=Viewer(NOW, collections=frozenset({36, 38})),
-        where=[("id", "in", (36, 37, 38, 39))],
-    ),
-    case(
-        "images: collections below a restricted one are closed with it", [1, 2, 3, 7, 8], "images"
-    ),
+    _windows("pages: go_live_at is the first moment", [32, 35]),
+    _windows("pages: expires_at is the first moment after", [32, 33], _LATER),
+    _windows("pages: windows are held against the moment of the viewer", [34, 35], _EARLIER),
+    _staff("pages: a restriction that is open opens what is below", [36, 37], STAFF),
+    _staff("pages: a restriction below another one counts as well", [36, 37, 38, 39], BOARD),
+    _staff("pages: open collections open no pages", [], _COLLECTIONS_ALONE),
+    case("images: in collections below a restricted one are closed", [1, 2, 3, 7, 8], "images"),
     case(
         "images: a restriction that is open opens the collections below",
         [1, 2, 3, 4, 5, 7, 8],
@@ -69,28 +67,13 @@ VISIBLE = [
         "images",
         viewer=BOARD,
     ),
-    case(
-        "images: open pages open no collections",
-        [1, 2, 3, 7, 8],
-        "images",
-        viewer=Viewer(NOW, pages=frozenset({3, 6})),
-    ),
+    case("images: open pages open no collections", [1, 2, 3, 7, 8], "images", viewer=_PAGES_ALONE),
     case("documents: restricted collections are closed", [1, 2], "documents"),
     case("documents: open collections are shown", [1, 2, 3], "documents", viewer=STAFF),
     case("other endpoints are in no collection", [1, 2, 3], "people"),
     case("redirects: those to pages that may not be seen are left out", [1, 4, 6], "redirects"),
-    case(
-        "redirects: a restriction that is open opens those that lead there",
-        [1, 3, 4, 6],
-        "redirects",
-        viewer=STAFF,
-    ),
-    case(
-        "redirects: those to pages that have expired are left out",
-        [1, 4],
-        "redirects",
-        viewer=Viewer(NOW + _MICROSECOND),
-    ),
+    case("redirects: open pages open them", [1, 3, 4, 6], "redirects", viewer=STAFF),
+    case("redirects: pages that have expired close them", [1, 4], "redirects", viewer=_LATER),
 ]
 
 
@@ -100,6 +83,7 @@ def _previews(endpoint: str, identity: int, **more: Any) -> Viewer:
 
 #: A viewer to whom a restricted page is previewed.
 _STAFF_PAGE = _previews("pages", 36)
+_STAFF_AND_MINUTES = _previews("pages", 39, pages=frozenset({36}))
 
 PREVIEWS = [
     case(
@@ -107,36 +91,11 @@ PREVIEWS = [
         [1, 20, 23, 22, 21, 24, 25, 26, *_HOME[7:], 2, 70, 71, 80, 40, 41, 51, 90],
         viewer=_previews("pages", 26),
     ),
-    case(
-        "a page that opens later",
-        [32, 33, 35],
-        viewer=_previews("pages", 33),
-        where=[("id", "in", (32, 33, 34, 35))],
-    ),
-    case(
-        "a page that has expired",
-        [32, 34, 35],
-        viewer=_previews("pages", 34),
-        where=[("id", "in", (32, 33, 34, 35))],
-    ),
-    case(
-        "a restricted page without what is below",
-        [36],
-        viewer=_previews("pages", 36),
-        where=[("id", "in", (36, 37, 38, 39))],
-    ),
-    case(
-        "a page below a restricted one without that one",
-        [39],
-        viewer=_previews("pages", 39),
-        where=[("id", "in", (36, 37, 38, 39))],
-    ),
-    case(
-        "restrictions that are open stay so",
-        [36, 37, 39],
-        viewer=_previews("pages", 39, pages=frozenset({36})),
-        where=[("id", "in", (36, 37, 38, 39))],
-    ),
+    _windows("a page that opens later", [32, 33, 35], _previews("pages", 33)),
+    _windows("a page that has expired", [32, 34, 35], _previews("pages", 34)),
+    _staff("a restricted page without what is below", [36], _STAFF_PAGE),
+    _staff("a page below a restricted one without that one", [39], _previews("pages", 39)),
+    _staff("restrictions that are open stay so", [36, 37, 39], _STAFF_AND_MINUTES),
     case("a page is previewed in its site alone", [60, 61], scope=(60,), viewer=_STAFF_PAGE),
     case(
         "a page of one endpoint is no image of another",
@@ -154,7 +113,6 @@ PREVIEWS = [
     case(
         "a relation to what is previewed is there",
         [25],
-        "pages",
         viewer=_STAFF_PAGE,
         types=EXHIBITS,
         where=[("twin", "eq", 36)],
@@ -174,7 +132,7 @@ EVERYTHING = [
     ),
     case("images of all collections are there", [*range(1, 9)], "images", viewer=_EDITOR),
     case("redirects to hidden pages and to nothing", [*range(1, 7)], "redirects", viewer=_EDITOR),
-    case("what is below a draft", [31], viewer=_EDITOR, tree={"child_of": 30}),
+    case("what is below a draft", [31], viewer=_EDITOR, child_of=30),
     case("a scope still narrows", [50, 51], viewer=_EDITOR, scope=(50,)),
     case(
         "relations to what is hidden are there",
@@ -203,7 +161,7 @@ TYPES = [
         [23, 22, 21, 24, 13, 11, 71],
         types=frozenset({"museum.Exhibit"}),
     ),
-    case("a derived type alone", [25], types=frozenset({"museum.Loan"})),
+    case("a derived type alone", [25], types=LOANS),
     case("images have types as well", [3], "images", types=frozenset({"museum.Scan"})),
     case(
         "undeclared types are none of the declared ones",
@@ -231,7 +189,7 @@ class VisibilityTests(Kit):
         assert got == (row and ("museum.Exhibit", row))
 
     def test_a_query_may_name_what_is_previewed(self, reader: Reader) -> None:
-        below = query(tree={"child_of": 36}, viewer=_STAFF_PAGE)
+        below = query(child_of=36, viewer=_STAFF_PAGE)
         assert reader.select(below).unseen == ()
 
     test_everything = finds(EVERYTHING)
