@@ -99,13 +99,14 @@ def choose_each(
         names = set() if selection.base == "_" else set(_defaults(declared, view, i18n))
     names = (names | added.keys()) - selection.removed
     chosen = [(e, added.get(name) or DEFAULT) for name, e in shared.items() if name in names]
+    own &= added.keys()
     found = {}
     for label, other in several.types.items() if own else ():
         exports = _available(other, view)
         mine = {export.name: (export, inner) for export, inner in chosen}
         more = {n: e for n, e in exports.items() if n in own and not e.only_named}
         _check_brackets(more, selection)
-        mine |= {n: (more[n], added[n] or DEFAULT) for n in more if n in added}
+        mine |= {n: (more[n], added[n] or DEFAULT) for n in more}
         if more:
             order = {name: place for place, name in enumerate(exports)}
             found[label] = [mine[n] for n in sorted(mine, key=lambda n: order.get(n, len(order)))]

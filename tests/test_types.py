@@ -604,6 +604,14 @@ def test_each_of_several_types_shows_its_own_fields(meetings: API) -> None:
     assert shown == {"music.Concert": {"band"}, "events.Party": {"host"}}
 
 
+@pytest.mark.parametrize("left_out", ["-type,-host", "-host,-type,-venue,-detail_url"])
+def test_a_field_of_one_of_several_types_can_be_left_out(meetings: API, left_out: str) -> None:
+    query = f"type=music.Concert,events.Party&fields=id,{left_out}"
+    items = meetings.items(f"pages/?{query}")
+    assert [item["id"] for item in items] == [2, 3]
+    assert not any({"host", "type"} & {*item, *item["meta"]} for item in items)
+
+
 def test_a_field_of_several_types_is_asked_for_with_the_one_that_brings_all(events: API) -> None:
     message = events.refusal("pages/?fields=venue")
     assert message.endswith("It is a field of events.Event; ask for type=events.Event.")
