@@ -6,9 +6,9 @@ import filecmp
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from flask_contentapi.importers.pull import (
     new_folder,
     passing_folder,
     refuse_loss,
+    require_extra,
     tell,
     tell_changes,
     write_code,
@@ -53,14 +54,7 @@ def import_folder(source: Path, folder: Path, options: Mapping[str, Any]) -> Non
     :param folder: that of the site.
     :param options: those of the command.
     """
-    try:
-        for name in ("markdown_it", "ruamel.yaml"):
-            import_module(name)
-    except ImportError as error:
-        raise ConfigurationError(
-            f"What importing needs is not installed: {error}. Install it with: "
-            'pip install "flask_contentapi[import]".'
-        ) from error
+    require_extra("import", "markdown_it", "ruamel.yaml")
     if folder.is_dir() and any(folder.iterdir()):
         _refresh(source, folder, options)
     else:
@@ -71,8 +65,6 @@ def _read(
     source: Path,
     known: Mapping[str, Any],
     options: Mapping[str, Any],
-    keeps_markdown: bool,
-    languages: Sequence[str],
     taken: Iterable[tuple[str, Any]] = (),
 ) -> MarkdownFolder:
     from flask_contentapi.importers.markdown import MarkdownFolder
@@ -82,8 +74,8 @@ def _read(
         known,
         taken,
         static=options["static"],
-        languages=languages,
-        keeps_markdown=keeps_markdown,
+        languages=known["languages"],
+        keeps_markdown=known["keep_markdown"],
         keeps_links=options["keep_links"],
     )
 
@@ -91,8 +83,8 @@ def _read(
 def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
     from flask_contentapi.importers.records import PulledContent
 
-    keeps_markdown = options["keep_markdown"]
-    objects = _read(source, {}, options, keeps_markdown, options["languages"])
+    known = {name: options[name] for name in ("keep_markdown", "languages")}
+    objects = _read(source, known, options)
     with new_folder(folder) as part:
         origin = f"the folder {source.resolve().name}"
         registry = write_code(objects, part, origin, prefix="/api/v2")
@@ -102,7 +94,7 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             _copy(objects, part / "media", part / "media")
         except ContentError as error:
             raise objects.locate(error) from None
-        _write_ids(objects, part, keeps_markdown, _stated(content))
+        _write_ids(part, known, objects, _stated(content))
     tell({**objects.told, **content.told})
     click.echo(f"{amounts(counts)} are in {folder}. cd {folder} && flask run")
 
@@ -114,21 +106,19 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
     # Before any code in the folder is run.
     known = _read_ids(folder / _IDS)
     with known_folder(folder) as (backend, registry), interruption_told(backend.reader):
-        keeps_markdown = bool(known.get("keep_markdown"))
-        if options["keep_markdown"] and not keeps_markdown:
+        if options["keep_markdown"] and not known["keep_markdown"]:
             raise ConfigurationError(
                 f"The bodies in {str(folder)!r} are HTML; --keep-markdown needs a new folder."
             )
-        languages = known.get("languages", [])
-        if [*options["languages"]] not in ([], languages):
+        if options["languages"] not in ([], known["languages"]):
+            told = ", ".join(known["languages"]) or "not told"
             raise ConfigurationError(
-                f"The languages in {str(folder)!r} are {', '.join(languages) or 'not told'}; "
-                "others need a new folder."
+                f"The languages in {str(folder)!r} are {told}; others need a new folder."
             )
         refuse_loss(backend, options)
-        objects = _read(source, known, options, keeps_markdown, languages, backend.dump())
+        objects = _read(source, known, options, backend.dump())
         now = _stated(PulledContent(objects, registry, "", str, objects.hidden))
-        before: dict[str, str] = known.get("stated", {})
+        before: dict[str, str] = known["stated"]
         both = {k: f"{now.get(k, '')} {before.get(k, '')}" for k in {**before, **now}}
         stated = {
             (section, int(identity)): {*keys.split(), *_ALWAYS}
@@ -146,13 +136,13 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
         with passing_folder(".import-", folder) as copies:
             copied = _copy(objects, media, copies)
             # Ids come first: no other run may give them to other paths.
-            _write_ids(objects, folder, keeps_markdown, both)
+            _write_ids(folder, known, objects, both)
             if changes:
                 changes.write(backend)
             for name in copied:
                 (media / name).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(copies / name, media / name)
-        _write_ids(objects, folder, keeps_markdown, now)
+        _write_ids(folder, known, objects, now)
         paths = objects.paths()
         for section, identity in changes.gone:
             name = paths.get((section, identity), "")
@@ -188,11 +178,10 @@ def _copy(objects: MarkdownFolder, media: Path, into: Path) -> list[str]:
 
 
 def _write_ids(
-    objects: MarkdownFolder, folder: Path, keeps_markdown: bool, stated: Mapping[str, str]
+    folder: Path, known: Mapping[str, Any], objects: MarkdownFolder, stated: Mapping[str, str]
 ) -> None:
-    languages = {"languages": [*objects.locales]} if objects.locales else {}
-    known = {"keep_markdown": keeps_markdown, **languages, **objects.known, "stated": stated}
-    text = orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    now = {**known, **objects.known, "stated": stated}
+    text = orjson.dumps(now, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     with replacing(folder / _IDS) as part:
         part.write_bytes(text)
 
@@ -210,19 +199,20 @@ def _read_ids(file: Path) -> dict[str, Any]:
             Problem("", "", fault.message, file=in_line(str(file), fault.line))
             for fault in error.faults
         ) from None
-    sections = [known.get(name) if isinstance(known, dict) else None for name in _SECTIONS]
-    values = [[*ids.values()] if isinstance(ids, dict) else [0] for ids in sections]
-    are_ids = all(type(value) is int and 0 < value in INT64 for ids in values for value in ids)
-    stated = known.get("stated", {}) if are_ids else {}
-    are_keys = isinstance(stated, dict) and all(isinstance(keys, str) for keys in stated.values())
-    languages = known.get("languages", []) if are_ids else []
-    are_keys = are_keys and isinstance(languages, list) and all(map(is_language, languages))
-    if not (are_ids and are_keys) or any(len({*ids}) < len(ids) for ids in values):
-        wanted = '{"keep_markdown": false, "pages": {"/": 1}, "images": {}, "documents": {}}'
-        why = f"must have ids by paths, each of them once, as {wanted}"
-        raise ContentError([Problem("", "", why, file=str(file))])
-    for name in (*known["images"], *known["documents"]):
-        if name.startswith("/") or ".." in name.split("/"):
-            why = f"has the path {name!r}, which leads out of the media"
-            raise ContentError([Problem("", "", why, file=str(file))])
+    wanted = '{"keep_markdown": false, "pages": {"/": 1}, "images": {}, "documents": {}}'
+    wrong = [f"must have ids by paths, each of them once, as {wanted}"]
+    with suppress(AttributeError, KeyError, TypeError):
+        known = {"keep_markdown": False, "languages": [], "stated": {}, **known}
+        ids = [known[name].values() for name in _SECTIONS]
+        if (
+            all(type(value) is int and 0 < value in INT64 for value in chain(*ids))
+            and all(len({*own}) == len(own) for own in ids)
+            and all(isinstance(keys, str) for keys in known["stated"].values())
+            and all(map(is_language, known["languages"]))
+        ):
+            files = (*known["images"], *known["documents"])
+            outside = (n for n in files if n.startswith("/") or ".." in n.split("/"))
+            wrong = [f"has the path {name!r}, which leads out of the media" for name in outside]
+    if wrong:
+        raise ContentError(Problem("", "", why, file=str(file)) for why in wrong)
     return dict(known)

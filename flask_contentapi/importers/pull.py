@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib import import_module
@@ -98,14 +98,15 @@ def with_options(command: Command) -> Command:
     return command
 
 
-def _require_packages() -> None:
+def require_extra(name: str, *modules: str) -> None:
     """Says what has to be installed; what needs it is imported only after that."""
     try:
-        import_module("flask_contentapi.importers.source")
+        for module in modules:
+            import_module(module)
     except ImportError as error:
         raise ConfigurationError(
-            f"What pulling needs is not installed: {error}. Install it with: "
-            'pip install "flask_contentapi[pull]".'
+            f"What {name}ing needs is not installed: {error}. Install it with: "
+            f'pip install "flask_contentapi[{name}]".'
         ) from error
 
 
@@ -155,7 +156,7 @@ def pull_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _repeat(once: Callable[[], None], seconds: int | None) -> None:
-    _require_packages()
+    require_extra("pull", "flask_contentapi.importers.source")
     once()
     while seconds:
         time.sleep(seconds)
@@ -229,9 +230,7 @@ def _resumed_folder(folder: Path) -> Iterator[Path]:
                 f"{str(part)!r} is in the way: no pull has left it. Move it away."
             )
     (part / _OWN).mkdir(parents=True, exist_ok=True)
-    for name in _PARTS:
-        with suppress(NotADirectoryError, FileNotFoundError):
-            shutil.rmtree(part / name) if name == "content" else (part / name).unlink()
+    shutil.rmtree(part / "content", ignore_errors=True)
     try:
         yield part
     except BaseException:
@@ -396,9 +395,10 @@ def _refresh(
         media = _Media(media_folder, is_wanted=options["media"])
         own = present.kept, present.general
         content = PulledContent(original, registry, source.base, media.name, *own)
-        # Before the content that names them.
+        # Before the content that names them, which tells them when it is read.
         if options["media"]:
-            media.find(content)
+            for section in content.keys() & {"images", "documents"}:
+                deque(content[section], maxlen=0)
             media.download(source)
         changes = Changes(present, content, registry)
         if changes:
@@ -451,11 +451,6 @@ class _Media:
             name = f"{local_file(f'/{urlsplit(url).hostname}') or 1}/{name}"
         return name
 
-    def find(self, content: Mapping[str, Iterable[Any]]) -> None:
-        for section in content.keys() & {"images", "documents"}:
-            for _ in content[section]:
-                pass
-
     def download(self, source: Source) -> None:
         from flask_contentapi.importers.source import SourceError
 
@@ -497,14 +492,12 @@ def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     if not options["verify"]:
         return
     own, sys.path[:] = [*sys.path], [str(folder.absolute()), *sys.path]
-    before = sys.modules.pop("models", None)
+    sys.modules.pop("models", None)
     try:
         app: Flask = runpy.run_path(str(folder / "app.py"))["app"]
     finally:
         sys.path[:] = own
         sys.modules.pop("models", None)
-        if before is not None:
-            sys.modules["models"] = before
     _verify(url, app, next(iter(app.extensions["contentapi"].values())), options)
 
 

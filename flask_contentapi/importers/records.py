@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from flask_contentapi.declarations import Column, Export, ObjectType
 from flask_contentapi.importers.inference import is_address, reference_in
-from flask_contentapi.importers.objects import Objects, PlacedPage
+from flask_contentapi.importers.objects import Objects
+from flask_contentapi.kinds import convert_blocks
 from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 from flask_contentapi.sources import Stored
@@ -44,31 +46,27 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         self._file_of = file_of
         self._kept = kept or {}
         self._general = general or {}
+        endpoints = [name for name in registry.endpoints if name in original.ids]
+        self._names = [*dict.fromkeys(["locales", "sites", *endpoints, *self._general])]
         self._own_sites = {site["root_page"]: site for site in self._general.get("sites", ())}
         self._page_at: dict[str, int] = {}
         self.told: dict[str, None] = {}
         for name in original.ids.keys() - registry.endpoints.keys():
-            number = len(original.ids[name])
-            self.told[
-                f"No type is served at {name}, so that its {number} objects are left out."
-            ] = None
+            left = f"so that its {len(original.ids[name])} objects are left out"
+            self.told[f"No type is served at {name}, {left}."] = None
 
     def __len__(self) -> int:
-        return len(self._names())
+        return len(self._names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
-
-    def _names(self) -> list[str]:
-        endpoints = [name for name in self._registry.endpoints if name in self._original.ids]
-        return [*dict.fromkeys(["locales", "sites", *endpoints, *self._general])]
+        return iter(self._names)
 
     def __getitem__(self, section: str) -> Iterable[Any]:
         if section == "locales":
             return [*self._original.locales]
         if section == "sites":
             return [*self._sites()]
-        if section not in self._names():
+        if section not in self._names:
             raise KeyError(section)
         others = self._general.get(section, ())
         if section not in self._original.ids:
@@ -91,11 +89,13 @@ class PulledContent(Mapping[str, Iterable[Any]]):
                 }
 
     def _pages(self) -> Iterator[Record]:
-        locales: dict[int | None, str] = {}
+        locales: dict[int | None, Any] = {}
         for page, item in self._original.pages():
             if item is None:
-                record = self._hidden(page)
-                record["locale"] = locales.get(page.parent) or None
+                # It stands for a hidden one.
+                own = {"title": page.slug, "slug": page.slug, "locale": locales.get(page.parent)}
+                record = {"id": page.id, "type": page.label, "parent": page.parent, **own}
+                record["live"] = False
             else:
                 record = self._record("pages", page.label, item)
                 url = item["meta"].get("html_url")
@@ -103,20 +103,8 @@ class PulledContent(Mapping[str, Iterable[Any]]):
                     self._page_at.setdefault(url.rstrip("/"), page.id)
                 key = self._original.translation_keys.get(page.id)
                 record |= {"parent": page.parent} | ({"translation_key": key} if key else {})
-            locales[page.id] = record.get("locale") or ""
+            locales[page.id] = record.get("locale")
             yield record
-
-    @staticmethod
-    def _hidden(page: PlacedPage) -> Record:
-        """A page that stands for a hidden one."""
-        return {
-            "id": page.id,
-            "type": page.label,
-            "parent": page.parent,
-            "title": page.slug,
-            "slug": page.slug,
-            "live": False,
-        }
 
     def _others(self, section: str) -> Iterator[Record]:
         for label, item in self._original.others(section):
@@ -174,27 +162,15 @@ class PulledContent(Mapping[str, Iterable[Any]]):
             child = column.child
             objects = [entry for entry in value if isinstance(entry, dict)]
             return [{"id": entry.get("id"), **self._values(child, entry)} for entry in objects]
-        return self._blocks(column, value) if column.related_blocks else value
+        # In blocks, relations are ids.
+        writers = {name: partial(self._stored, own) for name, own in column.related_blocks.items()}
+        return convert_blocks(value, writers, {}) if writers else value
 
     def _ids(self, endpoint: str, value: Any) -> list[int]:
         """The ids of embedded objects; those of hidden ones are left out."""
         known = self._original.ids.get(endpoint, ())
         found = map(reference_in, value if isinstance(value, list) else [value])
         return [reference.id for reference in found if reference and reference.id in known]
-
-    def _blocks(self, column: Column, value: Any) -> Any:
-        """Blocks whose relations are ids."""
-        if isinstance(value, list):
-            return [self._blocks(column, entry) for entry in value]
-        if not isinstance(value, dict):
-            return value
-        made = {key: self._blocks(column, entry) for key, entry in value.items()}
-        related = column.related_blocks.get(value.get("type") or "")
-        if related is not None and related.target is not None and "value" in value:
-            made["value"] = next(
-                iter(self._ids(related.target.served_at.name, value["value"])), None
-            )
-        return made
 
 
 def column_of(declared: ObjectType, export: Export) -> Column | None:

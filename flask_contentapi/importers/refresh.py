@@ -86,48 +86,38 @@ class Changes:
     :ivar new: the objects that are not there yet, with their records where there are few.
     :ivar changed: the same for those that are there with another record.
     :ivar gone: the objects that the source does not have any more, the last one first.
+    :ivar is_general: whether sites or languages differ.
+    :ivar is_moved: whether pages that stay are in another order.
     """
 
     def __init__(
         self, present: Present, content: Mapping[str, Iterable[Any]], registry: Registry
     ) -> None:
-        self._registry = registry
-        self._content = content
+        self._registry, self._content, self._present = registry, content, present
         self.new: dict[Key, Record | None] = {}
         self.changed: dict[Key, Record | None] = {}
-        self._order: list[Key] = []
-        self._parents: list[int | None] = []
-        self._gone = dict.fromkeys(present.digests)
-        library = read_library(content, registry, keep=self._keep_for(present), logs=False)
-        self._order_before = [key for key in present.digests if key not in self._gone]
-        self._aside = self.new.keys() | present.added
-        self.gone = [*reversed(self._gone)]
+        #: The parents of all objects, in their order.
+        self._parents: dict[Key, int | None] = {}
+        library = read_library(content, registry, keep=self._keep, logs=False)
+        self.gone = [key for key in reversed(present.digests) if key not in self._parents]
         sections = {"locales": [*library.locales], "sites": library.site_records}
         self.is_general = any(present.general[name] != now for name, now in sections.items())
-
-    def _keep_for(self, present: Present) -> Any:
-        def keep(section: str, index: int, read: ReadRecord) -> None:
-            row, extras = read
-            record = write_record(self._registry.endpoints[section], row, extras)
-            key = section, row[0]
-            self._order.append(key)
-            self._parents.append(record.get("parent"))
-            self._gone.pop(key, None)
-            known = present.digests.get(key)
-            if known != _digest(record):
-                kind = self.new if known is None else self.changed
-                kind[key] = record if len(self.new) + len(self.changed) <= MOST_NAMED else None
-
-        return keep
-
-    @property
-    def is_moved(self) -> bool:
-        """Whether objects that stay are in another order."""
+        aside = {*self.new, *self.gone, *present.added}
         now, before = (
-            [key for key in order if key[0] == "pages" and key not in self._aside]
-            for order in (self._order, self._order_before)
+            [key for key in order if key[0] == "pages" and key not in aside]
+            for order in (self._parents, present.digests)
         )
-        return now != before
+        self.is_moved = now != before
+
+    def _keep(self, section: str, index: int, read: ReadRecord) -> None:
+        row, extras = read
+        record = write_record(self._registry.endpoints[section], row, extras)
+        key = section, row[0]
+        self._parents[key] = record.get("parent")
+        known = self._present.digests.get(key)
+        if known != _digest(record):
+            kind = self.new if known is None else self.changed
+            kind[key] = record if len(self.new) + len(self.changed) <= MOST_NAMED else None
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone or self.is_general or self.is_moved)
@@ -165,7 +155,7 @@ class Changes:
         # The next sibling that is there already; new ones are added before it in their order.
         following: dict[Key, int | None] = {}
         ahead: dict[int | None, int] = {}
-        for key, parent in zip(reversed(self._order), reversed(self._parents), strict=True):
+        for key, parent in reversed(self._parents.items()):
             if key in self.new:
                 following[key] = ahead.get(parent) if key[0] == "pages" else None
             elif key[0] == "pages":
