@@ -132,7 +132,9 @@ class Text(NamedTuple):
     size: int
 
 
-class _Reader(HTMLParser):
+class HTMLReader(HTMLParser):
+    """Finds the tokens of a text, and one at its end."""
+
     def __init__(self, text: str) -> None:
         super().__init__()
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -180,7 +182,7 @@ def _tokens(text: str) -> Tokens:
         end = match.end()
     if end != len(text):
         # The parser takes everything, and much longer.
-        return _Reader(text).tokens
+        return HTMLReader(text).tokens
     return [*tokens, (end, "", ())]
 
 
@@ -376,7 +378,7 @@ def _markdown(html: str) -> str:
 
 def _depth(html: str) -> int:
     depth = most = 0
-    for _, tag, _ in _Reader(html).tokens:
+    for _, tag, _ in HTMLReader(html).tokens:
         depth += -1 if tag.startswith("/") else tag not in _SINGLE
         most = max(most, depth)
     return most

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from html import escape
-from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from flask_contentapi.files import markdown_parser
+from flask_contentapi.markup import HTMLReader
 
 #: What templates write for the address of another file.
 _REFERENCE = re.compile(
@@ -135,25 +135,11 @@ def _tag(name: str, attributes: Attributes) -> str:
     return f"<{' '.join([name, *written])}{'/' * (name == 'embed')}>"
 
 
-class _Tags(HTMLParser):
-    """Finds the links and images in HTML."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=False)
-        self.found: list[tuple[str, str, dict[str, Any]]] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        if tag in ("a", "img"):
-            self.found.append((self.get_starttag_text() or "", tag, dict(attrs)))
-
-
 def _with_marks(html: str, mark: Callable[[str, Attributes], Attributes]) -> str:
-    parts, end = [], 0
-    for text, tag, known in _Tags(html).found:
-        start = html.index(text, end)
-        made = mark(tag, known)
+    parts = []
+    for (start, tag, attributes), (end, *_) in pairwise(HTMLReader(html).tokens):
+        known = dict(attributes)
+        made = mark(tag, known) if tag in ("a", "img") else known
         name = "embed" if "embedtype" in made else tag
-        parts += [html[end:start], text if made is known else _tag(name, made)]
-        end = start + len(text)
-    return "".join([*parts, html[end:]])
+        parts.append(html[start:end] if made is known else _tag(name, made))
+    return "".join(parts)

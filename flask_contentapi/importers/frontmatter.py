@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
+from itertools import count
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -77,8 +78,8 @@ def read_markdown(path: Path, name: str) -> MarkdownFile:
         raise Unreadable(
             Fault(first + 1, "the front matter must be keys with values, as title: Fog")
         )
-    plain = _Plain()
-    made = {str(key): plain.made(value, lines.get(str(key), first)) for key, value in front.items()}
+    counted = count(1)
+    made = {str(k): _plain(v, lines.get(str(k), first), counted) for k, v in front.items()}
     return MarkdownFile(name, made, lines, text[match.end() :], text.count("\n", 0, match.end()))
 
 
@@ -119,19 +120,17 @@ def _yaml(text: str, first: int) -> Any:
         yaml = YAML(typ="safe", pure=True)
         yaml.Constructor = _Constructor
         front = yaml.load(text)
+        return {} if front is None else front
     except MarkedYAMLError as error:
         line = first + 1 + (error.problem_mark.line if error.problem_mark else 0)
-        problem = " ".join(str(error.problem).split())
-        raise Unreadable(Fault(line, f"the front matter is not YAML: {problem}")) from None
+        why = str(error.problem)
     except (YAMLError, ValueError) as error:
-        why = " ".join(str(error).split())
-        raise Unreadable(Fault(first, f"the front matter is not YAML: {why}")) from None
+        line, why = first, str(error)
     except LookupError:
-        why = "a value is not of the type that is written before it"
-        raise Unreadable(Fault(first, f"the front matter is not YAML: {why}")) from None
+        line, why = first, "a value is not of the type that is written before it"
     except RecursionError:
-        raise Unreadable(Fault(first, "the front matter is nested too deeply")) from None
-    return {} if front is None else front
+        line, why = first, "it is nested too deeply"
+    raise Unreadable(Fault(line, f"the front matter is not YAML: {' '.join(why.split())}"))
 
 
 def _toml(text: str, first: int) -> Any:
@@ -148,36 +147,28 @@ def _toml(text: str, first: int) -> Any:
         raise Unreadable(Fault(line, f"the front matter is not TOML: {why}")) from None
 
 
-class _Plain:
-    """Makes JSON values of what libraries read, as long as there are not too many.
+def _plain(value: Any, line: int, number: Iterator[int], depth: int = 0) -> Any:
+    """The JSON value of what a library has read.
 
-    References in YAML make many values of a few lines.
+    :param number: counts the values, because references in YAML make many of a few lines.
     """
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def made(self, value: Any, line: int, depth: int = 0) -> Any:
-        self._count += 1
-        if self._count > MOST_VALUES or depth > _DEEPEST:
-            wanted = f"at most {MOST_VALUES:,} values, nested {_DEEPEST} times"
-            raise Unreadable(Fault(line, f"the front matter can have {wanted}"))
-        if isinstance(value, dict):
-            return {str(key): self.made(inner, line, depth + 1) for key, inner in value.items()}
-        if isinstance(value, list):
-            return [self.made(inner, line, depth + 1) for inner in value]
-        if isinstance(value, datetime):
-            with suppress(ValueError):
-                return moment(value)
-        if isinstance(value, date | time):
-            return value.isoformat()
-        if isinstance(value, str) and value.encode("utf-8", "replace").decode() == value:
-            return value
-        if value is None or isinstance(value, bool | int):
-            return value
-        if isinstance(value, float) and math.isfinite(value):
-            return value
-        raise Unreadable(Fault(line, f"{value!r} is no value that JSON has"))
+    if next(number) > MOST_VALUES or depth > _DEEPEST:
+        wanted = f"at most {MOST_VALUES:,} values, nested {_DEEPEST} times"
+        raise Unreadable(Fault(line, f"the front matter can have {wanted}"))
+    if isinstance(value, dict):
+        return {str(k): _plain(inner, line, number, depth + 1) for k, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner, line, number, depth + 1) for inner in value]
+    if isinstance(value, datetime):
+        with suppress(ValueError):
+            return moment(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, str) and value.encode("utf-8", "replace").decode() == value:
+        return value
+    if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise Unreadable(Fault(line, f"{value!r} is no value that JSON has"))
 
 
 def moment(value: Any) -> str:

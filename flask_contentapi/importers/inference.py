@@ -192,7 +192,8 @@ class Shape:
         reference = reference_in(value)
         if reference is None:
             return ""
-        self._shapes.note_reference(reference)
+        self._shapes.endpoints[reference.endpoint] = None
+        self._shapes.sites |= {reference.site: None} if reference.site else {}
         keys = shown_keys(value)
         self.shown[keys] += 1
         self._shapes.nested[reference.endpoint][keys] += 1
@@ -213,10 +214,7 @@ def is_label(value: Any) -> TypeGuard[str]:
 
 
 def _keeps(kind: kinds.Kind, value: str) -> bool:
-    try:
-        return bool(kind.write(kind.read(value)) == value)
-    except ValueError:
-        return False
+    return _reads(kind.read, value) and bool(kind.write(kind.read(value)) == value)
 
 
 def _reads(read: Callable[[str], object], value: str) -> bool:
@@ -274,9 +272,3 @@ class Shapes:
         self.nested: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         self.endpoints: dict[str, None] = {}
         self.sites: dict[str, None] = {}
-
-    def note_reference(self, reference: Reference) -> None:
-        """Takes in where an embedded object is."""
-        self.endpoints[reference.endpoint] = None
-        if reference.site:
-            self.sites[reference.site] = None

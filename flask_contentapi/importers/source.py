@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
@@ -36,7 +36,7 @@ SILENCE = 20.0
 RESUMABLE = 3600
 _BUSY = (429, 500, 502, 503, 504)
 #: The answers that mean something; others are errors of the source.
-_MEANT = (200, 400, 404)
+_MEANT = (200, 304, 400, 404)
 _LOGIN = (401, 403)
 #: The addresses that networks translate into those of version 4.
 _TRANSLATED = IPv6Network("64:ff9b::/96")
@@ -213,10 +213,8 @@ class Source:
         if known is not None and known[2]:
             return Answer(200, _json(known[1], url, ""))
         etag = known[0] if known is not None else None
-        headers = {**dict(self._headers), "Accept": "application/json"}
-        if etag:
-            headers["If-None-Match"] = etag
-        response, body = await self._patiently(url, headers, None)
+        response, body = await self._patiently(url, self._asking(etag))
+        _check(response, url, _MEANT)
         if response.status_code == 304 and known is not None:
             body = known[1]
         elif response.status_code != 200:
@@ -227,10 +225,13 @@ class Source:
 
     def ask_plainly(self, path: str, **parameters: Any) -> tuple[int, str, bytes]:
         """The status, the address that it redirects to, and the body of any answer."""
-        url, headers = self.address(path, parameters), dict(self._headers)
-        work = self._patiently(url, {**headers, "Accept": "application/json"}, None, meant=False)
-        response, body = self._runner.run(work)
+        url = self.address(path, parameters)
+        response, body = self._runner.run(self._patiently(url, self._asking()))
         return response.status_code, response.headers.get("Location", ""), body
+
+    def _asking(self, etag: str | None = None) -> dict[str, str]:
+        known = {"If-None-Match": etag} if etag else {}
+        return {**dict(self._headers), "Accept": "application/json", **known}
 
     def same_host(self, url: str) -> bool:
         """Whether an address is on the host of the source."""
@@ -243,35 +244,23 @@ class Source:
         :param url: its address, which may be on another host.
         :raises SourceError: if it cannot be had.
         """
-        try:
-            wanted = httpx.URL(url)
-        except httpx.InvalidURL as error:
-            raise SourceError(f"{url!r} is no address: {error}.") from None
+        wanted = _read(url)
         allowed = ("https",) if self.base.startswith("https:") else ("https", "http")
         if wanted.scheme not in allowed or not wanted.host:
             raise SourceError(f"{url} is not asked: it is no {' or '.join(allowed)} address.")
         headers = dict(self._headers) if self.same_host(url) else {}
         response, _ = self._runner.run(self._patiently(url, headers, stream))
-        if response.status_code != 200:
-            raise SourceError(f"{url} answers {response.status_code}.")
+        _check(response, url, (200,))
 
     # One question.
 
     async def _patiently(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        stream: IO[bytes] | None,
-        *,
-        meant: bool = True,
+        self, url: str, headers: Mapping[str, str], stream: IO[bytes] | None = None
     ) -> tuple[httpx.Response, bytes]:
-        """A response with its body; asks again if that may help.
-
-        :param meant: whether it has to mean something.
-        """
+        """A response with its body; asks again if that may help."""
         for number in range(TRIES):
             try:
-                return await self._once(url, headers, stream, number, meant)
+                return await self._once(url, headers, stream, number)
             except _Again as error:
                 why = error
             except httpx.TransportError as error:
@@ -286,12 +275,7 @@ class Source:
         raise SourceError(f"{url} {why}, {TRIES} times.") from why
 
     async def _once(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        stream: IO[bytes] | None,
-        number: int,
-        meant: bool,
+        self, url: str, headers: Mapping[str, str], stream: IO[bytes] | None, number: int
     ) -> tuple[httpx.Response, bytes]:
         await asyncio.sleep(self._pause)
         self.asked += 1
@@ -309,7 +293,9 @@ class Source:
             async with asyncio.timeout(seconds):
                 response = await client.send(request, stream=True)
                 try:
-                    self._check(response, url, meant)
+                    if response.status_code in _BUSY:
+                        wait = _seconds(response.headers.get("Retry-After", ""))
+                        raise _Again(f"answers {response.status_code}", wait)
                     return response, await _body(response, url, stream)
                 finally:
                     await response.aclose()
@@ -331,26 +317,6 @@ class Source:
             )
         return self._clients[key]
 
-    @staticmethod
-    def _check(response: httpx.Response, url: str, meant: bool) -> None:
-        status, headers = response.status_code, response.headers
-        if status in _BUSY:
-            raise _Again(f"answers {status}", _seconds(headers.get("Retry-After", "")))
-        if not meant:
-            return
-        if status in _LOGIN:
-            raise SourceError(
-                f"{url} answers {status}: it asks for a login. Give what it wants to see as "
-                '--header "Authorization: ..."'
-            )
-        if 300 <= status < 400 and status != 304:
-            raise SourceError(
-                f"{url} redirects to {headers.get('Location', 'nowhere')!r}, which is not "
-                "followed; if that is the API, pull from there."
-            )
-        if status not in (*_MEANT, 304):
-            raise SourceError(f"{url} answers {status}.")
-
     def _resolve(self, url: str) -> Sequence[str]:
         """The network addresses of the host, always the same ones, so that the address that is
         asked is the one that was checked."""
@@ -366,6 +332,24 @@ class Source:
         if host != own and not self._is_private and not all(map(_is_public, addresses)):
             raise SourceError(f"{url} is not asked: {host} is on a private network.")
         return addresses
+
+
+def _check(response: httpx.Response, url: str, meant: Container[int]) -> None:
+    """Refuses a response that means nothing."""
+    status = response.status_code
+    if status in _LOGIN:
+        raise SourceError(
+            f"{url} answers {status}: it asks for a login. Give what it wants to see as "
+            '--header "Authorization: ..."'
+        )
+    if 300 <= status < 400 and status not in meant:
+        place = response.headers.get("Location", "nowhere")
+        raise SourceError(
+            f"{url} redirects to {place!r}, which is not followed; if that is the API, pull from "
+            "there."
+        )
+    if status not in meant:
+        raise SourceError(f"{url} answers {status}.")
 
 
 async def _body(response: httpx.Response, url: str, stream: IO[bytes] | None) -> bytes:
@@ -393,11 +377,15 @@ async def _body(response: httpx.Response, url: str, stream: IO[bytes] | None) ->
     return b"".join(parts)
 
 
-def _checked(url: str) -> str:
+def _read(url: str) -> httpx.URL:
     try:
-        parsed = httpx.URL(url)
+        return httpx.URL(url)
     except httpx.InvalidURL as error:
         raise SourceError(f"{url!r} is no address: {error}.") from None
+
+
+def _checked(url: str) -> str:
+    parsed = _read(url)
     if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.userinfo:
         raise SourceError(
             f"{url!r} is no address of an API; it is to be as https://cms.example/api/v2/"
