@@ -490,7 +490,7 @@ class AnswersNothingWithoutACount(ListReader):
 # Rows.
 
 
-@caught_by("test_columns_are_in_the_order_asked")
+@caught_by("test_rows_of_lists[columns are in the order asked]")
 class SortsColumns(ListReader):
     def select(self, query: Query) -> Selected:
         return super().select(query._replace(columns=tuple(sorted(query.columns))))

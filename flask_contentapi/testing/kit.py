@@ -12,7 +12,7 @@ import pytest
 from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.query import Filter, Order, Query, Relation, Search, Tree, Viewer
 from flask_contentapi.registry import Registry
-from flask_contentapi.testing.sample import CONTENT, NOW
+from flask_contentapi.testing.sample import CONTENT, NOW, SMALL
 from flask_contentapi.testing.sample_types import TYPES
 from flask_contentapi.types import Entry
 
@@ -20,6 +20,8 @@ from flask_contentapi.types import Entry
 ANYBODY = Viewer(NOW)
 STAFF = Viewer(NOW, frozenset({36}), frozenset({3}))
 BOARD = Viewer(NOW, frozenset({36, 38}), frozenset({3, 6}))
+#: One who may pass pages that have the ids of restricted collections.
+PAGES_ALONE = Viewer(NOW, pages=frozenset({3, 6}))
 
 LOANS = frozenset({"museum.Loan"})
 EXHIBITS = LOANS | {"museum.Exhibit"}
@@ -100,6 +102,12 @@ class Kit:
         with self.opened() as backend:
             yield backend
 
+    @pytest.fixture
+    def small(self, backend: Backend) -> Backend:
+        """A backend for a single test, with little content."""
+        backend.load(SMALL)
+        return backend
+
 
 def query(
     endpoint: str = "pages",
@@ -147,6 +155,11 @@ def case(rule: str, ids: list[int], *args: Any, total: int | None = None, **kwar
     """
     total = len(ids) if total is None else total
     return pytest.param(query(*args, **kwargs), ids, total, id=rule)
+
+
+def named(table: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """The parameters of a test for each line of a table, which begins with the rule."""
+    return [pytest.param(*values, id=rule) for rule, *values in table]
 
 
 def finds(table: list[Any]) -> Any:

@@ -18,8 +18,8 @@ from flask_contentapi.backend import Backend, ContentChanged, Reader
 from flask_contentapi.content import DEEPEST, read_library
 from flask_contentapi.errors import ContentError
 from flask_contentapi.registry import Registry
-from flask_contentapi.testing.kit import ANYBODY, Kit, found, query
-from flask_contentapi.testing.sample import CONTENT
+from flask_contentapi.testing.kit import ANYBODY, Kit, found, named, query
+from flask_contentapi.testing.sample import CONTENT, SMALL
 from flask_contentapi.testing.sample_types import TYPES, Leaflet, Room
 from flask_contentapi.types import Page
 from flask_contentapi.views import ATTEMPTS
@@ -29,37 +29,14 @@ Change = Callable[[Content], Any]
 
 _REGISTRY = Registry(TYPES)
 
-_ROOM = {"id": 1, "type": "museum.Room", "parent": None, "title": "Museum", "slug": "home"}
-SMALL: Content = {
-    "locales": ["en"],
-    "sites": [{"hostname": "museum.example", "root_page": 1}],
-    "collections": [{"id": 1, "name": "All"}],
-    "pages": [
-        _ROOM,
-        {
-            "id": 3,
-            "type": "museum.Exhibit",
-            "parent": 1,
-            "title": "Agate",
-            "slug": "agate",
-            "captions": [{"id": 1, "text": "Cut"}],
-            "data": {"a": 1, "b": 2},
-        },
-        {"id": 2, "type": "museum.Room", "parent": 1, "title": "Shop", "slug": "shop"},
-        {"id": 4, "type": "museum.Diorama", "parent": 1, "title": "D", "slug": "d", "scale": 87},
-    ],
-    "images": [{"id": 1, "type": "museum.Photo", "title": "Agate", "collection": 1}],
-    "documents": [{"id": 1, "type": "museum.Leaflet", "title": "Guide", "tags": ["visit"]}],
-    "people": [{"id": 1, "type": "museum.Person", "name": "Ada"}],
-    "redirects": [{"id": 1, "old_path": "/old", "site": "museum.example", "redirect_page": 3}],
-}
 
-
-def _put(section: str, index: int, **values: Any) -> Change:
+def put(section: str, index: int, **values: Any) -> Change:
+    """Gives a record of a section other values."""
     return lambda content: content[section][index].update(values)
 
 
-def _add(section: str, record: Any) -> Change:
+def add(section: str, record: Any) -> Change:
+    """Adds a record to a section."""
     return lambda content: content[section].append(record)
 
 
@@ -77,34 +54,34 @@ def _both(first: Change, second: Change) -> Change:
 
 
 CHANGES: list[tuple[str, Change]] = [
-    ("a title", _put("pages", 2, title="shop")),
+    ("a title", put("pages", 2, title="shop")),
     ("a page less", lambda content: content["pages"].pop(2)),
     ("siblings in another order", lambda content: content["pages"].reverse()),
-    ("a page at another place", _put("pages", 2, parent=3)),
-    ("a draft", _put("pages", 2, live=False)),
-    ("a time", _put("pages", 2, expires_at="2030-01-01")),
-    ("a restriction", _put("pages", 2, restriction={"type": "login"})),
-    ("a relation to many", _put("pages", 1, neighbours=[2, 1])),
-    ("a stored field that is not shown", _put("pages", 1, remark="hush")),
-    ("a child object", _put("pages", 1, captions=[{"id": 1, "text": "Polished"}])),
-    ("the order of keys in JSON", _put("pages", 1, data={"b": 2, "a": 1})),
-    ("what an undeclared type has besides", _put("pages", 3, scale=43)),
-    ("an image", _put("images", 0, width=1)),
-    ("the type of an image", _put("images", 0, type="museum.Scan")),
-    ("a tag of a document", _put("documents", 0, tags=["Visit"])),
-    ("an object of another endpoint", _put("people", 0, name="ada")),
-    ("a redirect", _put("redirects", 0, old_path="/older")),
-    ("a collection", _put("collections", 0, restriction={"type": "login"})),
-    ("a site", _put("sites", 0, port=8080)),
-    ("a language", _add("locales", "fr")),
+    ("a page at another place", put("pages", 2, parent=3)),
+    ("a draft", put("pages", 2, live=False)),
+    ("a time", put("pages", 2, expires_at="2030-01-01")),
+    ("a restriction", put("pages", 2, restriction={"type": "login"})),
+    ("a relation to many", put("pages", 1, neighbours=[2, 1])),
+    ("a stored field that is not shown", put("pages", 1, remark="hush")),
+    ("a child object", put("pages", 1, captions=[{"id": 1, "text": "Polished"}])),
+    ("the order of keys in JSON", put("pages", 1, data={"b": 2, "a": 1})),
+    ("what an undeclared type has besides", put("pages", 3, scale=43)),
+    ("an image", put("images", 0, width=1)),
+    ("the type of an image", put("images", 0, type="museum.Scan")),
+    ("a tag of a document", put("documents", 0, tags=["Visit"])),
+    ("an object of another endpoint", put("people", 0, name="ada")),
+    ("a redirect", put("redirects", 0, old_path="/older")),
+    ("a collection", put("collections", 0, restriction={"type": "login"})),
+    ("a site", put("sites", 0, port=8080)),
+    ("a language", add("locales", "fr")),
 ]
 
 #: Faults: what is wrong, how to cause it, and the records and fields to be named in problems.
 FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
-    ("a parent that is not there", _put("pages", 2, parent=404), {("pages 2", "parent")}),
+    ("a parent that is not there", put("pages", 2, parent=404), {("pages 2", "parent")}),
     (
         "a circle",
-        _both(_put("pages", 1, parent=2), _put("pages", 2, parent=3)),
+        _both(put("pages", 1, parent=2), put("pages", 2, parent=3)),
         {("pages 2", "parent"), ("pages 3", "parent")},
     ),
     (
@@ -112,34 +89,34 @@ FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
         lambda content: content.update(pages=_rooms(DEEPEST + 1)),
         {(f"pages {DEEPEST + 1}", "parent")},
     ),
-    ("a second id", _add("people", {"id": 1, "name": "Eve"}), {("people 1", "id")}),
-    ("a second slug", _put("pages", 2, slug="agate"), {("pages 2", "slug")}),
-    ("a value that does not fit", _put("images", 0, width="wide"), {("images 1", "width")}),
+    ("a second id", add("people", {"id": 1, "name": "Eve"}), {("people 1", "id")}),
+    ("a second slug", put("pages", 2, slug="agate"), {("pages 2", "slug")}),
+    ("a value that does not fit", put("images", 0, width="wide"), {("images 1", "width")}),
     (
         "a second path",
-        _add(
+        add(
             "redirects",
             {"id": 2, "old_path": "old/", "site": "museum.example:80", "redirect_link": "/"},
         ),
         {("redirects 2", "old_path")},
     ),
-    ("a redirect to nothing", _put("redirects", 0, redirect_page=None), {("redirects 1", "")}),
-    ("a number that does not fit", _put("pages", 1, number=2**63), {("pages 3", "number")}),
+    ("a redirect to nothing", put("redirects", 0, redirect_page=None), {("redirects 1", "")}),
+    ("a number that does not fit", put("pages", 1, number=2**63), {("pages 3", "number")}),
     (
         "a relation to many with null",
-        _put("pages", 1, neighbours=[1, None]),
+        put("pages", 1, neighbours=[1, None]),
         {("pages 3", "neighbours")},
     ),
-    ("a field that there is not", _put("people", 0, nmae="x"), {("people 1", "nmae")}),
+    ("a field that there is not", put("people", 0, nmae="x"), {("people 1", "nmae")}),
     (
         "a site without a page",
-        _put("sites", 0, root_page=404),
+        put("sites", 0, root_page=404),
         {("sites museum.example:80", "root_page")},
     ),
     ("a section that there is not", lambda content: content.update(pagse=[]), {("pagse", "")}),
     (
         "several at once",
-        _both(_put("pages", 2, parent=404), _put("people", 0, born=7)),
+        _both(put("pages", 2, parent=404), put("people", 0, born=7)),
         {("pages 2", "parent"), ("people 1", "born")},
     ),
 ]
@@ -173,7 +150,8 @@ LOOKS: list[tuple[str, Look]] = [
 ]
 
 
-def _changed(change: Change) -> Content:
+def changed(change: Change) -> Content:
+    """The small content with a change."""
     content = deepcopy(SMALL)
     change(content)
     return content
@@ -193,10 +171,15 @@ def _canonical(content: Mapping[str, Any]) -> str:
     return json.dumps(records, indent=1, ensure_ascii=False)
 
 
+def _content(backend: Backend) -> str:
+    """The content that a backend dumps, as canonical text."""
+    return _canonical(_dumped(backend.dump()))
+
+
 def _state(backend: Backend) -> tuple[str | None, str]:
     """The version and the content that a backend serves."""
     with backend.reader() as reader:
-        return reader.version, _canonical(_dumped(backend.dump()))
+        return reader.version, _content(backend)
 
 
 def _broken_off(records: Iterable[Any]) -> Iterator[Any]:
@@ -215,7 +198,7 @@ class LoadTests(Kit):
         assert list(backend.dump()) == []
 
     def test_dump_is_lossless(self, sample: Backend) -> None:
-        assert _canonical(_dumped(sample.dump())) == _canonical(CONTENT)
+        assert _content(sample) == _canonical(CONTENT)
 
     def test_dump_is_json(self, sample: Backend) -> None:
         dumped = _dumped(sample.dump())
@@ -223,7 +206,7 @@ class LoadTests(Kit):
 
     def test_dump_can_be_loaded_elsewhere(self, sample: Backend, backend: Backend) -> None:
         backend.load(_dumped(sample.dump()))
-        assert _canonical(_dumped(backend.dump())) == _canonical(CONTENT)
+        assert _content(backend) == _canonical(CONTENT)
 
     def test_load_takes_instances_and_iterators(self, backend: Backend) -> None:
         rooms = [Room(id=1, title="Museum", slug="home"), Room(id=2, parent=1, title="B", slug="b")]
@@ -241,50 +224,43 @@ class LoadTests(Kit):
     def test_load_replaces_the_whole_content(self, backend: Backend) -> None:
         backend.load(CONTENT)
         backend.load(SMALL)
-        assert _canonical(_dumped(backend.dump())) == _canonical(SMALL)
+        assert _content(backend) == _canonical(SMALL)
         with backend.reader() as reader:
             assert found(reader, query()) == ([1, 3, 2, 4], 4)
             assert found(reader, query(any_word="agate")) == ([3], 1)
             assert (dict(reader.restrictions.pages), list(reader.locales)) == ({}, ["en"])
 
-    def test_load_of_nothing_leaves_nothing(self, backend: Backend) -> None:
-        backend.load(SMALL)
-        backend.load({})
-        assert list(backend.dump()) == []
+    def test_load_of_nothing_leaves_nothing(self, small: Backend) -> None:
+        small.load({})
+        assert list(small.dump()) == []
 
-    @pytest.mark.parametrize("change", [pytest.param(change, id=what) for what, change in CHANGES])
-    def test_version_changes_with(self, backend: Backend, change: Change) -> None:
-        backend.load(SMALL)
-        before, _ = _state(backend)
-        backend.load(_changed(change))
-        assert _state(backend)[0] != before
+    @pytest.mark.parametrize("change", named(CHANGES))
+    def test_version_changes_with(self, small: Backend, change: Change) -> None:
+        before, _ = _state(small)
+        small.load(changed(change))
+        assert _state(small)[0] != before
 
-    @pytest.mark.parametrize(
-        ("fault", "wrong"), [pytest.param(fault, wrong, id=what) for what, fault, wrong in FAULTS]
-    )
+    @pytest.mark.parametrize(("fault", "wrong"), named(FAULTS))
     def test_load_refuses_and_changes_nothing(
-        self, backend: Backend, fault: Change, wrong: set[tuple[str, str]]
+        self, small: Backend, fault: Change, wrong: set[tuple[str, str]]
     ) -> None:
-        backend.load(SMALL)
-        before = _state(backend)
+        before = _state(small)
         with pytest.raises(ContentError) as raised:
-            backend.load(_changed(fault))
+            small.load(changed(fault))
         assert {(problem.where, problem.field) for problem in raised.value.problems} == wrong
-        assert _state(backend) == before
+        assert _state(small) == before
 
-    def test_load_that_breaks_off_changes_nothing(self, backend: Backend) -> None:
-        backend.load(SMALL)
-        before = _state(backend)
+    def test_load_that_breaks_off_changes_nothing(self, small: Backend) -> None:
+        before = _state(small)
         with pytest.raises(OSError, match="cannot be read"):
-            backend.load({"pages": [_ROOM], "people": _broken_off([{"id": 2, "name": "Eve"}])})
-        assert _state(backend) == before
+            small.load({"pages": _rooms(1), "people": _broken_off([{"id": 2, "name": "Eve"}])})
+        assert _state(small) == before
 
     @pytest.mark.parametrize("method", ["create", "migrate", "reload"])
-    def test_what_is_stored_stays_after(self, backend: Backend, method: str) -> None:
-        backend.load(SMALL)
-        before = _state(backend)
-        list(getattr(backend, method)() or ())
-        assert _state(backend) == before
+    def test_what_is_stored_stays_after(self, small: Backend, method: str) -> None:
+        before = _state(small)
+        list(getattr(small, method)() or ())
+        assert _state(small) == before
 
     def test_opening_logs_nothing_where_a_command_says_it(
         self, sample: Backend, caplog: pytest.LogCaptureFixture
@@ -308,23 +284,22 @@ class LoadTests(Kit):
 
     def test_migrate_keeps_what_is_there_and_makes_room_for_further_types(self) -> None:
         with self.opened(SMALL) as first:
-            before = _canonical(_dumped(first.dump()))
+            before = _content(first)
         with self.opened(backend=self.reopen(first), types=(*TYPES, Cabinet)) as second:
             list(second.migrate())
-            assert (_canonical(_dumped(second.dump())) == before) is first.persistent
+            assert (_content(second) == before) is first.persistent
             second.load({"pages": [Cabinet(id=1, title="Drawers", slug="drawers", drawers=9)]})
             with second.reader() as reader:
                 assert found(reader, _NINE_DRAWERS) == ([1], 1)
 
-    @pytest.mark.parametrize("look", [pytest.param(look, id=what) for what, look in LOOKS])
+    @pytest.mark.parametrize("look", named(LOOKS))
     def test_reader_sees_one_content_while_another_is_loaded(
-        self, backend: Backend, look: Look
+        self, small: Backend, look: Look
     ) -> None:
-        backend.load(SMALL)
         with suppress(*self._forgiven()):
-            with backend.reader() as reader:
+            with small.reader() as reader:
                 before = look(reader)
-                loading = Thread(target=backend.load, args=(CONTENT,))
+                loading = Thread(target=small.load, args=(CONTENT,))
                 loading.start()
                 if not self.load_waits:
                     loading.join()
@@ -332,23 +307,20 @@ class LoadTests(Kit):
             # A reader may report the change as late as on closing.
             assert after == before
         loading.join()
-        with backend.reader() as reader:
+        with small.reader() as reader:
             assert look(reader) != before
 
-    @pytest.mark.parametrize(
-        ("what", "look"), [pytest.param(what, look, id=what) for what, look in LOOKS]
-    )
+    @pytest.mark.parametrize(("what", "look"), named((what, what, look) for what, look in LOOKS))
     def test_snapshot_reader_keeps_to_its_content(
-        self, backend: Backend, what: str, look: Look
+        self, small: Backend, what: str, look: Look
     ) -> None:
-        backend.load(SMALL)
-        with backend.snapshot_reader() as reader:
+        with small.snapshot_reader() as reader:
             before = look(reader)
-            loading = Thread(target=backend.load, args=(CONTENT,))
+            loading = Thread(target=small.load, args=(CONTENT,))
             loading.start()
             if not self.load_waits:
                 loading.join()
-                with backend.reader() as other:
+                with small.reader() as other:
                     assert look(other) != before
             with suppress(*[ContentChanged] * (what == "a search")):
                 assert look(reader) == before
@@ -367,18 +339,16 @@ class LoadTests(Kit):
         """The errors that a reader may raise if the content changes while it is open."""
         return () if self.holds_content else (ContentChanged,)
 
-    def test_readers_of_several_threads_see_whole_contents(self, backend: Backend) -> None:
-        rooms = [{**_ROOM, "id": 10 + number, "slug": f"s{number}"} for number in range(9)]
-        backend.load(SMALL)
-        watchers = [_Watcher(backend, self._forgiven()) for _ in range(4)]
+    def test_readers_of_several_threads_see_whole_contents(self, small: Backend) -> None:
+        one, other = ((1, 3, 2, 4), 4, 4), (tuple(range(1, 10)), 9, 9)
+        watchers = [_Watcher(small, self._forgiven()) for _ in range(4)]
         for watcher in watchers:
             watcher.start()
-        for content in ({"pages": rooms}, SMALL) * 5:
-            backend.load(content)
+        for content in ({"pages": _rooms(9)}, SMALL) * 5:
+            small.load(content)
         seen = set().union(*(watcher.stop() for watcher in watchers))
-        small, other = ((1, 3, 2, 4), 4, 4), (tuple(range(10, 19)), 9, 9)
-        assert seen <= {small, other}
-        assert small in seen
+        assert seen <= {one, other}
+        assert one in seen
 
     def test_a_reader_can_be_opened_inside_another(self, sample: Backend) -> None:
         with sample.reader() as outer:

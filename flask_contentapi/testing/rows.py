@@ -10,8 +10,18 @@ import pytest
 
 from flask_contentapi.backend import Reader
 from flask_contentapi.query import Query, Viewer
-from flask_contentapi.testing.kit import ANYBODY, BOARD, EXHIBITS, LOANS, STAFF, Kit, exact, query
-from flask_contentapi.testing.sample import NOW
+from flask_contentapi.testing.kit import (
+    ANYBODY,
+    BOARD,
+    EXHIBITS,
+    LOANS,
+    PAGES_ALONE,
+    STAFF,
+    Kit,
+    exact,
+    named,
+    query,
+)
 
 _BLOCKS = [
     {"value": {"z": 1, "a": [1.5, None, True, "onyx"], "": {}}, "type": "table", "id": "b2"},
@@ -24,6 +34,7 @@ _CAPTIONS = (
     (1, "From the vault", 5, 36, "hush", ()),
 )
 _LAST = datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)
+_EMERALD = "/home/minerals/emerald/"
 _NINES = "9" * 30
 
 #: The values of pages 23, 22 and 21: the largest, the smallest, and none.
@@ -85,25 +96,58 @@ FORMS: list[tuple[str, int, str, Any]] = [
     ("an undeclared type has the common columns", 16, "title", "Diorama"),
 ]
 
-_PAGES_ALONE = Viewer(NOW, pages=frozenset({3, 6}))
+_ROOM_LOAN_DIORAMA = [("id", "in", (16, 20, 25))]
+
+#: Lists with their rows, which are the same for objects asked for by their ids.
+ROWS: list[tuple[str, Query, list[tuple[Any, ...]]]] = [
+    (
+        "columns are in the order asked",
+        query("pages", "title", "url_path", "id", "type", where=[("id", "in", (25, 1))]),
+        [("Museum", "/home/", 1, "museum.Room"), ("agate", _EMERALD, 25, "museum.Loan")],
+    ),
+    (
+        "columns are read from each type",
+        query("pages", "remark", "number", types=EXHIBITS, where=[("title", "eq", "agate")]),
+        [("hush", 2**63 - 1), ("", 7)],
+    ),
+    (
+        "there is nothing of fields that a type lacks",
+        query("pages", "floor", "lender", "captions", "neighbours", where=_ROOM_LOAN_DIORAMA),
+        [(1, None, None, None), (None, "A neighbour", (), (24, 23)), (None, None, None, None)],
+    ),
+    (
+        "columns of a derived type",
+        query("pages", "lender", "price", types=LOANS),
+        [("A neighbour", Decimal("4.50"))],
+    ),
+    (
+        "images",
+        query("images", "title", "width", "tags", where=[("id", "eq", 3)]),
+        [("Agate", 2**31, ("macro",))],
+    ),
+    (
+        "images of a derived type",
+        query("images", "type", "photographer", where=[("id", "eq", 3)]),
+        [("museum.Scan", "Åsa")],
+    ),
+    (
+        "other endpoints",
+        query("people", "name", "born", "mentor", where=[("id", "eq", 3)]),
+        [("Åsa", date(1815, 12, 10), None)],
+    ),
+]
 
 _FETCHED = [
     ("hidden and missing ones are left out", "pages", [22, 26, 404, 34, 36, 37, 23], {}, [22, 23]),
     ("what the viewer may see", "pages", [36, 37, 38], {"viewer": STAFF}, [36, 37]),
-    (
-        "restrictions below each other",
-        "pages",
-        [36, 37, 38, 39],
-        {"viewer": BOARD},
-        [36, 37, 38, 39],
-    ),
+    ("restrictions below each other", "pages", [37, 38, 39], {"viewer": BOARD}, [37, 38, 39]),
     ("pages out of scope are left out", "pages", [1, 20, 60, 61], {"scope": (60,)}, [60, 61]),
     ("a hidden home page opens its scope", "pages", [50, 51], {"scope": (50,)}, [51]),
     ("an empty scope has nothing", "pages", [1, 20], {"scope": ()}, []),
     ("no ids, no rows", "pages", [], {}, []),
     ("closed collections", "images", [1, 2, 3, 4, 5, 6, 7, 8], {}, [1, 2, 3, 7, 8]),
     ("open collections", "images", [4, 5, 6], {"viewer": STAFF}, [4, 5]),
-    ("open pages open no collection", "images", [4, 6], {"viewer": _PAGES_ALONE}, []),
+    ("open pages open no collection", "images", [4, 6], {"viewer": PAGES_ALONE}, []),
     ("documents", "documents", [1, 3], {}, [1]),
     ("other endpoints", "people", [3, 4, 1], {}, [1, 3]),
     ("redirects to hidden pages", "redirects", [1, 2, 3, 4, 5, 6], {}, [1, 4, 6]),
@@ -129,63 +173,32 @@ _LISTS = {
 class RowTests(Kit):
     """The rows of lists, :meth:`Reader.fetch` and :meth:`Reader.get`."""
 
-    @pytest.mark.parametrize(
-        ("column", "wanted"), [pytest.param(name, own, id=name) for name, *own in VALUES]
-    )
+    @pytest.mark.parametrize(("column", "wanted"), named((n, n, own) for n, *own in VALUES))
     def test_column_has_exact_values(self, reader: Reader, column: str, wanted: list[Any]) -> None:
         asked = query("pages", column, types=EXHIBITS, child_of=20, limit=3)
         values = [row[0] for row in reader.select(asked).rows]
         assert [*map(exact, values)] == [*map(exact, wanted)]
 
-    @pytest.mark.parametrize(
-        ("page", "column", "value"), [pytest.param(*f[1:], id=f[0]) for f in FORMS]
-    )
+    @pytest.mark.parametrize(("page", "column", "value"), named(FORMS))
     def test_value(self, reader: Reader, page: int, column: str, value: Any) -> None:
         _, row = reader.get("pages", page, lambda label: [column], ANYBODY) or ("", ())
         assert [*map(exact, row)] == [exact(value)]
 
-    def test_columns_are_in_the_order_asked(self, reader: Reader) -> None:
-        asked = query("pages", "title", "id", "url_path", "type", where=[("id", "eq", 25)])
-        assert [tuple(row) for row in reader.select(asked).rows] == [
-            ("agate", 25, "/home/minerals/emerald/", "museum.Loan")
-        ]
+    @pytest.mark.parametrize(("asked", "rows"), named(ROWS))
+    def test_rows_of_lists(self, reader: Reader, asked: Query, rows: list[Any]) -> None:
+        assert [tuple(row) for row in reader.select(asked).rows] == rows
 
-    def test_columns_of_types_are_read_from_each(self, reader: Reader) -> None:
-        asked = query(
-            "pages", "id", "remark", "number", types=EXHIBITS, where=[("title", "eq", "agate")]
-        )
-        assert [tuple(row) for row in reader.select(asked).rows] == [
-            (23, "hush", 2**63 - 1),
-            (25, "", 7),
-        ]
-
-    def test_columns_of_a_derived_type(self, reader: Reader) -> None:
-        asked = query("pages", "lender", "price", types=LOANS)
-        assert [tuple(row) for row in reader.select(asked).rows] == [
-            ("A neighbour", Decimal("4.50"))
-        ]
+    @pytest.mark.parametrize(("asked", "rows"), named(ROWS))
+    def test_rows_by_id(self, reader: Reader, asked: Query, rows: list[Any]) -> None:
+        ids = reader.ids(asked)
+        found = reader.fetch(asked.endpoint, reversed(ids), asked.columns, ANYBODY)
+        assert [tuple(found[id]) for id in ids] == rows
 
     def test_rows_without_columns_are_empty(self, reader: Reader) -> None:
         selected = reader.select(query(child_of=20)._replace(columns=()))
         assert ([*map(len, selected.rows)], selected.total) == ([0] * 5, 5)
 
-    @pytest.mark.parametrize(
-        ("endpoint", "columns", "row"),
-        [
-            ("images", ("title", "width", "tags"), ("Agate", 2**31, ("macro",))),
-            ("images", ("type", "photographer"), ("museum.Scan", "Åsa")),
-            ("people", ("name", "born", "mentor"), ("Åsa", date(1815, 12, 10), None)),
-        ],
-    )
-    def test_columns_of_other_endpoints(
-        self, reader: Reader, endpoint: str, columns: tuple[str, ...], row: tuple[Any, ...]
-    ) -> None:
-        asked = query(endpoint, *columns, where=[("id", "eq", 3)])
-        assert [tuple(found) for found in reader.select(asked).rows] == [row]
-
-    @pytest.mark.parametrize(
-        ("endpoint", "ids", "parts", "wanted"), [pytest.param(*f[1:], id=f[0]) for f in _FETCHED]
-    )
+    @pytest.mark.parametrize(("endpoint", "ids", "parts", "wanted"), named(_FETCHED))
     def test_fetch(
         self,
         reader: Reader,
@@ -197,32 +210,7 @@ class RowTests(Kit):
         found = reader.fetch(endpoint, ids, ["id"], **{"viewer": ANYBODY, **parts})
         assert {i: tuple(row) for i, row in found.items()} == {i: (i,) for i in wanted}
 
-    def test_fetch_has_columns_in_the_order_asked(self, reader: Reader) -> None:
-        found = reader.fetch("pages", [25, 1], ["title", "url_path", "id", "type"], ANYBODY)
-        assert {i: tuple(row) for i, row in found.items()} == {
-            25: ("agate", "/home/minerals/emerald/", 25, "museum.Loan"),
-            1: ("Museum", "/home/", 1, "museum.Room"),
-        }
-
-    def test_rows_have_nothing_of_fields_that_their_types_lack(self, reader: Reader) -> None:
-        columns = ["floor", "lender", "found_on", "captions", "neighbours"]
-        wanted = {
-            20: (1, None, None, None, None),
-            25: (None, "A neighbour", date(2024, 2, 29), (), (24, 23)),
-            16: (None, None, None, None, None),
-        }
-        found = reader.fetch("pages", [20, 25, 16], columns, ANYBODY)
-        assert {i: tuple(row) for i, row in found.items()} == wanted
-        asked = query("pages", *columns, where=[("id", "in", (20, 25, 16))])
-        assert sorted(map(repr, reader.select(asked).rows)) == sorted(map(repr, wanted.values()))
-
-    def test_fetch_has_columns_of_the_types_of_several_objects(self, reader: Reader) -> None:
-        found = reader.fetch("pages", [25, 23], ["remark", "number"], ANYBODY)
-        assert {i: tuple(row) for i, row in found.items()} == {23: ("hush", 2**63 - 1), 25: ("", 7)}
-
-    @pytest.mark.parametrize(
-        "asked", [pytest.param(asked, id=what) for what, asked in _LISTS.items()]
-    )
+    @pytest.mark.parametrize("asked", _LISTS.values(), ids=_LISTS)
     def test_ids(self, reader: Reader, asked: Query) -> None:
         wanted = [row[0] for row in reader.select(asked).rows]
         ids = [*reader.ids(asked._replace(columns=()))]

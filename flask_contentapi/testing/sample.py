@@ -300,6 +300,8 @@ _IMAGES = [
     _image(8, "Macro", type="museum.Hologram", lasers=2),
 ]
 
+_WALK = {"file": "guide.pdf", "summary": "A walk through the minerals"}
+
 #: The whole content, as records.
 CONTENT: Mapping[str, Any] = {
     "locales": ["en", "fr", "de"],
@@ -320,42 +322,14 @@ CONTENT: Mapping[str, Any] = {
     "pages": _PAGES,
     "images": _IMAGES,
     "documents": [
-        {
-            "id": 2,
-            "type": "museum.Leaflet",
-            "title": "guide",
-            "file": "https://cdn.example/guide.pdf",
-            "tags": ["Visit"],
-        },
-        {
-            "id": 1,
-            "type": "museum.Leaflet",
-            "title": "Guide",
-            "file": "guide.pdf",
-            "tags": ["visit"],
-            "collection": 1,
-            "summary": "A walk through the minerals",
-        },
-        {
-            "id": 3,
-            "type": "museum.Leaflet",
-            "title": "Guide",
-            "tags": ["visit"],
-            "collection": 4,
-            "summary": "Minerals nobody sees",
-        },
+        {"id": 2, "title": "guide", "file": "https://cdn.example/guide.pdf", "tags": ["Visit"]},
+        {"id": 1, "title": "Guide", "collection": 1, "tags": ["visit"], **_WALK},
+        {"id": 3, "title": "Guide", "collection": 4, "tags": ["visit"], "summary": "All minerals"},
     ],
     "people": [
-        {"id": 3, "type": "museum.Person", "name": "Åsa", "born": "1815-12-10"},
-        {
-            "id": 1,
-            "type": "museum.Person",
-            "name": "Ada",
-            "born": "1815-12-10",
-            "portrait": 1,
-            "mentor": 2,
-        },
-        {"id": 2, "type": "museum.Person", "name": "ada", "portrait": 5, "mentor": 404},
+        {"id": 3, "name": "Åsa", "born": "1815-12-10"},
+        {"id": 1, "name": "Ada", "born": "1815-12-10", "portrait": 1, "mentor": 2},
+        {"id": 2, "name": "ada", "portrait": 5, "mentor": 404},
     ],
     "redirects": [
         {"id": 2, "old_path": "/store", "redirect_page": 30, "redirect_link": "/"},
@@ -365,4 +339,23 @@ CONTENT: Mapping[str, Any] = {
         {"id": 5, "old_path": "/lost", "redirect_page": 404},
         {"id": 6, "old_path": "/last-days", "redirect_page": 35, "is_permanent": True},
     ],
+}
+
+#: Little content, to be changed.
+SMALL: dict[str, Any] = {
+    "locales": ["en"],
+    "sites": [{"hostname": "museum.example", "root_page": 1}],
+    "collections": [{"id": 1, "name": "All"}],
+    "pages": [
+        _page(1, None, "home", "Museum"),
+        _exhibit(
+            3, 1, "agate", "Agate", captions=[{"id": 1, "text": "Cut"}], data={"a": 1, "b": 2}
+        ),
+        _page(2, 1, "shop", "Shop"),
+        _page(4, 1, "d", "D", type="museum.Diorama", scale=87),
+    ],
+    "images": [_image(1, "Agate", 1)],
+    "documents": [{"id": 1, "title": "Guide", "tags": ["visit"]}],
+    "people": [{"id": 1, "name": "Ada"}],
+    "redirects": [{"id": 1, "old_path": "/old", "site": "museum.example", "redirect_page": 3}],
 }

@@ -67,27 +67,8 @@ class Exhibit(Page):
 
     search_fields = ["story", "panel", "tags", "captions", "body"]
     api_fields = [
-        "story",
-        "panel",
-        "number",
-        "weight",
-        "price",
-        "ratio",
-        "on_loan",
-        "found_on",
-        "opens_at",
-        "cleaned_at",
-        "photo",
-        "leaflet",
-        "twin",
-        "keeper",
-        "beside",
-        "neighbours",
-        "views",
-        "tags",
-        "captions",
-        "body",
-        "data",
+        *"story panel number weight price ratio on_loan found_on opens_at cleaned_at".split(),
+        *"photo leaflet twin keeper beside neighbours views tags captions body data".split(),
         APIField("year", fields.Date(format="%Y"), source="found_on"),
     ]
     api_filters = [

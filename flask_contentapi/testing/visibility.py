@@ -14,6 +14,7 @@ from flask_contentapi.testing.kit import (
     BOARD,
     EXHIBITS,
     LOANS,
+    PAGES_ALONE,
     STAFF,
     Kit,
     case,
@@ -38,7 +39,6 @@ def _staff(rule: str, ids: list[int], viewer: Viewer) -> Any:
     return case(rule, ids, viewer=viewer, where=[("id", "in", (36, 37, 38, 39))])
 
 
-_PAGES_ALONE = Viewer(NOW, pages=frozenset({3, 6}))
 _COLLECTIONS_ALONE = Viewer(NOW, collections=frozenset({36, 38}))
 _EARLIER, _LATER = (Viewer(NOW + step * _MICROSECOND) for step in (-1, 1))
 
@@ -67,7 +67,7 @@ VISIBLE = [
         "images",
         viewer=BOARD,
     ),
-    case("images: open pages open no collections", [1, 2, 3, 7, 8], "images", viewer=_PAGES_ALONE),
+    case("images: open pages open no collections", [1, 2, 3, 7, 8], "images", viewer=PAGES_ALONE),
     case("documents: restricted collections are closed", [1, 2], "documents"),
     case("documents: open collections are shown", [1, 2, 3], "documents", viewer=STAFF),
     case("other endpoints are in no collection", [1, 2, 3], "people"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from copy import deepcopy
 from threading import Thread
 from typing import Any
 
@@ -14,70 +13,61 @@ from flask_contentapi.backend import Backend
 from flask_contentapi.content import DEEPEST
 from flask_contentapi.errors import ContentError
 from flask_contentapi.signals import content_changed
-from flask_contentapi.testing.kit import Kit, found, query
-from flask_contentapi.testing.loads import SMALL
+from flask_contentapi.testing.kit import Kit, found, named, query
+from flask_contentapi.testing.loads import Change as Loaded
+from flask_contentapi.testing.loads import add, changed, put
 from flask_contentapi.writer import Writer
 
 Change = Callable[[Writer], Any]
 
 _SHELF = {"id": 9, "type": "museum.Room", "parent": 1, "title": "Shelf", "slug": "shelf"}
-
+_SITE = {"hostname": "x.example", "root_page": 3, "is_default": True}
 _EXHIBIT = {"type": "museum.Exhibit", "parent": 1, "title": "Twin"}
 
-#: Changes, each with the sections that it replaces.
-CHANGES: list[tuple[str, Change, dict[str, Any]]] = [
+#: Changes, each with what makes the same of the content before it is loaded.
+CHANGES: list[tuple[str, Change, Loaded]] = [
     (
         "a page in front of another",
         lambda writer: writer.add("pages", _SHELF, before=2),
-        {"pages": [*SMALL["pages"][:2], _SHELF, *SMALL["pages"][2:]]},
+        lambda content: content["pages"].insert(2, _SHELF),
     ),
     (
         "a title",
         lambda writer: writer.update("people", 1, name="Eve"),
-        {"people": [{**SMALL["people"][0], "name": "Eve"}]},
+        put("people", 0, name="Eve"),
     ),
-    (
-        "a page at another place",
-        lambda writer: writer.move(2, 3),
-        {"pages": [*SMALL["pages"][:2], {**SMALL["pages"][2], "parent": 3}, SMALL["pages"][3]]},
-    ),
+    ("a page at another place", lambda writer: writer.move(2, 3), put("pages", 2, parent=3)),
     (
         "a slug",
         lambda writer: writer.update("pages", 1, slug="start"),
-        {"pages": [{**SMALL["pages"][0], "slug": "start"}, *SMALL["pages"][1:]]},
+        put("pages", 0, slug="start"),
     ),
     (
         "a page less",
         lambda writer: writer.delete("pages", 2),
-        {"pages": [*SMALL["pages"][:2], SMALL["pages"][3]]},
+        lambda content: content["pages"].pop(2),
     ),
     (
         "what an undeclared type has besides",
         lambda writer: writer.update("pages", 4, scale=43),
-        {"pages": [*SMALL["pages"][:3], {**SMALL["pages"][3], "scale": 43}]},
+        put("pages", 3, scale=43),
     ),
     (
         "a child object",
         lambda writer: writer.update("pages", 3, captions=[{"text": "New"}]),
-        {
-            "pages": [
-                SMALL["pages"][0],
-                {**SMALL["pages"][1], "captions": [{"id": 2, "text": "New"}]},
-                *SMALL["pages"][2:],
-            ]
-        },
+        put("pages", 1, captions=[{"id": 2, "text": "New"}]),
     ),
-    ("a language", lambda writer: writer.put_locale("fr"), {"locales": ["en", "fr"]}),
+    ("a language", lambda writer: writer.put_locale("fr"), add("locales", "fr")),
+    ("a site", lambda writer: writer.put_site(**_SITE), add("sites", _SITE)),
     (
-        "a site",
-        lambda writer: writer.put_site(hostname="x.example", root_page=3, is_default=True),
-        {"sites": [*SMALL["sites"], {"hostname": "x.example", "root_page": 3, "is_default": True}]},
+        "a site less",
+        lambda writer: writer.delete_site("museum.example"),
+        lambda content: content["sites"].pop(),
     ),
-    ("a site less", lambda writer: writer.delete_site("museum.example"), {"sites": []}),
     (
         "a collection",
         lambda writer: writer.put_collection(name="Inner", parent=1),
-        {"collections": [*SMALL["collections"], {"id": 2, "name": "Inner", "parent": 1}]},
+        add("collections", {"id": 2, "name": "Inner", "parent": 1}),
     ),
 ]
 
@@ -108,23 +98,15 @@ REFUSED: list[tuple[str, Change]] = [
 class WriteTests(Kit):
     """Content is changed object by object, all or nothing."""
 
-    @pytest.fixture
-    def small(self, backend: Backend) -> Backend:
-        """A backend with little content."""
-        backend.load(SMALL)
-        return backend
-
-    @pytest.mark.parametrize(
-        ("change", "sections"), [pytest.param(*rest, id=name) for name, *rest in CHANGES]
-    )
+    @pytest.mark.parametrize(("change", "same"), named(CHANGES))
     def test_change_makes_what_loading_makes(
-        self, small: Backend, change: Change, sections: dict[str, Any]
+        self, small: Backend, change: Change, same: Loaded
     ) -> None:
         before = _version(small)
         with small.write() as writer:
             change(writer)
         assert _version(small) not in (None, before)
-        with self.opened({**deepcopy(SMALL), **sections}) as loaded:
+        with self.opened(changed(same)) as loaded:
             assert [*small.dump()] == [*loaded.dump()]
             with small.reader() as one, loaded.reader() as other:
                 assert [*one.sites] == [*other.sites]
