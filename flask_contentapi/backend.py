@@ -20,7 +20,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar
 
-from flask_contentapi.content import Restrictions
+from flask_contentapi.content import Library, Restrictions
 from flask_contentapi.errors import ConfigurationError, Problem, suggest
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.registry import Registry
@@ -144,6 +144,34 @@ class Reader(ABC):
         :param viewer: who sends the request, and when.
         :param scope: as :attr:`Query.scope`.
         """
+
+
+class LibraryReader(Reader):
+    """A reader of content in memory; a subclass finds objects in it.
+
+    :param library: the content.
+    :param version: as :attr:`Reader.version`.
+    """
+
+    def __init__(self, library: Library, version: str | None) -> None:
+        self.library = library
+        self._version = version
+
+    @property
+    def version(self) -> str | None:
+        return self._version
+
+    @property
+    def sites(self) -> Sites:
+        return self.library.sites
+
+    @property
+    def locales(self) -> Sequence[str]:
+        return self.library.locales
+
+    @property
+    def restrictions(self) -> Restrictions:
+        return self.library.restrictions
 
 
 class _Blocks(threading.local):

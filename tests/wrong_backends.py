@@ -709,7 +709,7 @@ class Present(ListReader):
         return self._backend.content.library
 
     @property
-    def version(self) -> str:
+    def version(self) -> str | None:
         return self._backend.content.version
 
 

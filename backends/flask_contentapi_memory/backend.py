@@ -9,29 +9,28 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from hashlib import blake2b
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import orjson
 
-from flask_contentapi.backend import Backend, Reader
+from flask_contentapi.backend import Backend, LibraryReader, Reader
 from flask_contentapi.cache import BoundedCache, renew_after_fork
-from flask_contentapi.content import Library, Restrictions, changed_tags, read_library
+from flask_contentapi.content import Library, changed_tags, read_library
 from flask_contentapi.errors import Problem
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import content_changed
-from flask_contentapi.sites import Sites
 from flask_contentapi_memory.draft import Draft
 from flask_contentapi_memory.queries import QueryRunner
 from flask_contentapi_memory.shelves import Shelf, VisibleContent, projection
 
-_UNOPENED = "The backend is not open yet; ContentAPI.init_app opens it."
+T = TypeVar("T")
 #: For how many sets of rights the visible content is cached.
 VISIBLE_CACHE_SIZE = 16
 
 
-class Snapshot(Reader):
+class Snapshot(LibraryReader):
     """A state of the content.
 
     :param library: the content.
@@ -42,40 +41,22 @@ class Snapshot(Reader):
     def __init__(
         self, library: Library, version: str | None, before: Snapshot | None = None
     ) -> None:
-        self.library = library
-        self._version = version
-        known: Mapping[str, Shelf] = {} if before is None else before.shelves
-        self.shelves: Mapping[str, Shelf] = {
-            name: known[name]
-            if name in known and known[name].table is table
-            else Shelf(table, known.get(name))
-            for name, table in library.tables.items()
-        }
+        super().__init__(library, version)
+        self.shelves: dict[str, Shelf] = {}
+        for name, table in library.tables.items():
+            shelf = None if before is None else before.shelves.get(name)
+            if shelf is None or shelf.table is not table:
+                shelf = Shelf(table, shelf)
+            self.shelves[name] = shelf
         self._visible: BoundedCache[VisibleContent] = BoundedCache(VISIBLE_CACHE_SIZE)
-
-    @property
-    def version(self) -> str | None:
-        return self._version
-
-    @property
-    def sites(self) -> Sites:
-        return self.library.sites
-
-    @property
-    def locales(self) -> Sequence[str]:
-        return self.library.locales
-
-    @property
-    def restrictions(self) -> Restrictions:
-        return self.library.restrictions
 
     def visible_to(self, viewer: Viewer) -> VisibleContent:
         """What a viewer may see."""
         changes = self.shelves["pages"].changes
         passed = bisect_right(changes, viewer.moment, key=itemgetter(0))
-        key = (passed, viewer.pages, viewer.collections, viewer.previewed, viewer.everything)
+        key = (passed, *viewer[1:])  # all but the moment
         return self._visible.get(key) or self._visible.put(
-            key, VisibleContent(self.shelves, viewer)
+            key, VisibleContent(self.shelves, viewer, passed)
         )
 
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
@@ -134,16 +115,12 @@ class SnapshotBackend(Backend):
     @property
     def snapshot(self) -> Snapshot:
         """The current state of the content."""
-        if self._snapshot is None:
-            raise RuntimeError(_UNOPENED)
-        return self._snapshot
+        return _opened(self._snapshot)
 
     @property
     def registry(self) -> Registry:
         """The declared types."""
-        if self._registry is None:
-            raise RuntimeError(_UNOPENED)
-        return self._registry
+        return _opened(self._registry)
 
     def begin(self, registry: Registry) -> None:
         """Sets the declared types; there is no content yet."""
@@ -176,6 +153,7 @@ class SnapshotBackend(Backend):
             content_changed.send(self, tags=tags)
 
     def dump(self) -> Iterator[tuple[str, Any]]:
+        self.require_no_writing("dumped")
         return self.snapshot.library.dump()
 
     def check(self, *, values: bool = True) -> Iterable[Problem]:
@@ -201,22 +179,15 @@ class MemoryBackend(SnapshotBackend):
 
     def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
         self.begin(registry)
-        self._replace(self._content, logs=logs)
+        self.load(self._content, logs=logs)
 
-    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
+    def load(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
         self.require_no_writing("loaded")
-        self._replace(content)
-
-    def _replace(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
         library = read_library(content, self.registry, logs=logs)
         with self.changing:
             self._draft = None
             tags = self.serve(library)
         self.announce(tags)
-
-    def dump(self) -> Iterator[tuple[str, Any]]:
-        self.require_no_writing("dumped")
-        return super().dump()
 
     def reader(self) -> AbstractContextManager[Reader]:
         if self._draft is not None and self.is_writing:
@@ -238,6 +209,13 @@ class MemoryBackend(SnapshotBackend):
             except BaseException:
                 draft.undo()
                 raise
+
+
+def _opened(held: T | None) -> T:
+    """What a backend holds from when it is opened on."""
+    if held is None:
+        raise RuntimeError("The backend is not open yet; ContentAPI.init_app opens it.")
+    return held
 
 
 def _version_of(library: Library) -> str:

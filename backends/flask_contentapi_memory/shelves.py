@@ -6,13 +6,12 @@ is in default order too, and a branch of the tree is a range.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from itertools import chain, islice
-from operator import itemgetter
+from operator import and_, itemgetter
 from typing import Any, NamedTuple
 
 from flask_contentapi.cache import BoundedCache
@@ -82,16 +81,19 @@ class Shelf:
                 ranges.append((position, self.table.ends[position]))
         return tuple(ranges)
 
-    @cached_property
-    def changes(self) -> list[tuple[datetime, int]]:
-        """The moments at which pages appear or expire, in order, each with the page's position."""
+    def spans(self) -> Iterator[tuple[int, datetime | None, datetime | None]]:
+        """The positions of pages that are live for a time, each with its start and its end."""
         live, start, end = (reader(self.endpoint, c) for c in ("live", "go_live_at", "expires_at"))
-        found = []
         for position, row in enumerate(self.rows):
             first, last = start(row), end(row)
             if live(row) and (first is None or last is None or first < last):
-                found += [(moment, position) for moment in (first, last) if moment is not None]
-        return sorted(found)
+                yield position, first, last
+
+    @cached_property
+    def changes(self) -> list[tuple[datetime, int]]:
+        """The moments at which pages appear or expire, in order, each with the page's position."""
+        spans = self.spans()
+        return sorted((moment, position) for position, *ends in spans for moment in ends if moment)
 
 
 def is_within(position: int, ranges: Ranges) -> bool:
@@ -215,11 +217,15 @@ class VisibleObjects:
 
 
 class VisibleContent:
-    """What viewers with the same rights may see, until a page becomes visible or expires."""
+    """What viewers with the same rights may see, until a page becomes visible or expires.
 
-    def __init__(self, shelves: Mapping[str, Shelf], viewer: Viewer) -> None:
+    :param passed: how many changes of pages have passed.
+    """
+
+    def __init__(self, shelves: Mapping[str, Shelf], viewer: Viewer, passed: int) -> None:
         self._shelves = shelves
         self._viewer = viewer
+        self._passed = passed
         self._visible: dict[str, VisibleObjects] = {}
         self._next_changes: dict[tuple[int, ...] | None, datetime | None] = {}
         #: The positions of all objects that match a list, in its order.
@@ -241,12 +247,10 @@ class VisibleContent:
         opened = {None} | (viewer.pages if endpoint.tree else viewer.collections)
         flags = bytearray(access in opened for access in shelf.table.access)
         if endpoint.tree:
-            live, start, end = (reader(endpoint, c) for c in ("live", "go_live_at", "expires_at"))
-            for position, row in enumerate(shelf.rows):
-                first, last = start(row), end(row)
-                is_early = first is not None and viewer.moment < first
-                if not live(row) or is_early or (last is not None and last <= viewer.moment):
-                    flags[position] = 0
+            now, live = viewer.moment, bytearray(len(flags))
+            for position, first, last in shelf.spans():
+                live[position] = (first is None or first <= now) and (last is None or now < last)
+            flags = bytearray(map(and_, flags, live))
         if endpoint.essential is not None:
             target, pages = reader(endpoint, endpoint.essential), self.of("pages")
             for position, row in enumerate(shelf.rows):
@@ -263,14 +267,10 @@ class VisibleContent:
             shelf = self._shelves["pages"]
             ranges = shelf.branches(scope)
             opened = {None} | self._viewer.pages
-            passed = bisect_right(shelf.changes, self._viewer.moment, key=itemgetter(0))
-            coming = islice(shelf.changes, passed, None)
-            self._next_changes[known] = next(
-                (
-                    moment
-                    for moment, position in coming
-                    if shelf.table.access[position] in opened and is_within(position, ranges)
-                ),
-                None,
+            moments = (
+                moment
+                for moment, position in islice(shelf.changes, self._passed, None)
+                if shelf.table.access[position] in opened and is_within(position, ranges)
             )
+            self._next_changes[known] = next(moments, None)
         return self._next_changes[known]

@@ -15,15 +15,14 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from flask_contentapi.backend import Backend, Reader
-from flask_contentapi.content import Library, Restrictions, read_library
+from flask_contentapi.backend import Backend, LibraryReader
+from flask_contentapi.content import read_library
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.errors import Problem
 from flask_contentapi.filters import OPERATORS
 from flask_contentapi.query import MOST_VALUES, Filter, Query, Row, Search, Selected, Tree, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.search import words_of
-from flask_contentapi.sites import Sites
 
 
 class ListBackend(Backend):
@@ -59,28 +58,8 @@ class Thing:
     access: int | None
 
 
-class ListReader(Reader):
+class ListReader(LibraryReader):
     """One state of the content. A load makes another one, so this never changes."""
-
-    def __init__(self, library: Library, version: str) -> None:
-        self.library = library
-        self._version = version
-
-    @property
-    def version(self) -> str:
-        return self._version
-
-    @property
-    def sites(self) -> Sites:
-        return self.library.sites
-
-    @property
-    def locales(self) -> Sequence[str]:
-        return self.library.locales
-
-    @property
-    def restrictions(self) -> Restrictions:
-        return self.library.restrictions
 
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
         times = []
