@@ -181,14 +181,12 @@ class Draft(Transaction):
 
     def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
         self._is_restructured = True
-        self._put(endpoint, new)
-        self._highest[endpoint] = max(self._highest[endpoint], new.row[0])
+        identity = new.row[0]
+        self._highest[endpoint] = max(self._highest[endpoint], identity)
         if endpoint == "pages":
-            self._insert_page(new.row, before)
-
-    def _insert_page(self, row: Row, before: int | None) -> None:
-        siblings = self._children[row[self._parent]]
-        siblings.insert(len(siblings) if before is None else siblings.index(before), row[0])
+            siblings = self._children[new.row[self._parent]]
+            siblings.insert(len(siblings) if before is None else siblings.index(before), identity)
+        self._put(endpoint, new)
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
         self._take_away(endpoint, new.row[0])
@@ -200,17 +198,14 @@ class Draft(Transaction):
             self._is_restructured = True
 
     def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
-        self._is_restructured = True
         row = (*old.row[: self._parent], parent, *old.row[self._parent + 1 :])
-        self._children[old.row[self._parent]].remove(row[0])
-        self._insert_page(row, before)
-        self._take_away("pages", row[0])
-        self._put("pages", StoredObject(row, old.extras))
+        self.remove("pages", row[:1])
+        self.insert("pages", StoredObject(row, old.extras), before)
 
     def remove(self, endpoint: str, ids: Sequence[int]) -> None:
         self._is_restructured = True
         for identity in ids:
-            row = self._take_away(endpoint, identity).row
+            row = self._take_away(endpoint, identity)
             if endpoint == "pages":
                 self._children[row[self._parent]].remove(identity)
 
@@ -233,15 +228,14 @@ class Draft(Transaction):
         for child in self._child_keys(endpoint, row):
             self._owners[child] = (endpoint, row[0])
 
-    def _take_away(self, endpoint: str, identity: int) -> StoredObject:
+    def _take_away(self, endpoint: str, identity: int) -> Row:
         self._now = None
-        old = self._objects[endpoint].pop(identity)
-        row = old.row
+        row = self._objects[endpoint].pop(identity).row
         if endpoint == "pages":
             del self._page_at[row[self._parent], row[self._slug]]
         for child in self._child_keys(endpoint, row):
             del self._owners[child]
-        return old
+        return row
 
     def _child_keys(self, endpoint: str, row: Row) -> Iterator[tuple[str, int]]:
         declared = self.registry.endpoints[endpoint].type_of(row[1])

@@ -138,22 +138,21 @@ class QueryRunner:
     def _filtered(self, condition: Filter) -> Iterator[Condition]:
         name, comparison, wanted = condition
         (key, read), rows, visible = self._column(name), self._shelf.rows, self._visible
-        if comparison in ("eq", "all"):
-            index = visible.index(key, read)
-            for value in wanted if comparison == "all" else (wanted,):
+        meets = OPERATORS[comparison].meets
 
-                def has(position: int, value: Any = value) -> bool:
-                    own = read(rows[position])
-                    return value in own if isinstance(own, tuple) else bool(own == value)
+        def test(position: int) -> bool:
+            return meets(read(rows[position]), wanted)
 
-                yield Condition(index.get(value, ()), has)
-        elif comparison == "in":
+        if comparison == "in":
             lists = [visible.index(key, read).get(value, ()) for value in {*wanted}]
             # One object can have several of the values.
             yield self._among(sorted({*chain.from_iterable(lists)}))
+        elif comparison in ("eq", "all"):
+            index = visible.index(key, read)
+            for value in wanted if comparison == "all" else (wanted,):
+                yield Condition(index.get(value, ()), test)
         else:
-            meets = OPERATORS[comparison].meets
-            yield Condition(None, lambda position: meets(read(rows[position]), wanted))
+            yield Condition(None, test)
 
     def _column(self, name: str) -> tuple[ColumnKey, Read]:
         """A column, and what reads it: of relations only what leads to visible objects."""

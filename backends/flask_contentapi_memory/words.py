@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, takewhile
@@ -35,7 +36,8 @@ class WordIndex:
         self._ids = array("q")
         #: The numbers of deleted objects, for new ones.
         self._free: list[int] = []
-        self._postings = _Postings()
+        # Four bytes are enough for the numbers of 2 ** 28 objects.
+        self._postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
         self._scores: BoundedCache[Mapping[int, int]] = BoundedCache(SCORE_CACHE_SIZE)
         self._add(documents)
 
@@ -56,7 +58,7 @@ class WordIndex:
         :param after: their present words, by id, without deleted objects.
         """
         index = WordIndex(())
-        index._ids, index._postings = self._ids[:], _Postings(self._postings)
+        index._ids, index._postings = self._ids[:], self._postings.copy()
         free = set(self._free)
         free.update(number for number, identity in enumerate(self._ids) if identity in before)
         index._free = [*free]
@@ -114,10 +116,3 @@ class WordIndex:
                 sums |= {n: count + sums.get(n, 0) for n, count in found.items()}
         sums = sums or {}
         return dict(zip(map(self._ids.__getitem__, sums), sums.values(), strict=True))
-
-
-class _Postings(dict[str, "array[int]"]):
-    def __missing__(self, word: str) -> array[int]:
-        # Four bytes are enough for the numbers of 2 ** 28 objects.
-        posting = self[word] = array("I")
-        return posting
