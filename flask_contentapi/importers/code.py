@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
@@ -15,10 +16,7 @@ from flask_contentapi.selection import WAYS
 from flask_contentapi.types import ChildObject, Content, Document, Entry, Image, Page, Redirect
 
 _BASES: Mapping[str, type[Entry]] = {
-    "pages": Page,
-    "images": Image,
-    "documents": Document,
-    "redirects": Redirect,
+    base.endpoint: base for base in (Page, Image, Document, Redirect)
 }
 _FIELDS = {
     "boolean": "fields.Boolean",
@@ -30,6 +28,7 @@ _FIELDS = {
     "url": "fields.Url",
     "text": "fields.String",
     "rich": "RichText",
+    "tags": "Tags",
     "null": "fields.String",
     "json": "fields.Raw",
 }
@@ -102,6 +101,25 @@ class Languages(PageURLs):
 '''
 
 
+_TYPES = '''\
+"""The types of {origin}
+
+They are read off its content, which shows what values there are, not what there can be.
+"""
+
+from marshmallow import fields
+
+import flask_contentapi as cms
+{imports}
+{classes}
+
+TYPES = [{names}]
+'''
+#: The names that the code takes from the package, and all that it uses itself.
+_USED = ("APIField", "Blocks", "Children", "Related", "RichText", "Tags")
+_TAKEN = (*_USED, "fields", "cms", "TYPES")
+
+
 def types_code(original: Objects, origin: str) -> str:
     """The code of the types.
 
@@ -109,32 +127,21 @@ def types_code(original: Objects, origin: str) -> str:
     :param origin: that in words.
     """
     writer = _Writer(original)
-    classes = [*writer.classes()]
-    head = [
-        f'"""The types of {_in_docstring(origin)}',
-        "",
-        "They are read off its content, which shows what values there are, not what there can be.",
-        '"""',
-        "",
-        "from marshmallow import fields",
-        "",
-        "import flask_contentapi as cms",
-        *(
-            ["from flask_contentapi import " + ", ".join(sorted(writer.used))]
-            if writer.used
-            else []
-        ),
-        "",
-    ]
+    classes = "\n".join(writer.classes())
+    used = ", ".join(name for name in _USED if re.search(rf"\b{name}\(", classes))
     names = "".join(f"\n    {name}," for name in writer.served)
-    return "\n".join([*head, *classes, "", f"TYPES = [{names}\n]" if names else "TYPES = []", ""])
+    return _TYPES.format(
+        origin=_in_docstring(origin),
+        imports=f"from flask_contentapi import {used}\n" if used else "",
+        classes=classes,
+        names=f"{names}\n" if names else "",
+    )
 
 
 class _Writer:
     """Writes classes.
 
     :ivar served: the names of the classes with an endpoint.
-    :ivar used: the names taken from the package.
     """
 
     def __init__(self, original: Objects) -> None:
@@ -142,7 +149,6 @@ class _Writer:
         self._shapes = original.shapes
         self._names: dict[str, str] = {}
         self.served: list[str] = []
-        self.used: set[str] = set()
 
     def classes(self) -> Iterator[str]:
         """The code of each class, those that others need first."""
@@ -220,8 +226,7 @@ class _Writer:
             exports = [self._export(key, own, base) for key, own in body.items()]
             yield f"    api_fields = {_list(exports)}"
         known = {*body, *meta, *_named(base.meta_fields), *_named(base.body_fields)}
-        nested = () if endpoint == "pages" else self._nested(endpoint)
-        for option, keys in (("listing", shape.listed), ("nested", nested)):
+        for option, keys in (("listing", shape.listed), ("nested", self._nested(endpoint))):
             usual = getattr(base, f"{option}_default_fields", ())
             if keys and {*keys} != {*usual}:
                 shown = [_quoted(key) for key in keys if key in known]
@@ -249,17 +254,14 @@ class _Writer:
         """The code that makes a field."""
         kind, target = self._kind(shape)
         if kind in ("relation", "relations"):
-            self.used.add("Related")
             keys = shape.shown.most_common(1)[0][0]
             usual = {*self._nested(target)}
             shown = "" if {*keys} == usual else f", shown={_quoted(','.join(['_', *keys]))}"
             made = f"Related({_quoted(target)}{shown})"
             return made if kind == "relation" else f"fields.List({made})"
         if kind == "children":
-            self.used.add("Children")
             return f"Children({self._names[target]})"
         if kind in ("blocks", "empty"):
-            self.used.add("Blocks")
             inner = {block: own for block, own in shape.blocks.items() if kind == "blocks"}
             named = [
                 f"{_quoted(block)}: {self._code(own)}"
@@ -267,13 +269,8 @@ class _Writer:
                 if self._kind(own)[0] in ("relation", "rich")
             ]
             return f"Blocks({{{', '.join(named)}}})" if named else "Blocks()"
-        if kind == "tags":
-            self.used.add("Tags")
-            return "Tags()"
         if kind == "decimal":
             return f"fields.Decimal(places={int(target)})"
-        if kind == "rich":
-            self.used.add("RichText")
         default = "load_default=None" if shape.has_null and kind in _NEVER_NULL else ""
         return f"{_FIELDS[kind]}({default})"
 
@@ -284,16 +281,8 @@ class _Writer:
         is_parameter = key in (*PARAMETERS, "random")
         if attribute == key and not is_parameter:
             return _quoted(key)
-        self.used.add("APIField")
         written = f", {self._code(shape)}" if is_parameter else ""
         return f"APIField({_quoted(key)}{written}, source={_quoted(attribute)})"
-
-
-#: The names that the code uses itself.
-_TAKEN = (
-    *("fields", "cms", "TYPES", "APIField", "Blocks", "Children", "Related", "RichText"),
-    "Tags",
-)
 
 
 #: Attributes that a class has, or that records and answers have beside fields.

@@ -157,8 +157,7 @@ class MarkdownFolder(Objects):
         self.files: dict[str, Path] = {}
         self.told: dict[str, None] = {}
         self._problems: dict[Problem, None] = {}
-        self._media: dict[tuple[str, int], Item] = {}
-        self._items: dict[int, Item] = {}
+        self._items: dict[tuple[str, int], Item] = {}
         self._sources: dict[str, _Source] = {}
         self._collections = self._find_collections()
         self._keys_of_files: dict[str, str] = {}
@@ -173,10 +172,10 @@ class MarkdownFolder(Objects):
             raise ContentError(self._problems)
 
     def pages(self) -> Iterator[tuple[PlacedPage, Item | None]]:
-        return ((page, self._items[page.id]) for page in self.tree)
+        return ((page, self._items["pages", page.id]) for page in self.tree)
 
     def others(self, endpoint: str) -> Iterator[tuple[str, Item]]:
-        for (section, _), item in self._media.items():
+        for (section, _), item in self._items.items():
             if section == endpoint:
                 yield item["meta"]["type"], item
 
@@ -289,50 +288,39 @@ class MarkdownFolder(Objects):
         first, _, inside = key.partition("/")
         return (first, inside) if self.prefixes.get(first) else (next(iter(self.locales), ""), key)
 
-    def _language_folder(self, source: _Source) -> str:
-        """What the keys and paths of pages in the language of a page start with."""
-        return f"{self.prefixes.get(self._parts(source.key)[0], '')}/".lstrip("/")
-
     def _above(self, key: str) -> str | None:
         """The key of the page above; None for home pages."""
         return posixpath.dirname(key) if self._parts(key)[1] else None
 
     def _names(self) -> Iterator[str]:
         """The files of Markdown, in order."""
+        outermost = self._folder.resolve()
         for folder, folders, names in os.walk(self._folder, onerror=self._refuse_folder):
-            known = {*folders}
-            inside = Path(folder).relative_to(self._folder)
-            for name in sorted((*folders, *names)):
-                path = Path(folder, name)
-                shown = (inside / name).as_posix()
-                is_page = name not in known and name.lower().endswith(_ENDINGS)
-                is_own = name.startswith("_") and name.lower().partition(".")[0] != "_index"
+            known, folders[:] = {*folders}, []
+            for name in sorted((*known, *names)):
+                path, is_folder = Path(folder, name), name in known
+                shown = path.relative_to(self._folder).as_posix()
+                is_index = not is_folder and name.lower().partition(".")[0] == "_index"
+                is_left_out = name.startswith("_") and name not in _POSTS and not is_index
                 if name.startswith(".") or name == "node_modules":
                     continue
-                if not shown.isprintable():
-                    if is_page:
-                        self._refuse(repr(shown), 0, "has a name that cannot be printed")
-                elif is_own and name not in _POSTS and shown not in self._collections:
-                    if is_page or name in known:
-                        self.told[f"{shown} is left out, as names with an underscore are."] = None
-                elif is_page and not path.is_file():
+                if not is_folder and not name.lower().endswith(_ENDINGS):
+                    continue
+                if not is_folder and not shown.isprintable():
+                    self._refuse(repr(shown), 0, "has a name that cannot be printed")
+                elif is_left_out and shown not in self._collections:
+                    self.told[f"{shown} is left out, as names with an underscore are."] = None
+                elif not is_folder and not path.is_file():
                     self._refuse(shown, 0, "is no file that can be read")
-                elif path.is_symlink() and (name in known or is_page):
-                    inner = path.resolve().is_relative_to(self._folder.resolve())
-                    if name in known or not inner:
-                        only = "only links to files inside the folder are followed"
-                        self._refuse(shown, 0, f"is a symbolic link; {only}")
-                    else:
-                        yield shown
-                elif is_page:
+                elif path.is_symlink() and (
+                    is_folder or not path.resolve().is_relative_to(outermost)
+                ):
+                    only = "only links to files inside the folder are followed"
+                    self._refuse(shown, 0, f"is a symbolic link; {only}")
+                elif is_folder:
+                    folders.append(name)
+                else:
                     yield shown
-            folders[:] = sorted(
-                name
-                for name in folders
-                if name in _POSTS
-                or (inside / name).as_posix() in self._collections
-                or not (name.startswith((".", "_")) or name == "node_modules")
-            )
 
     def _refuse_folder(self, error: OSError) -> None:
         shown = Path(error.filename).relative_to(self._folder).as_posix()
@@ -505,7 +493,7 @@ class MarkdownFolder(Objects):
         """Makes the objects."""
         groups: defaultdict[tuple[str, str], list[tuple[_Source, str, Any]]] = defaultdict(list)
         for source in self._by_id.values():
-            self._items[source.id] = self._item(source)
+            self._items["pages", source.id] = self._item(source)
             for lowered, (key, value) in source.front.items():
                 name = _field_name(key)
                 if lowered in _MEANT or value in (None, "", []):
@@ -517,8 +505,8 @@ class MarkdownFolder(Objects):
         for (_, name), entries in groups.items():
             self._relate(name, entries)
         for page in self.tree:
-            source, item = self._by_id[page.id], self._items[page.id]
-            item |= source.values
+            item = self._items["pages", page.id]
+            item |= self._by_id[page.id].values
             shape = self.shapes.types["pages"][page.label]
             shape.note(item)
             shape.body["body"].declared = "text" if self._keeps_markdown else "rich"
@@ -603,7 +591,7 @@ class MarkdownFolder(Objects):
         # From its file, as Markdown is shown elsewhere; from its address, with a slash or without;
         # and from the folder, as Eleventy and Hugo do.
         starts = (source.folder, source.path, posixpath.dirname(source.path), "")
-        own = self._language_folder(source)
+        own = f"{self.prefixes.get(self._parts(source.key)[0], '')}/".lstrip("/")
         # From the root, addresses are those of the main language.
         meant = "" if is_rooted and not path.lower().endswith(_ENDINGS) else own
         left = []
@@ -672,7 +660,7 @@ class MarkdownFolder(Objects):
         meta = {"type": base.type_label(), "download_url": inside}
         title = re.sub(r"[-_\s]+", " ", posixpath.splitext(posixpath.basename(inside))[0]).strip()
         size = _size(file) if endpoint == "images" else {}
-        self._media[endpoint, identity] = {"id": identity, "meta": meta, "title": title, **size}
+        self._items[endpoint, identity] = {"id": identity, "meta": meta, "title": title, **size}
         return identity
 
 

@@ -361,7 +361,7 @@ async def _body(response: httpx.Response, url: str, stream: IO[bytes] | None) ->
         raise SourceError(f"{url} is packed as {coding!r}; only gzip was asked for.")
     parts, size = [], 0
     too_much = SourceError(f"{url} sends more than {most >> 20} MiB.")
-    if _number(response.headers.get("Content-Length", "")) > most:
+    if int(response.headers.get("Content-Length", 0)) > most:
         raise too_much
     if stream is not None:
         stream.seek(0)
@@ -428,7 +428,3 @@ def _seconds(text: str) -> float | None:
         return max((parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds(), 0)
     except (ValueError, TypeError):
         return None
-
-
-def _number(text: str) -> int:
-    return int(text[:18]) if text.isdecimal() else 0

@@ -24,6 +24,7 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 from flask_contentapi.sites import is_absolute
 
+Record = dict[str, Any]
 #: How many objects of an endpoint questions are drawn from.
 _DRAWN = 1000
 _SHOWN = 20
@@ -33,9 +34,11 @@ _HOST = re.compile(r"https?://[^/\s\"'<>)]+")
 #: Keys that answers have by the contract, whether or not those of the original do.
 _OURS = ("expires_at", "is_permanent", "width", "height", "download_url", "renditions")
 _ADDRESSES = ("detail_url", "html_url", "location")
-_FREE = ("title", "slug", "first_published_at", "id")
-
-Record = dict[str, Any]
+#: The parameters of questions that are refused; without any it is one for a missing object.
+_WRONG: tuple[Record, ...] = (
+    *({}, {"no_such_parameter": 1}, {"fields": "no_such_field"}, {"order": "no_such_field"}),
+    *({"limit": "many"}, {"offset": -1}),
+)
 
 
 class Question(NamedTuple):
@@ -52,12 +55,17 @@ class Question(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What a question is about: an object, with its endpoint and type, and the ``site`` to ask."""
+    """What a question is about: an object, with its endpoint and type.
+
+    :param asked: the ``site`` to ask.
+    :param typed: that and the ``type`` to ask lists for.
+    """
 
     section: str
     record: Record
     declared: ObjectType
     asked: Record
+    typed: Record
 
 
 class Difference(NamedTuple):
@@ -159,9 +167,10 @@ class Verification:
         declared = self._registry.endpoints[section].type_of(record["type"])
         site = self._site(record) if section == "pages" else ""
         asked = {"site": site} if site else {}
+        typed = {**asked, "type": declared.label} if section == "pages" else asked
         kinds = [self._detail, self._detail, self._list, self._list, self._filter, self._order]
         kinds += [self._tree, self._find] if section == "pages" else [self._missing]
-        return chance.choice(kinds)(chance, Drawn(section, record, declared, asked))
+        return chance.choice(kinds)(chance, Drawn(section, record, declared, asked, typed))
 
     def _site(self, page: Record) -> str:
         identity: int | None = page["id"]
@@ -186,27 +195,18 @@ class Verification:
         return {"fields": text} if (text := chance.choice(choices)) else {}
 
     def _detail(self, chance: random.Random, drawn: Drawn) -> Question:
-        section, record, declared, asked = drawn
-        shown = self._fields(chance, declared)
-        return Question(f"{section}/{record['id']}/", {**asked, **shown})
-
-    def _typed(self, section: str, declared: ObjectType) -> Record:
-        return {"type": declared.label} if section == "pages" else {}
+        shown = self._fields(chance, drawn.declared)
+        return Question(f"{drawn.section}/{drawn.record['id']}/", {**drawn.asked, **shown})
 
     def _list(self, chance: random.Random, drawn: Drawn) -> Question:
-        section, declared, asked = drawn.section, drawn.declared, drawn.asked
         part = {"limit": chance.randint(0, _MOST), "offset": chance.choice([0, 0, 3, 20, 10_000])}
-        typed = self._typed(section, declared)
-        if typed and chance.random() < 0.3:
-            return Question(
-                f"{section}/", {**asked, **part, **chance.choice([{}, {"fields": "*"}])}
-            )
-        shown = self._fields(chance, declared)
-        return Question(f"{section}/", {**asked, **typed, **part, **shown})
+        asked, shown = drawn.typed, self._fields(chance, drawn.declared)
+        if drawn.section == "pages" and chance.random() < 0.3:
+            asked, shown = drawn.asked, chance.choice([{}, {"fields": "*"}])
+        return Question(f"{drawn.section}/", {**asked, **part, **shown})
 
     def _filter(self, chance: random.Random, drawn: Drawn) -> Question:
-        section, record, declared, asked = drawn
-        typed = self._typed(section, declared)
+        section, record, declared, _, typed = drawn
         names = [
             name
             for name, column in declared.filterable.items()
@@ -219,18 +219,14 @@ class Verification:
         if isinstance(value, list):
             value = chance.choice(value)
         text = str(value).lower() if isinstance(value, bool) else value
-        return Question(
-            f"{section}/", {**asked, **typed, name: text, "fields": "*", "limit": _MOST}, name
-        )
+        return Question(f"{section}/", {**typed, name: text, "fields": "*", "limit": _MOST}, name)
 
     def _order(self, chance: random.Random, drawn: Drawn) -> Question:
-        section, declared, asked = drawn.section, drawn.declared, drawn.asked
-        typed = self._typed(section, declared)
-        names = [n for n in declared.orderable if n not in ("expires_at", "locale", "alias_of")]
-        name = chance.choice(names)
+        left_out = ("expires_at", "locale", "alias_of")
+        name = chance.choice([n for n in drawn.declared.orderable if n not in left_out])
         order = chance.choice(["", "-"]) + name
         part = {"limit": 20, "order": order, "fields": f"_,id,{name}" if name != "id" else "_,id"}
-        return Question(f"{section}/", {**asked, **typed, **part}, name)
+        return Question(f"{drawn.section}/", {**drawn.typed, **part}, name)
 
     def _tree(self, chance: random.Random, drawn: Drawn) -> Question:
         record, asked = drawn.record, drawn.asked
@@ -266,17 +262,9 @@ class Verification:
         return Question("pages/find/", {"html_path": path})
 
     def _missing(self, chance: random.Random, drawn: Drawn) -> Question:
-        section = drawn.section
-        return chance.choice(
-            [
-                Question(f"{section}/{1 << 30}/", {}),
-                Question(f"{section}/", {"no_such_parameter": 1}),
-                Question(f"{section}/", {"fields": "no_such_field"}),
-                Question(f"{section}/", {"order": "no_such_field"}),
-                Question(f"{section}/", {"limit": "many"}),
-                Question(f"{section}/", {"offset": -1}),
-            ]
-        )
+        wrong = chance.choice(_WRONG)
+        missing = "" if wrong else f"{1 << 30}/"
+        return Question(f"{drawn.section}/{missing}", wrong)
 
     # Answers.
 
@@ -286,31 +274,30 @@ class Verification:
         response = self._client.get(
             f"{self._prefix}/{path}", query_string=dict(parameters), base_url=self._base
         )
-        address = self._source.address(path, parameters)
+        found: list[tuple[str, Any, Any, str]] = []
         if status != response.status_code:
             cause = ""
             if question.compared and (status, response.status_code) == (400, 200):
                 cause = f"the original neither filters nor orders by {question.compared}"
             elif status == 200 and self._is_ignored(question, body):
                 cause = f"the original ignores what {path} does not know"
-            self._note(address, "status", status, response.status_code, cause)
+            found = [("status", status, response.status_code, cause)]
         elif status == 302:
-            given = location if is_address(location) else ""
-            found = [urlsplit(url).path for url in (given, response.headers["Location"])]
-            if self._below(found[0]) != self._below(found[1]):
-                self._note(address, "Location", found[0], found[1], "")
+            here = response.headers["Location"]
+            if not self._is_alike(location, here, "detail_url"):
+                found = [("Location", location, here, "")]
         elif status == 200:
             given, here = orjson.loads(body), orjson.loads(response.data)
-            differences = [*self._differences(given, here, "")]
-            if any(not cause for *_, cause in differences):
+            found = [*self._differences(given, here, "")]
+            if any(not cause for *_, cause in found):
                 cause = ""
                 if self._is_ignored(question, body):
                     cause = f"the original ignores filters and orders of {path}"
                 elif "order" in parameters:
                     cause = _order_cause(given, here, question.compared)
-                differences = [(place, a, b, why or cause) for place, a, b, why in differences]
-            for place, own, other, cause in differences:
-                self._note(address, place, own, other, cause)
+                found = [(place, a, b, why or cause) for place, a, b, why in found]
+        address = self._source.address(path, parameters)
+        self.differences += [Difference(address, *one) for one in found]
 
     def _is_ignored(self, question: Question, body: bytes) -> bool:
         left = {"limit", "fields", "site", "type"} - {question.compared}
@@ -319,9 +306,6 @@ class Verification:
             plain != question.parameters
             and body == (self._source.ask_plainly(question.path, **plain)[2])
         )
-
-    def _note(self, question: str, place: str, own: Any, other: Any, cause: str) -> None:
-        self.differences.append(Difference(question, place, own, other, cause))
 
     def _below(self, path: str) -> str:
         own = urlsplit(self._source.base).path.rstrip("/")
