@@ -12,16 +12,16 @@ import threading
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from flask_contentapi.content import Library, Restrictions
-from flask_contentapi.errors import ConfigurationError, Problem, suggest
+from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem, suggest
 from flask_contentapi.query import Query, Row, Selected, Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.signals import EVERYTHING, content_changed
@@ -31,11 +31,16 @@ from flask_contentapi.writer import Transaction, Writer
 #: The entry point group of backends.
 ENTRY_POINTS = "flask_contentapi.backends"
 
+#: How often reading is tried if the content changes meanwhile.
+ATTEMPTS = 5
+
 #: Other names of backends, in the addresses that hosting services give.
 _SYNONYMS = {"postgres": "postgresql"}
 
 #: Content as records: a list for each of ``locales``, ``sites``, ``collections`` and endpoint.
 Records = Mapping[str, Iterable[Any]]
+
+T = TypeVar("T")
 
 
 class ContentChanged(Exception):
@@ -44,6 +49,17 @@ class ContentChanged(Exception):
     Raised, at the latest on closing, by a reader that cannot keep to the content it started with.
     The request is then processed again with a new reader.
     """
+
+
+def attempted(attempt: Callable[[], T]) -> T:
+    """The result of an attempt to read, which is made again if the content changes meanwhile.
+
+    :raises BackendUnavailable: if it changes each time.
+    """
+    for _ in range(ATTEMPTS):
+        with suppress(ContentChanged):
+            return attempt()
+    raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
 
 class Reader(ABC):
@@ -265,6 +281,18 @@ class Backend(ABC):
             raise it too.
         """
 
+    def read(self, work: Callable[[Reader], T]) -> T:
+        """The result of a function of a reader, called again if the content changes meanwhile.
+
+        :raises BackendUnavailable: if the storage does not answer, or always changes meanwhile.
+        """
+
+        def attempt() -> T:
+            with self.reader() as reader:
+                return work(reader)
+
+        return attempted(attempt)
+
     def snapshot_reader(self) -> AbstractContextManager[Reader]:
         """The content for one request that takes long.
 
@@ -333,8 +361,7 @@ class Backend(ABC):
             content_changed.send(self, tags=tags)
 
     def _sites(self) -> list[Site]:
-        with self.reader() as reader:
-            return [*reader.sites]
+        return self.read(lambda reader: [*reader.sites])
 
     @property
     def is_writing(self) -> bool:

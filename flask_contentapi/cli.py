@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
@@ -23,7 +23,6 @@ from flask.cli import FlaskGroup, with_appcontext
 
 from flask_contentapi.backend import (
     Backend,
-    ContentChanged,
     Reader,
     find_backend,
     installed_backends,
@@ -163,12 +162,11 @@ def _problem_count(number: int) -> str:
 
 def _default_site_note(backend: Backend) -> Iterator[str]:
     """The note that requests to hosts of no site are refused, if there is no default site."""
-    with suppress(ContentChanged), backend.reader() as reader:
-        if not any(site.is_default for site in reader.sites):
-            yield (
-                "No site is the default, so that lists of pages are refused at all hosts but those "
-                "of the sites. Give one is_default."
-            )
+    if not any(site.is_default for site in backend.read(lambda reader: reader.sites)):
+        yield (
+            "No site is the default, so that lists of pages are refused at all hosts but those "
+            "of the sites. Give one is_default."
+        )
 
 
 def _configuration_problems(state: State) -> Iterator[str]:
@@ -361,7 +359,7 @@ def preview(state: State, endpoint: str, id: int, max_age: int, at: datetime | N
     ENDPOINT and ID name the object, as pages 5.
     """
     settings, known = state.settings, _known_endpoint(state, endpoint)
-    with state.backend.reader() as reader:
+    with state.backend.snapshot_reader() as reader:
         found = _read_hidden(reader, known, id, Viewer(state.clock()))
         if found is None:
             raise click.BadParameter(f"There is no {id} in {endpoint}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlencode
@@ -12,37 +12,34 @@ from werkzeug.exceptions import InternalServerError
 from werkzeug.utils import redirect
 
 from flask_contentapi.addresses import host_of
-from flask_contentapi.backend import ContentChanged
+from flask_contentapi.backend import Reader
 from flask_contentapi.caching import VARY, tag_header
-from flask_contentapi.errors import BackendUnavailable, NotFound
+from flask_contentapi.errors import NotFound
 from flask_contentapi.parameters import read_query_string
 from flask_contentapi.query import Viewer
 from flask_contentapi.renditions import MIME_TYPES, Picture, RenditionError
 from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import RowLayout, picture_of
-from flask_contentapi.views import ATTEMPTS, EndpointView, identify_viewer, not_found, read_id
+from flask_contentapi.views import EndpointView, identify_viewer, not_found, read_id
 
 
 class RenditionView(EndpointView):
     """The file of a rendition of an image."""
 
     def _consistent_response(self, request: Request, **parts: str) -> Response:
-        for _ in range(ATTEMPTS):
-            with suppress(ContentChanged):
-                viewer, picture = self._find(request, read_id(parts["id"]))
-                return self._respond(request, viewer, picture, parts["file"])
-        raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
+        identity = read_id(parts["id"])
+        viewer, picture = self.state.backend.read(partial(self._find, request, identity))
+        return self._respond(request, viewer, picture, parts["file"])
 
-    def _find(self, request: Request, identity: int) -> tuple[Viewer, Picture]:
+    def _find(self, request: Request, identity: int, reader: Reader) -> tuple[Viewer, Picture]:
         """The viewer, and the image with an id.
 
         :raises NotFound: if it may not be seen.
         """
         layout, name = RowLayout(self.endpoint.base), self.endpoint.name
         picture = picture_of(layout)
-        with self.state.backend.reader() as reader:
-            viewer = identify_viewer(self.state, reader, request.query_string)
-            rows = reader.fetch(name, [identity], layout.columns, viewer)
+        viewer = identify_viewer(self.state, reader, request.query_string)
+        rows = reader.fetch(name, [identity], layout.columns, viewer)
         if identity not in rows:
             raise not_found(self.endpoint)
         return viewer, picture(rows[identity])

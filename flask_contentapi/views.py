@@ -24,11 +24,11 @@ from werkzeug.utils import redirect
 from flask_contentapi import kinds
 from flask_contentapi.addresses import host_of
 from flask_contentapi.answers import Plan
-from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.backend import Reader, attempted
 from flask_contentapi.caching import Freshness, tag_header
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint
-from flask_contentapi.errors import BackendUnavailable, BadRequest, NotFound
+from flask_contentapi.errors import BadRequest, NotFound
 from flask_contentapi.fields import itself
 from flask_contentapi.parameters import (
     ROOT,
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 NOTHING = "There is nothing at this address."
 #: How many sets of restrictions that viewers may pass are kept.
 KNOWN_SETS = 64
-#: How often a request is tried if the content changes meanwhile.
-ATTEMPTS = 5
 _METHODS = ("GET", "HEAD", "OPTIONS")
 _JSON = "application/json"
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
@@ -373,25 +371,21 @@ class EndpointView:
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
     def _consistent_response(self, request: Request, **parts: str) -> Response:
-        backend = self.state.backend
-        for _ in range(ATTEMPTS):
-            try:
-                if self.is_long(request):
-                    with ExitStack() as stack:
-                        reader = stack.enter_context(backend.snapshot_reader())
-                        answer, _ = self._answer(request, reader, **parts)
-                        if answer.is_streamed:
-                            # It closes, when it is sent, what it is still made from.
-                            answer.call_on_close(stack.pop_all().close)
-                    return answer
-                with backend.reader() as reader:
-                    answer, key = self._answer(request, reader, **parts)
-                # Only now is it certain that the answer is from a single state.
-                self.state.answer_cache.put(key, answer)
-                return answer
-            except ContentChanged:
-                continue
-        raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
+        if self.is_long(request):
+            return attempted(lambda: self._long_answer(request, **parts))
+        answer, key = self.state.backend.read(lambda reader: self._answer(request, reader, **parts))
+        # Only now is it certain that the answer is from a single state.
+        self.state.answer_cache.put(key, answer)
+        return answer
+
+    def _long_answer(self, request: Request, **parts: str) -> Response:
+        with ExitStack() as stack:
+            reader = stack.enter_context(self.state.backend.snapshot_reader())
+            answer, _ = self._answer(request, reader, **parts)
+            if answer.is_streamed:
+                # It closes, when it is sent, what it is still made from.
+                answer.call_on_close(stack.pop_all().close)
+        return answer
 
     def _answer(
         self, request: Request, reader: Reader, **parts: str

@@ -939,6 +939,8 @@ def test_a_process_with_former_types_answers_no_more(
     assert old.json("pages/1/")["it"] == 5
     site_at(address, [second]).backend.migrate()
     with pytest.raises(BackendUnavailable, match="restart it"):
+        old.backend.read(lambda reader: reader.version)
+    with pytest.raises(BackendUnavailable, match="restart it"):
         old.dump()
     assert old.status("pages/1/") == old.status("pages/?type=x.A&it=5") == 503
     assert caplog.messages[-1] == (

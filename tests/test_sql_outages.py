@@ -98,6 +98,17 @@ def test_a_restart_between_two_requests_goes_unnoticed(server: Daemon) -> None:
     assert [api.status("pages/") for _ in range(20)] == [200] * 20
 
 
+def test_what_reads_by_itself_notices_no_restart(server: Daemon) -> None:
+    api = served(server)
+    version = api.backend.read(lambda reader: reader.version)
+    server.stop()
+    with pytest.raises(BackendUnavailable):
+        api.backend.read(lambda reader: reader.version)
+    server.start()
+    until(lambda: served(server).status("pages/") == 200)
+    assert api.backend.read(lambda reader: reader.version) == version
+
+
 def fill(database: peewee.Database, number: int) -> None:
     """Opens a number of connections at once, and returns them to the pool."""
     barrier = threading.Barrier(number)

@@ -37,7 +37,7 @@ from flask_contentapi.admin.forms import (
     show_problem,
     values_in,
 )
-from flask_contentapi.backend import ContentChanged, Reader
+from flask_contentapi.backend import Reader
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError, ContentError
 from flask_contentapi.extension import ContentAPI
@@ -45,7 +45,6 @@ from flask_contentapi.query import Filter, Order, Query, Row, Search, Tree, View
 from flask_contentapi.records import differ, write_record
 from flask_contentapi.search import words
 from flask_contentapi.state import State
-from flask_contentapi.views import ATTEMPTS
 from flask_contentapi.writer import Writer
 
 __all__ = ["ContentView"]
@@ -187,10 +186,7 @@ class ContentView(BaseModelView):
     # Reading.
 
     def _read(self, work: Callable[[Reader], T]) -> T:
-        for _ in range(ATTEMPTS):
-            with suppress(ContentChanged), self.api.backend.reader() as reader:
-                return work(reader)
-        raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
+        return self.api.backend.read(work)
 
     @property
     def _viewer(self) -> Viewer:

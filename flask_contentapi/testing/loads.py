@@ -14,7 +14,7 @@ import orjson
 import pytest
 from marshmallow import fields
 
-from flask_contentapi.backend import Backend, ContentChanged, Reader
+from flask_contentapi.backend import ATTEMPTS, Backend, ContentChanged, Reader
 from flask_contentapi.content import DEEPEST, read_library
 from flask_contentapi.errors import ContentError
 from flask_contentapi.registry import Registry
@@ -22,7 +22,6 @@ from flask_contentapi.testing.kit import ANYBODY, Kit, found, named, query
 from flask_contentapi.testing.sample import CONTENT, SMALL
 from flask_contentapi.testing.sample_types import TYPES, Leaflet, Room
 from flask_contentapi.types import Page
-from flask_contentapi.views import ATTEMPTS
 
 Content = dict[str, Any]
 Change = Callable[[Content], Any]
