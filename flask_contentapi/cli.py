@@ -350,7 +350,13 @@ def _known_endpoint(state: State, name: str) -> Endpoint:
 
 @click.command()
 @_with_object
-@click.option("--max-age", default=3600, show_default=True, help="How long it works, in seconds.")
+@click.option(
+    "--max-age",
+    type=click.IntRange(1),
+    default=3600,
+    show_default=True,
+    help="How long it works, in seconds.",
+)
 @click.option("--at", type=click.DateTime(), help="A moment to come at which it is shown, UTC.")
 @_pass_state
 def preview(state: State, endpoint: str, id: int, max_age: int, at: datetime | None) -> None:

@@ -177,7 +177,8 @@ class _ConfigReader:
             )
             shows = written and may_be_taken_wrongly
             hint = f"; in environment variables write {written}" if shows else ""
-            self.problems.append(f"{key} is {value!r}; it must be {error}{hint}.")
+            message = f"{key} is {value!r}; it must be {error}{hint}"
+            self.problems.append(message if message.endswith("?") else f"{message}.")
             return default
 
 
@@ -189,7 +190,9 @@ def _key(config: Mapping[str, Any], prefix: str, name: str) -> str:
 
 def _url_prefix(value: Any) -> str:
     if not isinstance(value, str) or not _PATH.fullmatch(value):
-        raise ValueError("a path that starts with a slash, such as '/api/v2'")
+        raise ValueError(
+            "a path of ASCII without spaces that starts with a slash, such as '/api/v2'"
+        )
     return value.rstrip("/")
 
 
@@ -198,7 +201,9 @@ def _base_url(value: Any) -> str | None:
         return None
     address = _read_address(value)
     if address is None:
-        raise ValueError("None or an address, such as 'https://example.org'")
+        raise ValueError(
+            "None or an address of scheme, host and path, such as 'https://example.org'"
+        )
     return address.rstrip("/")
 
 
@@ -220,7 +225,9 @@ def _media_url(value: Any) -> str:
     is_path = isinstance(value, str) and re.fullmatch(r"/(?!/)[^\s?#]*", value)
     address = value if is_path else _read_address(value)
     if address is None:
-        raise ValueError("a path or an address, such as '/media/'")
+        raise ValueError(
+            "a path from the root, such as '/media/', or an address, such as 'https://cdn.example/'"
+        )
     return f"{address.rstrip('/')}/"
 
 

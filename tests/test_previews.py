@@ -346,7 +346,13 @@ def test_the_command_prints_an_address(make_api: MakeAPI) -> None:
 @on_memory
 @pytest.mark.parametrize(
     "arguments",
-    [["page", "3"], ["pages", "99"], ["pages", "x"], ["pages", "3", "--at", "2026-01-01"]],
+    [
+        ["page", "3"],
+        ["pages", "99"],
+        ["pages", "x"],
+        ["pages", "3", "--at", "2026-01-01"],
+        ["pages", "3", "--max-age", "0"],
+    ],
 )
 def test_the_command_refuses_what_is_not_there(api: API, arguments: list[str]) -> None:
     result = api.app.test_cli_runner().invoke(args=["contentapi", "preview", *arguments])

@@ -451,10 +451,12 @@ def notes_at(address: str, *types: type[Page]) -> API:
 @on_databases
 def test_a_type_whose_module_has_another_name_is_noticed(backend: str) -> None:
     address = fresh_address(backend)
-    run(notes_at(address, Note), "init-db")
+    song = type("Song", (Note,), {})
+    run(notes_at(address, Note, song), "init-db")
     moved, other = type("Note", (Note,), {"app_label": "v"}), type("Memo", (Note,), {})
-    said = "migrate. If only the module of Note is another, set app_label = 'w' instead."
-    assert said in run(notes_at(address, moved), "check")[1]
+    moved_song = type("Song", (Note,), {"app_label": "v"})
+    said = "migrate. If only the module of Note, Song is another, set app_label = 'w' instead."
+    assert said in run(notes_at(address, moved, moved_song), "check")[1]
     for types in ([other], [Note, moved]):
         assert "app_label" not in run(notes_at(address, *types), "check")[1]
 

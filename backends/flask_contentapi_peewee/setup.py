@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
@@ -99,12 +100,13 @@ class Setup:
     def _app_label_hints(self, state: Mapping[str, str]) -> Iterator[str]:
         before, now = types_of(state["declared"]), self.tables.types
         added = {label.rpartition(".")[2] for label in now if label not in before}
+        moved = defaultdict[str, list[str]](list)
         for app_label, _, name in (label.rpartition(".") for label in before if label not in now):
             if name in added:
-                yield (
-                    f"If only the module of {name} is another, set app_label = {app_label!r} "
-                    "instead."
-                )
+                moved[app_label].append(name)
+        for app_label, names in moved.items():
+            only = f"If only the module of {', '.join(names)} is another"
+            yield f"{only}, set app_label = {app_label!r} instead."
 
     # Making tables.
 
