@@ -28,12 +28,13 @@ from flask_contentapi.importers.pull import (
     write_code,
     write_content,
 )
+from flask_contentapi.importers.records import PulledContent
+from flask_contentapi.importers.refresh import Changes, Present
 from flask_contentapi.kinds import INT64
 from flask_contentapi.logs import amounts, interruption_told
 
 if TYPE_CHECKING:
     from flask_contentapi.importers.markdown import MarkdownFolder
-    from flask_contentapi.importers.records import PulledContent
 
 #: The file with the ids of paths, and with the keys of each record that the import has written.
 _IDS = "ids.json"
@@ -81,8 +82,6 @@ def _read(
 
 
 def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.importers.records import PulledContent
-
     known = {name: options[name] for name in ("keep_markdown", "languages")}
     objects = _read(source, known, options)
     with new_folder(folder) as part:
@@ -100,9 +99,6 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.importers.records import PulledContent
-    from flask_contentapi.importers.refresh import Changes, Present
-
     # Before any code in the folder is run.
     known = _read_ids(folder / _IDS)
     with known_folder(folder) as (backend, registry), interruption_told(backend.reader):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
@@ -102,16 +103,12 @@ class Original(Objects):
         if answer.status != 200:
             raise SourceError(f"{url} answers {answer.status}.")
         total = _total(answer.data, url)
-        starts = range(self._limit, total, self._limit)
-        others = self._source.ask_all((path, {**asked, "offset": start}) for start in starts)
-
-        def items() -> Iterator[Item]:
-            yield from self._page(answer.data, url, total, 0)
-            for start, other in zip(starts, others, strict=True):
-                yield from self._page(other.data, url, total, start)
-
+        starts = range(0, total or 1, self._limit)
+        others = self._source.ask_all((path, {**asked, "offset": start}) for start in starts[1:])
+        parts = zip(starts, chain([answer], others), strict=True)
+        items = chain.from_iterable(self._page(part.data, url, total, n) for n, part in parts)
         seen = set()
-        for item in watched(items(), label, total) if label else items():
+        for item in watched(items, label, total) if label else items:
             if item["id"] in seen:
                 raise SourceError(f"{url} has {item['id']} twice. Is it being changed? Pull again.")
             seen.add(item["id"])

@@ -27,6 +27,10 @@ from flask import Flask
 from flask_contentapi.backend import Backend, find_backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ConfigurationError, ContentAPIError
+from flask_contentapi.importers.code import application_code, types_code
+from flask_contentapi.importers.objects import Objects
+from flask_contentapi.importers.records import PulledContent, local_file
+from flask_contentapi.importers.refresh import Changes, Present
 from flask_contentapi.logs import amounts, interruption_told, watched
 from flask_contentapi.markup import missing_packages
 from flask_contentapi.records import write_record
@@ -34,10 +38,7 @@ from flask_contentapi.registry import Registry
 from flask_contentapi.state import State
 
 if TYPE_CHECKING:
-    from flask_contentapi.importers.objects import Objects
     from flask_contentapi.importers.original import Original
-    from flask_contentapi.importers.records import PulledContent
-    from flask_contentapi.importers.refresh import Changes
     from flask_contentapi.importers.source import Cache, Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -257,8 +258,6 @@ def write_code(original: Objects, folder: Path, origin: str, *, prefix: str) -> 
     :param origin: that in words.
     :param prefix: where its API is to be.
     """
-    from flask_contentapi.importers.code import application_code, types_code
-
     (folder / "models.py").write_text(types_code(original, origin), "utf-8")
     code = application_code(original, origin, prefix=prefix)
     (folder / "app.py").write_text(code, "utf-8")
@@ -266,8 +265,6 @@ def write_code(original: Objects, folder: Path, origin: str, *, prefix: str) -> 
 
 
 def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    from flask_contentapi.importers.records import PulledContent
-
     with (
         _resumed_folder(folder) as part,
         _open(url, part / _OWN / "answers.db", options) as (source, cache),
@@ -385,9 +382,6 @@ def _refresh(
     media_folder: Path,
     options: Mapping[str, Any],
 ) -> None:
-    from flask_contentapi.importers.records import PulledContent
-    from flask_contentapi.importers.refresh import Changes, Present
-
     refuse_loss(backend, options)
     with _open(url, answers, options) as (source, cache):
         original = _read(source, cache, options)
@@ -441,8 +435,6 @@ class _Media:
         self._urls: dict[str, str] = {}
 
     def name(self, url: str) -> str:
-        from flask_contentapi.importers.records import local_file
-
         name = local_file(url)
         if not name or not (self._is_wanted or (self._folder / name).is_file()):
             return url
