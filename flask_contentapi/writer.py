@@ -253,7 +253,8 @@ class Writer:
 
         :param endpoint: where it is served.
         :param record: its record, or an instance of its class. ``id`` and the ids of child objects
-            may be left out, and so may a page's ``slug``, which is then made from its title.
+            may be left out, and so may a page's ``slug``, which is then made from its title, and
+            its ``locale``, which is then that of its parent.
         :param before: for a page, the sibling to insert it before; None: at the end.
         :returns: its id.
         :raises ContentError: if it does not fit; then nothing is changed.
@@ -571,16 +572,24 @@ class Writer:
         given = dict(given)
         if given.get("id") is None:
             given["id"] = self._stored.next_id(endpoint)
-        if known.tree and not given.get("slug"):
-            parent, title = given.get("parent"), str(given.get("title", ""))
-            start = "-".join(words(title))[:LONGEST_SLUG].rstrip("-") or "page"
-            taken = self._stored.slugs(parent if self._has("pages", parent) else None, start)
-            numbered = (f"{start}-{number}" for number in count(2))
-            given["slug"] = next(s for s in chain([start], numbered) if s not in taken)
+        if known.tree:
+            self._complete(given)
         new = self._read(endpoint, given)
         if known.tree:
             self._refuse_unfit(new.row, {})
         return new
+
+    def _complete(self, page: dict[str, Any]) -> None:
+        """Gives a new page the language of its parent and a slug, unless it has its own."""
+        parent: Any = page.get("parent")
+        above = self._stored.find("pages", parent) if _is_id(parent) else None
+        if above is not None and "locale" not in page:
+            page["locale"] = above.row[self._endpoint("pages").base.places["locale"]]
+        if not page.get("slug"):
+            start = "-".join(words(str(page.get("title", ""))))[:LONGEST_SLUG].rstrip("-") or "page"
+            taken = self._stored.slugs(None if above is None else parent, start)
+            numbered = (f"{start}-{number}" for number in count(2))
+            page["slug"] = next(s for s in chain([start], numbered) if s not in taken)
 
     def _refuse_unfit(self, page: Row, below: Mapping[int, str]) -> None:
         """Refuses a place or a slug that makes the tree too deep or a path too long.

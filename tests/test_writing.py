@@ -289,6 +289,15 @@ def test_the_first_language_is_that_of_all_pages(make_api: MakeAPI) -> None:
         assert writer.record("pages", 1)["locale"] == "fr"
 
 
+def test_a_new_page_has_the_language_of_its_parent(make_api: MakeAPI) -> None:
+    content = {"locales": ["en", "fr"], "pages": [page(1), page(2, locale="fr")]}
+    with writing(make_api(content)) as writer:
+        for record in (page(3, 2), page(4), page(5, 1), page(6, 2, locale="en")):
+            writer.add("pages", record)
+        languages = [writer.record("pages", number)["locale"] for number in range(3, 7)]
+    assert languages == ["fr", "en", "en", "en"]
+
+
 def test_languages_that_pages_name_are_declared_with_the_first(make_api: MakeAPI) -> None:
     pages = [page(1, locale="nl"), page(2), page(3, locale="en", live=False), page(4, locale="de")]
     api = make_api({"pages": pages})

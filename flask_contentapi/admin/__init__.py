@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -407,8 +406,6 @@ class ContentView(BaseModelView):
 
         def add(content: Writer) -> int:
             if self.declared.tree:
-                with suppress(ContentError):  # which adding tells at the field
-                    record["locale"] = content.record("pages", record["parent"]).get("locale")
                 record["live"] = False
             identity = content.add(self.declared.name, record)
             self._publish(content, identity)
