@@ -330,6 +330,20 @@ def test_hidden_parent_has_a_place_of_its_own(
     assert shown["parent"] == hidden["id"]
 
 
+def test_places_that_are_read_again_keep_hidden_pages(
+    serve: Callable[[Answer], str], tmp_path: Path
+) -> None:
+    # The detail of the second page says that its address is no guide to its place.
+    deep = page(3, slug="x/p3", meta={"slug": "p3"})
+    url = serve(site([page(1), page(2, meta={"type": "blog.Other"}), deep]))
+    done = CliRunner().invoke(main, ["pull", url, str(tmp_path / "mirror")])
+    assert done.exit_code == 0, done.output
+    records = json.loads((tmp_path / "mirror" / "content" / "pages.json").read_text())
+    places = {record["slug"]: record.get("parent") for record in records}
+    ids = {record["slug"]: record["id"] for record in records}
+    assert (places["x"], places["p3"]) == (1, ids["x"])
+
+
 def with_others(endpoint: str, *items: dict[str, Any]) -> Answer:
     """A source with a page, and some objects at another endpoint."""
     honest = site([page(1)])

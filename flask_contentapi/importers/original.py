@@ -125,7 +125,7 @@ class Original(Objects):
         return items
 
     def _site(self, number: int) -> dict[str, str]:
-        name = self.sites[number].parameter if number < len(self.sites) else ""
+        name = self.sites[number].parameter
         return {"site": name} if name else {}
 
     # Pages.
@@ -147,8 +147,8 @@ class Original(Objects):
                 # The addresses of pages are no guide to their places.
                 self._is_exact = True
                 self.tree = [page for page in self.tree if page.site != number]
-                for placed in self._labels.pop(("pages", number)).values():
-                    self.ids["pages"].difference_update(placed)
+                self.ids["pages"] = {page.id for page in self.tree}
+                del self._labels["pages", number]
                 self.sites.pop()
                 self._place_pages(name, asked)
             waiting += [site for site in self.shapes.sites if site not in waiting]
@@ -276,7 +276,7 @@ class Original(Objects):
                 if isinstance(own, str) and own != label:
                     shape.includes.add(_checked(own))
             shown = self._source.ask(f"pages/{ids[0]}/", **self._site(site)).data
-            self._compare_detail("pages", label, site, shown, ("parent",))
+            self._compare_detail("pages", label, site, shown)
             parent = reference_in(shown["meta"].get("parent"))
             placed = parents[ids[0]]
             is_right = placed is None or placed >= HIDDEN or (parent and parent.id == placed)
@@ -286,14 +286,12 @@ class Original(Objects):
                 return False
         return True
 
-    def _compare_detail(
-        self, endpoint: str, label: str, site: int, shown: Any, aside: Sequence[str]
-    ) -> None:
+    def _compare_detail(self, endpoint: str, label: str, site: int, shown: Any) -> None:
         """Sees to it that details are asked for if they have more than lists have."""
         shape = self.shapes.types[endpoint][label]
         if not isinstance(shown, dict) or not isinstance(shown.get("meta"), dict):
             raise SourceError(f"{self._source.base}{endpoint}/ has an object without its details.")
-        listed = {*shape.body, *shape.meta, "id", *aside}
+        listed = {*shape.body, *shape.meta, "id", *["parent"] * (endpoint == "pages")}
         if {*shown_keys(shown)} - listed and (endpoint, label) not in self._in_details:
             self._in_details.add((endpoint, label))
             for item in self.items(endpoint, label, site):
@@ -341,7 +339,7 @@ class Original(Objects):
                 if item["meta"].get("type") == label:
                     shape.listed = shown_keys(item)
             shown = self._source.ask(f"{name}/{found[0]}/").data
-            self._compare_detail(name, label, 0, shown, ())
+            self._compare_detail(name, label, 0, shown)
 
     def items(self, endpoint: str, label: str, site: int = 0) -> Iterator[Item]:
         """The objects of a type with all their fields, in the order of lists.
