@@ -342,11 +342,13 @@ class MarkdownFolder(Objects):
             while above is not None:
                 self._sources.setdefault(above, _Source(above, MarkdownFile()))
                 above = self._above(above)
+        homes: list[_Source] = []
         # Those above come before those below.
         for key in sorted(self._sources):
-            above = self._above(key)
-            self._cascade(self._sources[key], self._sources[key if above is None else above])
-        for key, source in self._sources.items():
+            source, above = self._sources[key], self._above(key)
+            parent = None if above is None else self._sources[above]
+            (homes if parent is None else parent.below).append(source)
+            self._cascade(source, parent or source)
             name = posixpath.basename(key) or self._folder.resolve().name
             name = _composed(name)
             dated = _DATED.fullmatch(name)
@@ -360,12 +362,9 @@ class MarkdownFolder(Objects):
             source.title = self._text(source, ["title"]) or first_heading(source.file.body)
             source.title = source.title or re.sub(r"[-_\s]+", " ", name).strip().capitalize()
             outermost, _, inside = self._parts(key)[1].partition("/")
-            above = _POSTS.get(outermost, outermost) if inside else ""
-            source.label = f"site.{_class_name(self._text(source, ['type']) or above)}"
-            if (upper := self._above(key)) is not None:
-                self._sources[upper].below.append(source)
-        homes = sorted((key for key in self._sources if self._above(key) is None), reverse=True)
-        waiting: list[tuple[_Source, _Source | None]] = [(self._sources[k], None) for k in homes]
+            usual = _POSTS.get(outermost, outermost) if inside else ""
+            source.label = f"site.{_class_name(self._text(source, ['type']) or usual)}"
+        waiting: list[tuple[_Source, _Source | None]] = [(home, None) for home in homes[::-1]]
         translations: defaultdict[str, list[int]] = defaultdict(list)
         while waiting:
             source, parent = waiting.pop()

@@ -113,12 +113,17 @@ def require_extra(name: str, *modules: str) -> None:
 
 @contextmanager
 def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple[Source, Cache]]:
-    from flask_contentapi.importers.source import Cache, Source
+    from flask_contentapi.importers.source import Cache, Source, SourceError
 
     chosen = {name: options[name] for name in ("headers", "connections", "pause", "timeout")}
     try:
         with closing(Cache(answers)) as cache, closing(Source(url, cache, **chosen)) as source:
-            yield source, cache
+            try:
+                yield source, cache
+            except SourceError:
+                # What does not fit together is asked for again.
+                cache.begin_anew()
+                raise
     except sqlite3.Error as error:
         is_used = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
         why = "another pull is at work" if is_used else str(error)
@@ -127,16 +132,10 @@ def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple
         ) from error
 
 
-def _read(source: Source, cache: Cache, options: Mapping[str, Any]) -> Original:
+def _read(source: Source, options: Mapping[str, Any]) -> Original:
     from flask_contentapi.importers.original import Original
-    from flask_contentapi.importers.source import SourceError
 
-    try:
-        return Original(source, sites=options["sites"], endpoints=options["endpoints"])
-    except SourceError:
-        # What does not fit together is asked for again.
-        cache.begin_anew()
-        raise
+    return Original(source, sites=options["sites"], endpoints=options["endpoints"])
 
 
 def pull_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
@@ -269,7 +268,7 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
         _resumed_folder(folder) as part,
         _open(url, part / _OWN / "answers.db", options) as (source, cache),
     ):
-        original = _read(source, cache, options)
+        original = _read(source, options)
         registry = write_code(
             original,
             part,
@@ -384,7 +383,7 @@ def _refresh(
 ) -> None:
     refuse_loss(backend, options)
     with _open(url, answers, options) as (source, cache):
-        original = _read(source, cache, options)
+        original = _read(source, options)
         present = Present(backend, registry, original.ids)
         media = _Media(media_folder, is_wanted=options["media"])
         own = present.kept, present.general
