@@ -377,6 +377,8 @@ def test_what_is_not_allowed_has_no_button(
     for name in ("publish", "unpublish", "up", "down"):
         sent = {"csrf_token": tokens[0], "action": name, "rowid": ["2", "3"]}
         editor.post("/admin/pages/action/", data=sent)
+    sent = {"csrf_token": tokens[0], "id": "2", "locale": "de"}
+    assert editor.post("/admin/pages/translate/", data=sent).status_code == 404
     assert office.api.dump() == before
     page = editor.get("/admin/pages/?parent=1").text
     paths = {path.partition("?")[0] for path in re.findall(r'"(/admin/pages/.*?)"', page)}
@@ -665,6 +667,44 @@ def test_pages_move_among_siblings(office: Office, editor: FlaskClient) -> None:
     assert children() == [3, 2]
     act(editor, "down", 3)
     assert children() == [2, 3]
+
+
+def translate(client: FlaskClient, id: int) -> TestResponse:
+    """Presses the button that translates a page to German."""
+    page = client.get(f"/admin/pages/edit/?id={id}").text
+    (form,) = re.findall(r'<form[^>]*"/admin/pages/translate/".*?</form>', page, re.DOTALL)
+    sent = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', form))
+    assert sent["locale"] == "de"
+    return client.post("/admin/pages/translate/", data=sent)
+
+
+def test_translation_is_a_draft_in_the_other_language(office: Office, editor: FlaskClient) -> None:
+    home = translate(editor, 1).location
+    new = int(translate(editor, 2).location.rpartition("=")[2])
+    added = office.record(new)
+    assert (added["locale"], added["live"], added["title"]) == ("de", False, "Full")
+    assert home.endswith(f"={added['parent']}")
+    assert added["translation_key"] == office.record(2)["translation_key"]
+
+
+def test_forms_lead_to_translations(editor: FlaskClient) -> None:
+    new = translate(editor, 1).location
+    page = editor.get("/admin/pages/edit/?id=1").text
+    assert re.findall(r'href="([^"]*)"[^>]*title="Edit the translation in de"', page) == [new]
+    assert "Translate to" not in page
+    assert 'title="Edit the translation in en"' in editor.get(new).text
+
+
+def test_second_translator_is_told(office: Office, editor: FlaskClient) -> None:
+    form = editor.get("/admin/pages/edit/?id=1").text
+    (token, *_) = re.findall(r'name="csrf_token"[^>]* value="([^"]*)"', form)
+    translate(office.client(), 1)
+    sent = {"csrf_token": token, "id": "1", "locale": "de"}
+    again = editor.post("/admin/pages/translate/", data=sent, follow_redirects=True)
+    assert flashed(again.text) == ["pages 1, locale: there is one in de already"]
+    before = office.api.dump()
+    editor.post("/admin/pages/translate/", data={"id": "2", "locale": "de"})
+    assert office.api.dump() == before
 
 
 def test_page_moves_below_another(office: Office, editor: FlaskClient) -> None:

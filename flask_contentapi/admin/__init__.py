@@ -537,6 +537,17 @@ class ContentView(BaseModelView):
             siblings.remove(page)
             content.move(page, parent, before=next(iter(siblings[place:]), None))
 
+    def translations(self, page: Item) -> dict[str, int | None]:
+        """The other languages, each with the translation of a page, if there is one."""
+        tree = (Tree("translation_of", page.id),)
+        query = Query("pages", ("locale", "id"), self._viewer, tree=tree, count=False)
+
+        def read(reader: Reader) -> dict[str, int | None]:
+            there = {**dict.fromkeys(reader.locales), **dict(reader.select(query).rows)}
+            return {locale: id for locale, id in there.items() if locale != page.language}
+
+        return self._read(read) if self._has_languages else {}
+
     # Pages of the editor.
 
     def render(self, template: str, **values: Any) -> Any:
@@ -576,6 +587,17 @@ class ContentView(BaseModelView):
             return redirect(self.get_url(".index_view", parent=form.parent.data))
         return_url = self.get_save_return_url(model)
         return self.render("contentapi/move.html", model=model, form=form, return_url=return_url)
+
+    @expose("/translate/", methods=("POST",))
+    def translate_view(self) -> Any:
+        """Adds a translation of a page, which is a draft, and leads to its form."""
+        model = self.get_one(request.form.get("id"))
+        if model is None or not self.declared.tree or not self.can_create:
+            abort(404)
+        new, locale = None, request.form.get("locale", "")
+        if self.validate_form(self.action_form()):
+            new = self._write(lambda content: content.translate(model.id, locale))
+        return redirect(self.get_url(".edit_view", id=new or model.id))
 
     @expose("/preview/")
     def preview_view(self) -> Any:
