@@ -89,6 +89,19 @@ def test_sites_collections_and_locales_are_read(folder: Folder) -> None:
     assert api.ids("images/") == [2]
 
 
+def test_pages_have_the_language_of_their_folders_page(folder: Folder) -> None:
+    folder.put("locales.json", ["en", "fr"])
+    folder.put("pages.json", [page(1, slug="a", locale="fr")])
+    folder.put("pages/a/b.json", bare(2))
+    folder.put("pages/a/b/c.json", bare(3))
+    folder.put("pages/a/b/d.json", bare(4, locale="en"))
+    folder.put("pages/a/b/d/e.json", bare(5))
+    folder.put("pages/f.json", bare(6))
+    folder.put("pages/f/g.json", bare(7))
+    locales = [record["locale"] for record in folder.api().dump()["pages"]]
+    assert locales == ["fr", "fr", "fr", "en", "en", "en", "en"]
+
+
 def test_an_endpoint_of_the_sites_own_has_files_too(folder: Folder) -> None:
     class Person(Entry):
         endpoint = "people"

@@ -195,7 +195,7 @@ class _Gatherer:
     def _pages(self, section: str, folder: RecordFolder, implied: Implied) -> None:
         """Reads the pages of a folder.
 
-        :param implied: their parent, if it is known.
+        :param implied: their parent and its language, if they are known.
         """
         for name in folder.names:
             below = folder.subfolders.get(name)
@@ -232,7 +232,7 @@ class _Gatherer:
         return _implied_below(page)
 
     def _record(self, section: str, folder: RecordFolder, name: str, implied: Implied) -> Any:
-        """Reads a file with one record; returns the record, or None."""
+        """Reads a file with one record; returns it with what its place implies, or None."""
         file = folder.records[name]
         try:
             record = self._files.json(file)
@@ -246,10 +246,11 @@ class _Gatherer:
         if "parent" in implied and record.get("parent", implied["parent"]) != implied["parent"]:
             self._note(place, "parent", f"must be {_id_text(implied)}, which its folder belongs to")
         body = self._body(place, folder, name, record)
-        self.reading.content[section].append({**implied, **body, **record})
+        whole = {**implied, **body, **record}
+        self.reading.content[section].append(whole)
         found = RecordOrigin(file, (), folder.bodies[name][0] if body else None)
         self.reading.origins[section].append(found)
-        return record
+        return whole
 
     def _body(
         self, place: Place, folder: RecordFolder, name: str, record: Mapping[str, Any]
@@ -288,8 +289,10 @@ class _Gatherer:
 
 def _implied_below(page: Any) -> Implied:
     """The fields that a page's folder determines for the pages in it."""
-    identity = page.get("id") if isinstance(page, dict) else None
-    return {"parent": identity} if type(identity) is int else {}
+    if not isinstance(page, dict) or type(page.get("id")) is not int:
+        return {}
+    language = {"locale": page["locale"]} if isinstance(page.get("locale"), str) else {}
+    return {"parent": page["id"], **language}
 
 
 def _id_text(implied: Implied) -> str:
