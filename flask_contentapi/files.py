@@ -304,10 +304,10 @@ def read_json_file(source: str) -> dict[str, Any]:
     try:
         content = parse_json(decode(text))
     except Unreadable as error:
-        raise _content_error(source, *error.faults) from None
+        raise content_error(source, *error.faults) from None
     if not isinstance(content, dict):
         why = 'must be an object with a list for each section, as {"pages": [...]}'
-        raise _content_error(source, Fault(1, why))
+        raise content_error(source, Fault(1, why))
     return content
 
 
@@ -328,11 +328,11 @@ def _read_line(source: str, number: int, line: bytes) -> Record:
             case [str(section), record]:
                 return section, record
     except Unreadable as error:
-        raise _content_error(
+        raise content_error(
             source, *(fault._replace(line=number) for fault in error.faults)
         ) from None
     why = 'must be a list of a section and a record, as ["pages", {...}]'
-    raise _content_error(source, Fault(number, why))
+    raise content_error(source, Fault(number, why))
 
 
 def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
@@ -345,6 +345,7 @@ def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
         raise click.FileError(name, f"{error.strerror}{folder}") from None
 
 
-def _content_error(source: str, *faults: Fault) -> ContentError:
+def content_error(source: str, *faults: Fault) -> ContentError:
+    """The error about a file with faults."""
     name = "the standard input" if source == _STANDARD_INPUT else source
     return ContentError(Problem("", "", said, file=in_line(name, line)) for line, said in faults)

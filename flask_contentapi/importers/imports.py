@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
-from flask_contentapi.errors import ConfigurationError, ContentError, Problem
-from flask_contentapi.files import Unreadable, decode, in_line, parse_json, replacing
+from flask_contentapi.errors import ConfigurationError
+from flask_contentapi.files import Fault, Unreadable, content_error, decode, parse_json, replacing
 from flask_contentapi.importers.pull import (
     known_folder,
     new_folder,
@@ -88,11 +88,9 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
         origin = f"the folder {source.resolve().name}"
         registry = write_code(objects, part, origin, prefix="/api/v2")
         content = PulledContent(objects, registry, "", str, objects.hidden)
-        try:
+        with objects.located():
             counts = write_content(content, registry, part / "content")
-            _copy(objects, part / "media", part / "media")
-        except ContentError as error:
-            raise objects.locate(error) from None
+        _copy(objects, part / "media", part / "media")
         _write_ids(part, known, objects, _stated(content))
     tell({**objects.told, **content.told})
     click.echo(f"{amounts(counts)} are in {folder}. cd {folder} && flask run")
@@ -124,10 +122,8 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
         hidden = {key: {**present.kept.get(key, {}), **own} for key, own in objects.hidden.items()}
         kept = {**present.kept, **hidden}
         content = PulledContent(objects, registry, "", str, kept, present.general)
-        try:
+        with objects.located():
             changes = Changes(present, content, registry)
-        except ContentError as error:
-            raise objects.locate(error) from None
         media = folder / "media"
         with passing_folder(".import-", folder) as copies:
             copied = _copy(objects, media, copies)
@@ -191,10 +187,7 @@ def _read_ids(file: Path) -> dict[str, Any]:
             f"be read: {error.strerror}. Name a new folder."
         ) from None
     except Unreadable as error:
-        raise ContentError(
-            Problem("", "", fault.message, file=in_line(str(file), fault.line))
-            for fault in error.faults
-        ) from None
+        raise content_error(str(file), *error.faults) from None
     wanted = '{"keep_markdown": false, "pages": {"/": 1}, "images": {}, "documents": {}}'
     wrong = [f"must have ids by paths, each of them once, as {wanted}"]
     with suppress(AttributeError, KeyError, TypeError):
@@ -210,5 +203,5 @@ def _read_ids(file: Path) -> dict[str, Any]:
             outside = (n for n in files if n.startswith("/") or ".." in n.split("/"))
             wrong = [f"has the path {name!r}, which leads out of the media" for name in outside]
     if wrong:
-        raise ContentError(Problem("", "", why, file=str(file)) for why in wrong)
+        raise content_error(str(file), *(Fault(0, why) for why in wrong))
     return dict(known)

@@ -124,9 +124,8 @@ class Shape:
         if self.declared:
             return self.declared, ""
         if self._fitting is None:
-            names = ("text",) if self.has_empty_text else ()
-            single = "empty" if self.has_empty_list else "null"
-            return (*names, single)[0], ""
+            other = "empty" if self.has_empty_list else "null"
+            return "text" if self.has_empty_text else other, ""
         fitting = {*self._fitting}
         if self.has_empty_text:
             # A missing address is empty or null, but it has to be one of them.

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,7 @@ from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.files import Unreadable, in_line
 from flask_contentapi.importers.bodies import Target, first_heading, rich_text, without_code
 from flask_contentapi.importers.frontmatter import MarkdownFile, moment, read_markdown, read_yaml
+from flask_contentapi.importers.inference import is_address
 from flask_contentapi.importers.objects import Item, Objects, OriginalSite, PlacedPage
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import Document, Image, Page
@@ -184,9 +186,13 @@ class MarkdownFolder(Objects):
         known = self.known.items()
         return {(section, ids[path]): path for section, ids in known for path in ids}
 
-    def locate(self, error: ContentError) -> ContentError:
-        """An error about records, with the files and lines that they are made of."""
-        return ContentError(map(self._located, error.problems))
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Tells the files and lines that records are made of, if they do not fit."""
+        try:
+            yield
+        except ContentError as error:
+            raise ContentError(map(self._located, error.problems)) from None
 
     def _located(self, problem: Problem) -> Problem:
         section, _, identity = problem.where.partition(" ")
@@ -577,10 +583,7 @@ class MarkdownFolder(Objects):
         :param endpoint: where files are served that are no pages.
         :raises Nowhere: if there is nothing at a path inside the folder.
         """
-        try:
-            parts = urlsplit(address)
-        except ValueError:
-            return None
+        parts = urlsplit(address if is_address(address) else "")
         path = _composed(unquote(parts.path))
         if parts.scheme or parts.netloc or not path or "{{" in path or "{%" in path:
             return None

@@ -27,6 +27,7 @@ from flask import Flask
 from flask_contentapi.backend import Backend, find_backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ConfigurationError, ContentAPIError
+from flask_contentapi.files import replacing
 from flask_contentapi.importers.code import application_code, types_code
 from flask_contentapi.importers.objects import Objects
 from flask_contentapi.importers.records import PulledContent, local_file
@@ -260,7 +261,7 @@ def write_code(original: Objects, folder: Path, origin: str, *, prefix: str) -> 
     (folder / "models.py").write_text(types_code(original, origin), "utf-8")
     code = application_code(original, origin, prefix=prefix)
     (folder / "app.py").write_text(code, "utf-8")
-    return Registry(_types_in(folder))
+    return _registry_of(folder)
 
 
 def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
@@ -331,7 +332,7 @@ def known_folder(folder: Path) -> Iterator[tuple[Backend, Registry]]:
             f"{str(folder)!r} has files, but none that this command writes; name a new folder."
         )
     backend = find_backend(f"jsonfiles:{folder.absolute() / 'content'}", folder)
-    registry = Registry(_types_in(folder))
+    registry = _registry_of(folder)
     backend.open(registry, logs=False)
     with closing(backend):
         yield backend, registry
@@ -450,7 +451,9 @@ class _Media:
             target = self._folder / name
             try:
                 if not target.is_file():
-                    _download(source, url, target)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with replacing(target) as part, part.open("wb") as stream:
+                        source.download(url, stream)
             except SourceError as error:
                 click.echo(f"Note: {error.message}", err=True)
             except OSError as error:
@@ -458,25 +461,11 @@ class _Media:
                 click.echo(f"Note: {url} cannot be kept as {name!r}: {why}.", err=True)
 
 
-def _download(source: Source, url: str, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(prefix=".part-", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            source.download(url, stream)
-        os.chmod(part, 0o644)
-        os.replace(part, target)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(part)
-
-
 # Code that was written, or is there.
 
 
-def _types_in(folder: Path) -> list[Any]:
-    types: list[Any] = runpy.run_path(str(folder / "models.py"))["TYPES"]
-    return types
+def _registry_of(folder: Path) -> Registry:
+    return Registry(runpy.run_path(str(folder / "models.py"))["TYPES"])
 
 
 def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:

@@ -104,12 +104,14 @@ class Cache:
         self._database.execute("DELETE FROM pull")
         self._database.execute("INSERT INTO pull VALUES (?, ?)", [self._started, finished])
 
-    def find(self, question: str) -> tuple[str | None, bytes, bool] | None:
+    def find(self, question: str) -> tuple[str | None, bytes, bool]:
         """The validator and the body of an answer, and whether it is of this pull."""
         found = self._database.execute(
             "SELECT etag, body, asked FROM answer WHERE question = ?", [question]
         ).fetchone()
-        return found and (found[0], zlib.decompress(found[1]), found[2] >= self._started)
+        if found is None:
+            return None, b"", False
+        return found[0], zlib.decompress(found[1]), found[2] >= self._started
 
     def keep(self, question: str, etag: str | None, body: bytes) -> None:
         """Keeps an answer."""
@@ -209,14 +211,13 @@ class Source:
 
     async def _answer(self, url: str) -> Answer:
         question = f"{self._key} {url}"
-        known = self._cache.find(question)
-        if known is not None and known[2]:
-            return Answer(200, _json(known[1], url, ""))
-        etag = known[0] if known is not None else None
+        etag, kept, is_recent = self._cache.find(question)
+        if is_recent:
+            return Answer(200, _json(kept, url, ""))
         response, body = await self._patiently(url, self._asking(etag))
         _check(response, url, _MEANT)
-        if response.status_code == 304 and known is not None:
-            body = known[1]
+        if response.status_code == 304:
+            body = kept
         elif response.status_code != 200:
             return Answer(response.status_code, None)
         data = _json(body, url, response.headers.get("Content-Type", ""))

@@ -189,9 +189,8 @@ class Verification:
             if export.nested is not None and export.column is not None and export.column.target
         ]
         choices = ["", "*", ",".join(some), ",".join(["_", *some]), f"*,-{chance.choice(names)}"]
-        choices += [f"*,{name}(*)" for name in nested] + [
-            f"{name}(_,id,detail_url)" for name in nested
-        ]
+        choices += [f"{name}(_,id,detail_url)" for name in nested]
+        choices += [f"*,{name}(*)" for name in nested]
         return {"fields": text} if (text := chance.choice(choices)) else {}
 
     def _detail(self, chance: random.Random, drawn: Drawn) -> Question:
@@ -377,13 +376,11 @@ class Verification:
 
 
 def _order_cause(own: Any, other: Any, name: str) -> str:
-    if [item["id"] for item in own["items"]] == [item["id"] for item in other["items"]]:
-        return ""
-    values = [
-        [{**item.get("meta", {}), **item}.get(name) for item in answer["items"]]
-        for answer in (own, other)
-    ]
-    if own["meta"] != other["meta"]:
+    ids, values = (
+        [[{**item.get("meta", {}), **item}.get(key) for item in a["items"]] for a in (own, other)]
+        for key in ("id", name)
+    )
+    if ids[0] == ids[1] or own["meta"] != other["meta"]:
         return ""
     if values[0] == values[1] or None in values[0]:
         return "objects with equal or missing values are in the order of the contract"
