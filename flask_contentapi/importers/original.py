@@ -183,12 +183,12 @@ class Original(Objects):
         identity, meta = item["id"], item["meta"]
         if identity in self.ids["pages"]:
             return  # of another site, whose tree it is in
-        label, url, slug = meta.get("type"), _address(item), meta.get("slug")
+        label, url = meta.get("type"), _address(item)
         label = UNDECLARED if label is None else _checked(label)
         if isinstance(meta.get("locale"), str):
             self.locales[meta["locale"]] = None
             self._locale_of[identity] = meta["locale"]
-        parent = self._parent(identity, label, site, url, slug, stack)
+        parent = self._parent(item, label, site, stack)
         self.ids["pages"].add(identity)
         self.tree.append(PlacedPage(identity, label, parent, site))
         self._labels["pages", site].setdefault(label, []).append(identity)
@@ -196,23 +196,17 @@ class Original(Objects):
         if identity in self._homes and url and identity in self._locale_of:
             self.prefixes[self._locale_of[identity]] = urlsplit(url).path.rstrip("/")
 
-    def _parent(
-        self,
-        identity: int,
-        label: str,
-        site: int,
-        url: str | None,
-        slug: Any,
-        stack: list[_Branch],
-    ) -> int | None:
+    def _parent(self, item: Item, label: str, site: int, stack: list[_Branch]) -> int | None:
         """The parent of a page; cuts the branch that the last page was on down to it."""
-        above = _above(url, slug)
+        identity, url = item["id"], _address(item)
+        above = _above(url, item["meta"].get("slug"))
         if identity in self._homes:
             stack.clear()
             return None
         if above is not None and not self._is_exact and _cut(stack, "url", above):
             return stack[-1].id
-        found = self._shown_parent(identity, site)
+        asked = {**self._site(site), "fields": "_,parent"}
+        found = _parent_in(self._source.ask(f"pages/{identity}/", **asked).data)
         if found is not None:
             if not _cut(stack, "id", found):
                 raise SourceError(
@@ -227,17 +221,6 @@ class Original(Objects):
         if above is None or any(branch.url == above for branch in stack):
             above = f"{stack[0].url}hidden-{identity}/"
         return self._hide(above, label, site, stack)
-
-    def _shown_parent(self, identity: int, site: int) -> int | None:
-        parameters = {**self._site(site), "fields": "_,parent"}
-        answer = self._source.ask(f"pages/{identity}/", **parameters)
-        meta = answer.data.get("meta") if isinstance(answer.data, dict) else None
-        parent = meta.get("parent") if isinstance(meta, dict) else None
-        if parent is None:
-            return None
-        if not isinstance(parent, dict) or type(parent.get("id")) is not int:
-            raise SourceError(f"Page {identity} of {self._source.base} has the parent {parent!r}.")
-        return int(parent["id"])
 
     def _hide(self, above: str, label: str, site: int, stack: list[_Branch]) -> int | None:
         """Adds pages that stand for hidden ones, down to an address; returns the last one."""
@@ -269,17 +252,16 @@ class Original(Objects):
             shape = self.shapes.types["pages"][label]
             for item in self.items("pages", label, site):
                 shape.note(item)
-                if has_links := self._as_stored and not is_known and "linktype=" in str(item):
+                if self._as_stored and not is_known and "linktype=" in str(item):
                     self._find_format(item, site)
-                is_known = is_known or bool(has_links)
+                    is_known = True
                 own = item["meta"].get("type")
                 if isinstance(own, str) and own != label:
                     shape.includes.add(_checked(own))
             shown = self._source.ask(f"pages/{ids[0]}/", **self._site(site)).data
             self._compare_detail("pages", label, site, shown)
-            parent = reference_in(shown["meta"].get("parent"))
             placed = parents[ids[0]]
-            is_right = placed is None or placed >= HIDDEN or (parent and parent.id == placed)
+            is_right = placed is None or placed >= HIDDEN or _parent_in(shown) == placed
             if not is_right and self._is_exact:
                 raise SourceError(f"{self._source.base} gives page {ids[0]} two parents.")
             if not is_right:
@@ -307,7 +289,9 @@ class Original(Objects):
     # Other endpoints.
 
     def _read_others(self, endpoints: Sequence[str]) -> None:
-        waiting = ["images", "documents", "redirects", *self._named_endpoints(), *endpoints]
+        shown = self._index.get("endpoints")
+        named = [n for n in shown if str(n).isidentifier()] if isinstance(shown, dict) else []
+        waiting = ["images", "documents", "redirects", *named, *endpoints]
         for name in waiting:
             if name in self.ids:
                 continue
@@ -319,10 +303,6 @@ class Original(Objects):
             elif name in endpoints:
                 raise SourceError(f"{self._source.base} has no endpoint {name!r}.")
             waiting += [found for found in self.shapes.endpoints if found not in waiting]
-
-    def _named_endpoints(self) -> list[str]:
-        named = self._index.get("endpoints")
-        return [n for n in named if str(n).isidentifier()] if isinstance(named, dict) else []
 
     def _read_endpoint(self, name: str, first: Any) -> None:
         self.ids[name] = ids = set()
@@ -431,6 +411,13 @@ def _items(data: Any, url: str) -> list[Item]:
 def _is_item(item: Any) -> bool:
     is_object = isinstance(item, dict) and isinstance(item.setdefault("meta", {}), dict)
     return is_object and type(item.get("id")) is int and item["id"] >= 0
+
+
+def _parent_in(detail: Any) -> int | None:
+    """The page above, if a detail shows it."""
+    meta = detail.get("meta") if isinstance(detail, dict) else None
+    parent = reference_in(meta.get("parent")) if isinstance(meta, dict) else None
+    return parent and parent.id
 
 
 def _total(data: Any, url: str) -> int:
