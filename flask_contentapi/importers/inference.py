@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import parse_qs, urlsplit
 
@@ -232,10 +233,9 @@ class ObjectShape:
     """
 
     def __init__(self, shapes: Shapes, *, inside: bool = False) -> None:
-        self._shapes = shapes
-        self._inside = inside
-        self.body: dict[str, Shape] = {}
-        self.meta: dict[str, Shape] = {}
+        new = partial(Shape, shapes, inside=inside)
+        self.body: defaultdict[str, Shape] = defaultdict(new)
+        self.meta: defaultdict[str, Shape] = defaultdict(new)
         #: The labels of other types that lists of this one include.
         self.includes: set[str] = set()
         #: The keys that lists show without ``fields``.
@@ -246,8 +246,6 @@ class ObjectShape:
         for keys, inner in ((self.meta, value.get("meta") or {}), (self.body, value)):
             for key, entry in inner.items():
                 if key not in _ENDS:
-                    if key not in keys:
-                        keys[key] = Shape(self._shapes, inside=self._inside)
                     keys[key].note(entry)
 
 

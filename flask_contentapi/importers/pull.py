@@ -488,8 +488,7 @@ def _verify(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> N
         tempfile.TemporaryDirectory() as folder,
         _open(url, Path(folder) / "answers.db", options) as (source, _),
     ):
-        prefix = state.settings.url_prefix
-        verification = Verification(source, app, prefix, state.backend, state.registry)
+        verification = Verification(source, app, state)
         verification.run(options["requests"], options["seed"])
     for line in verification.report():
         click.echo(line)

@@ -14,15 +14,14 @@ import orjson
 from flask import Flask
 from werkzeug.test import Client
 
-from flask_contentapi.backend import Backend
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.importers.inference import is_address, reference_in
 from flask_contentapi.importers.records import local_file
 from flask_contentapi.importers.source import Source
 from flask_contentapi.logs import watched
-from flask_contentapi.registry import Registry
 from flask_contentapi.selection import WAYS
 from flask_contentapi.sites import is_absolute
+from flask_contentapi.state import State
 
 Record = dict[str, Any]
 #: How many objects of an endpoint questions are drawn from.
@@ -90,18 +89,15 @@ class Verification:
 
     :param source: the original.
     :param app: the site of the mirror.
-    :param prefix: the path of its API.
-    :param backend: its content.
-    :param registry: its types.
+    :param state: the instance whose answers are compared.
     :ivar asked: how many questions were asked.
     :ivar differences: what was found.
     """
 
-    def __init__(
-        self, source: Source, app: Flask, prefix: str, backend: Backend, registry: Registry
-    ) -> None:
-        self._source, self._prefix, self._registry = source, prefix, registry
-        with backend.reader() as reader:
+    def __init__(self, source: Source, app: Flask, state: State) -> None:
+        self._source, self._prefix = source, state.settings.url_prefix
+        self._backend, self._registry = state.backend, state.registry
+        with self._backend.reader() as reader:
             sites = reader.sites
             self._locales = reader.locales
             self._site_of = {
@@ -115,7 +111,6 @@ class Verification:
         self._records: dict[str, list[Record]] = {}
         self._parents: dict[int, int | None] = {}
         self._hidden: set[int] = set()
-        self._backend = backend
         self._known: dict[tuple[str, int], bool] = {}
         self.asked = 0
         self.differences: list[Difference] = []
