@@ -29,19 +29,21 @@ from flask_contentapi_jsonfiles.files import CachedFile, FileReader
 from flask_contentapi_jsonfiles.folder import Listing, list_folder, printable
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
-from flask_contentapi_memory import SnapshotBackend
+from flask_contentapi_memory import MemoryBackend
 
 #: What is said if new content could not be put into place.
 _WAITING = " The new content is complete in .pending, and takes its place once that is possible."
 
 
-class JSONFilesBackend(SnapshotBackend):
+class JSONFilesBackend(MemoryBackend):
     """Serves the records in a folder of JSON files.
 
     :param folder: the folder.
     :param interval: in development, the seconds between checks of the folder.
     :param clock: returns the time in seconds.
     """
+
+    persistent = True
 
     def __init__(
         self,
@@ -117,8 +119,8 @@ class JSONFilesBackend(SnapshotBackend):
                 f"because it cannot be written: {error.strerror}."
             ) from error
 
-    def load(self, content: Mapping[str, Iterable[Any]]) -> None:
-        library = read_library(content, self.registry)
+    def load(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
+        library = read_library(content, self.registry, logs=logs)
         records: dict[str, list[Any]] = {section: [] for section in self._sections}
         for section, record in library.dump():
             records[section].append(record)

@@ -1,5 +1,5 @@
 """The in-memory backend of flask_contentapi."""
 
-from flask_contentapi_memory.backend import MemoryBackend, SnapshotBackend
+from flask_contentapi_memory.backend import MemoryBackend
 
-__all__ = ["MemoryBackend", "SnapshotBackend"]
+__all__ = ["MemoryBackend"]

@@ -83,30 +83,42 @@ class Snapshot(LibraryReader):
         }
 
 
-class SnapshotBackend(Backend):
-    """Base of backends that answer from memory, whatever the source of their content.
+class MemoryBackend(Backend):
+    """Serves records, or instances of the declared classes, from memory.
 
     Requests read an immutable snapshot. A change builds a new snapshot and swaps it in, so that
     every request sees a single state and never waits.
 
-    Only subclasses call :meth:`begin`, when they are opened, and :meth:`serve`, with the first
-    content and with each replacement.
+    A subclass that takes its content from elsewhere calls :meth:`begin` when it is opened, and
+    :meth:`serve` with the first content and with each replacement.
 
-    :ivar changing: a lock for subclasses, held from reading the content to be changed until the
-        new content is served; readers do not need it.
+    :param content: a list for each section (``sites``, ``pages``, ``images``, ...).
+    :ivar changing: a lock, held from reading the content to be changed until the new content is
+        served; readers do not need it.
     """
 
-    def __init__(self) -> None:
+    persistent = False
+
+    def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
+        self._content = {} if content is None else content
         self.renew()
         renew_after_fork(self)
         self._registry: Registry | None = None
         self._snapshot: Snapshot | None = None
 
     def renew(self) -> None:
-        """Makes the lock anew."""
+        """Makes the lock anew, and what it protects."""
         self.changing = threading.Lock()
+        #: The content in the form in which it is changed, from the first change after a load on.
+        self._draft: Draft | None = None
+
+    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
+        self.begin(registry)
+        self.load(self._content, logs=logs)
 
     def reader(self) -> AbstractContextManager[Reader]:
+        if self._draft is not None and self.is_writing:
+            return nullcontext(Snapshot(self._draft.library(), None, self.snapshot))
         return nullcontext(self.snapshot)
 
     def mark(self) -> object:
@@ -152,35 +164,6 @@ class SnapshotBackend(Backend):
         if tags:
             content_changed.send(self, tags=tags)
 
-    def dump(self) -> Iterator[tuple[str, Any]]:
-        self.require_no_writing("dumped")
-        return self.snapshot.library.dump()
-
-    def check(self, *, values: bool = True) -> Iterable[Problem]:
-        return self.snapshot.library.check()
-
-
-class MemoryBackend(SnapshotBackend):
-    """Serves records, or instances of the declared classes, from memory.
-
-    :param content: a list for each section (``sites``, ``pages``, ``images``, ...).
-    """
-
-    persistent = False
-
-    def __init__(self, content: Mapping[str, Iterable[Any]] | None = None) -> None:
-        super().__init__()
-        self._content = {} if content is None else content
-
-    def renew(self) -> None:
-        super().renew()
-        #: The content in the form in which it is changed, from the first change after a load on.
-        self._draft: Draft | None = None
-
-    def open(self, registry: Registry, *, debug: bool = False, logs: bool = True) -> None:
-        self.begin(registry)
-        self.load(self._content, logs=logs)
-
     def load(self, content: Mapping[str, Iterable[Any]], *, logs: bool = True) -> None:
         self.require_no_writing("loaded")
         library = read_library(content, self.registry, logs=logs)
@@ -189,10 +172,12 @@ class MemoryBackend(SnapshotBackend):
             tags = self.serve(library)
         self.announce(tags)
 
-    def reader(self) -> AbstractContextManager[Reader]:
-        if self._draft is not None and self.is_writing:
-            return nullcontext(Snapshot(self._draft.library(), None, self.snapshot))
-        return nullcontext(self.snapshot)
+    def dump(self) -> Iterator[tuple[str, Any]]:
+        self.require_no_writing("dumped")
+        return self.snapshot.library.dump()
+
+    def check(self, *, values: bool = True) -> Iterable[Problem]:
+        return self.snapshot.library.check()
 
     @contextmanager
     def transaction(self) -> Iterator[Draft]:
@@ -220,9 +205,8 @@ def _opened(held: T | None) -> T:
 
 def _version_of(library: Library) -> str:
     """A stamp that is the same for the same content in every process."""
-    digest = blake2b(digest_size=12)
     others = [library.locales, library.site_records, [*library.collections.values()]]
-    digest.update(orjson.dumps(others))
+    digest = blake2b(orjson.dumps(others), digest_size=12)
     for name, table in library.tables.items():
         digest.update(name.encode())
         for row in table.rows:

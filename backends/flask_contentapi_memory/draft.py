@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from flask_contentapi.content import STRUCTURAL, Library, Table, assemble_library
@@ -32,17 +33,11 @@ class Draft(Transaction):
         self._parent, self._slug = base["parent"], base["slug"]
         self._key, self._locale = base["translation_key"], base["locale"]
         #: The highest id that each endpoint has had.
-        self._highest = {
-            name: max((row[0] for row in table.rows), default=0)
-            for name, table in library.tables.items()
-        }
+        self._highest = dict.fromkeys(registry.endpoints, 0)
         self._take(library)
         self.settle()
 
     def _take(self, library: Library) -> None:
-        #: The endpoints with objects that only have other values, and whether anything else is new.
-        self._replaced: set[str] = set()
-        self._is_restructured = False
         self._records: dict[str, Sequence[Any]] = {
             "locales": library.locales,
             "sites": library.site_records,
@@ -93,12 +88,14 @@ class Draft(Transaction):
     def settle(self) -> None:
         """Keeps the changes; they can no longer be undone."""
         self._before, self._highest_before = self.library(), dict(self._highest)
-        self._replaced, self._is_restructured = set(), False
+        #: The endpoints with objects that only have other values, and whether anything else is new.
+        self._replaced, self._is_restructured = set[str](), False
 
     def undo(self) -> None:
         """Takes the changes back."""
         self._highest = dict(self._highest_before)
         self._take(self._before)
+        self.settle()
 
     # What there is.
 
@@ -151,12 +148,9 @@ class Draft(Transaction):
             waiting += [(child, path) for child in reversed(self._children.get(here, ()))]
 
     def translation(self, key: str, locale: str) -> int | None:
-        pages = self._objects["pages"]
-        for page, _ in self._tree(None, "/"):
-            row = pages[page].row
-            if row[self._key] == key and row[self._locale] == locale:
-                return page
-        return None
+        pages, of = self._objects["pages"], itemgetter(self._key, self._locale)
+        found = (page for page, _ in self._tree(None, "/") if of(pages[page].row) == (key, locale))
+        return next(found, None)
 
     def page_locales(self) -> Set[str]:
         return {row[self._locale] for row, _ in self._objects["pages"].values()} - {None}
@@ -181,12 +175,11 @@ class Draft(Transaction):
 
     def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
         self._is_restructured = True
-        identity = new.row[0]
-        self._highest[endpoint] = max(self._highest[endpoint], identity)
+        self._put(endpoint, new)
         if endpoint == "pages":
             siblings = self._children[new.row[self._parent]]
-            siblings.insert(len(siblings) if before is None else siblings.index(before), identity)
-        self._put(endpoint, new)
+            place = len(siblings) if before is None else siblings.index(before)
+            siblings.insert(place, new.row[0])
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
         self._take_away(endpoint, new.row[0])
@@ -223,6 +216,7 @@ class Draft(Transaction):
         self._now = None
         row = new.row
         self._objects[endpoint][row[0]] = new
+        self._highest[endpoint] = max(self._highest[endpoint], row[0])
         if endpoint == "pages":
             self._page_at[row[self._parent], row[self._slug]] = row[0]
         for child in self._child_keys(endpoint, row):

@@ -104,15 +104,14 @@ class WordIndex:
 
     def _sums(self, words: Sequence[str], every: bool) -> Mapping[int, int]:
         """The sums of the weights of words in objects that have every one, or any of them."""
-        postings = sorted((self._postings.get(word, ()) for word in words), key=len)
-        sums: dict[int, int] | None = None
-        for posting in postings:
-            found = dict(zip(map(_number_of, posting), map(_COUNT.__and__, posting), strict=True))
-            if sums is None:
-                sums = found
-            elif every:
+        first, *others = (
+            dict(zip(map(_number_of, posting), map(_COUNT.__and__, posting), strict=True))
+            for posting in sorted((self._postings.get(word, ()) for word in words), key=len)
+        )
+        sums = first
+        for found in others:
+            if every:
                 sums = {n: count + found[n] for n, count in sums.items() if n in found}
             else:
                 sums |= {n: count + sums.get(n, 0) for n, count in found.items()}
-        sums = sums or {}
         return dict(zip(map(self._ids.__getitem__, sums), sums.values(), strict=True))
