@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, NoReturn
@@ -154,15 +155,13 @@ class JSONFilesBackend(MemoryBackend):
 
     def check(self, *, values: bool = True) -> Iterator[Problem]:
         """The problems of the present files, then further problems of what is served."""
-        known = set()
-        for problem in self._check_files():
-            known.add((problem.where, problem.field, problem.message))
-            yield problem
-        for problem in super().check():
-            if (problem.where, problem.field, problem.message) not in known:
-                yield problem
+        which = attrgetter("where", "field", "message")
+        found = self._check_files()
+        known = {*map(which, found)}
+        yield from found
+        yield from (problem for problem in super().check() if which(problem) not in known)
 
-    def _check_files(self) -> Iterable[Problem]:
+    def _check_files(self) -> Sequence[Problem]:
         try:
             _, reading = self._read(FileReader(self._cached_files))
             return [*reading.locate(reading.library(self.registry, logs=False).check())]
@@ -180,24 +179,17 @@ class JSONFilesBackend(MemoryBackend):
         if not self._is_due():  # another thread has just done it
             return
         self._checked_at = self._clock()
-        if self._debug and self._is_unchanged():
-            return
+        if self._debug:
+            fingerprint = self._list().fingerprint
+            is_known = fingerprint is not None and fingerprint == self._fingerprint
+            if is_known and self._store.is_settled:
+                return
         try:
             self._load()
         except ContentError as error:
-            self._log_problems(error)
-
-    def _is_unchanged(self) -> bool:
-        fingerprint = self._list().fingerprint
-        known = fingerprint is not None and fingerprint == self._fingerprint
-        return known and self._store.is_settled
-
-    def _log_problems(self, error: ContentError) -> None:
-        if error.problems == self._logged_problems:
-            return
-        self._logged_problems = error.problems
-        for problem in error.problems:
-            log.error("%s: %s; the content read before is still served.", self.folder, problem)
+            logged, self._logged_problems = self._logged_problems, error.problems
+            for problem in error.problems if error.problems != logged else ():
+                log.error("%s: %s; the content read before is still served.", self.folder, problem)
 
     # Reading.
 

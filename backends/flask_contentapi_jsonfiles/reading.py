@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -244,7 +245,8 @@ class _Gatherer:
             return None
         place = Place(section, len(self.reading.content[section]), _name(section, record))
         if "parent" in implied and record.get("parent", implied["parent"]) != implied["parent"]:
-            self._note(place, "parent", f"must be {_id_text(implied)}, which its folder belongs to")
+            above = json.dumps(implied["parent"])
+            self._note(place, "parent", f"must be {above}, which its folder belongs to")
         body = self._body(place, folder, name, record)
         whole = {**implied, **body, **record}
         self.reading.content[section].append(whole)
@@ -293,10 +295,6 @@ def _implied_below(page: Any) -> Implied:
         return {}
     language = {"locale": page["locale"]} if isinstance(page.get("locale"), str) else {}
     return {"parent": page["id"], **language}
-
-
-def _id_text(implied: Implied) -> str:
-    return "null" if implied["parent"] is None else str(implied["parent"])
 
 
 def _by_parent_and_slug(pages: Iterable[Any]) -> dict[tuple[int | None, str], Any]:
