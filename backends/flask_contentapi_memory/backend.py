@@ -35,16 +35,14 @@ class Snapshot(LibraryReader):
 
     :param library: the content.
     :param version: its stamp; None for content that is being changed.
-    :param before: a state that differs in few objects.
+    :param old: a state that differs in few objects.
     """
 
-    def __init__(
-        self, library: Library, version: str | None, before: Snapshot | None = None
-    ) -> None:
+    def __init__(self, library: Library, version: str | None, old: Snapshot | None = None) -> None:
         super().__init__(library, version)
         self.shelves: dict[str, Shelf] = {}
         for name, table in library.tables.items():
-            shelf = None if before is None else before.shelves.get(name)
+            shelf = None if old is None else old.shelves.get(name)
             if shelf is None or shelf.table is not table:
                 shelf = Shelf(table, shelf)
             self.shelves[name] = shelf
@@ -55,9 +53,8 @@ class Snapshot(LibraryReader):
         changes = self.shelves["pages"].changes
         passed = bisect_right(changes, viewer.moment, key=itemgetter(0))
         key = (passed, *viewer[1:])  # all but the moment
-        return self._visible.get(key) or self._visible.put(
-            key, VisibleContent(self.shelves, viewer, passed)
-        )
+        known = self._visible.get(key)
+        return known or self._visible.put(key, VisibleContent(self.shelves, viewer, passed))
 
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
         return self.visible_to(viewer).next_change(scope)
@@ -73,14 +70,11 @@ class Snapshot(LibraryReader):
         viewer: Viewer,
         scope: Sequence[int] | None = None,
     ) -> Mapping[int, Row]:
-        visible, wanted = self.visible_to(viewer).of(endpoint), tuple(columns)
+        visible, names = self.visible_to(viewer).of(endpoint, scope), tuple(columns)
         shelf = visible.shelf
-        ranges = shelf.branches(scope)
-        rows = [shelf.rows[shelf.ids[i]] for i in ids if visible.sees(i, ranges)]
+        rows = [shelf.rows[shelf.ids[i]] for i in ids if visible.sees(i)]
         # Of each object the columns of its own type.
-        return {
-            row[0]: projection(shelf.endpoint, wanted, frozenset([row[1]]))(row) for row in rows
-        }
+        return {row[0]: projection(shelf.endpoint, names, frozenset([row[1]]))(row) for row in rows}
 
 
 class MemoryBackend(Backend):
@@ -183,16 +177,15 @@ class MemoryBackend(Backend):
     def transaction(self) -> Iterator[Draft]:
         with self.changing:
             before = self.snapshot
-            if self._draft is None:
-                self._draft = Draft(before.library, self.registry)
-            draft = self._draft
+            draft = self._draft = self._draft or Draft(before.library, self.registry, {})
+            highest = dict(draft.highest)
             try:
                 yield draft
                 if draft.library() is not before.library:
                     self._snapshot = Snapshot(draft.library(), uuid4().hex, before)
                     draft.settle()
             except BaseException:
-                draft.undo()
+                self._draft = Draft(before.library, self.registry, highest)
                 raise
 
 
@@ -208,8 +201,7 @@ def _version_of(library: Library) -> str:
     others = [library.locales, library.site_records, [*library.collections.values()]]
     digest = blake2b(orjson.dumps(others), digest_size=12)
     for name, table in library.tables.items():
-        digest.update(name.encode())
         for row in table.rows:
             # Decimals are the only stored values that orjson cannot write.
-            digest.update(orjson.dumps((row, table.extras.get(row[0])), default=str))
+            digest.update(orjson.dumps((name, row, table.extras.get(row[0])), default=str))
     return digest.hexdigest()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, dropwhile
 from operator import itemgetter
 from typing import Any
 
@@ -25,37 +25,31 @@ class Draft(Transaction):
 
     :param library: the content.
     :param registry: the declared types.
+    :param highest: the highest id that each endpoint has had, unless an object still has it.
     """
 
-    def __init__(self, library: Library, registry: Registry) -> None:
+    def __init__(self, library: Library, registry: Registry, highest: Mapping[str, int]) -> None:
         super().__init__(registry)
         base = registry.endpoints["pages"].base.places
         self._parent, self._slug = base["parent"], base["slug"]
         self._key, self._locale = base["translation_key"], base["locale"]
-        #: The highest id that each endpoint has had.
-        self._highest = dict.fromkeys(registry.endpoints, 0)
-        self._take(library)
-        self.settle()
-
-    def _take(self, library: Library) -> None:
+        self.highest = defaultdict(int, highest)
         self._records: dict[str, Sequence[Any]] = {
             "locales": library.locales,
             "sites": library.site_records,
             "collections": [*library.collections.values()],
         }
         self._objects: dict[str, dict[int, StoredObject]] = {}
-        #: The pages under each parent in order, and those with a parent and a slug.
-        self._children: defaultdict[int | None, list[int]] = defaultdict(list)
-        self._page_at: dict[tuple[int | None, str], int] = {}
+        #: The pages under each parent by slug, in order.
+        self._children: defaultdict[int | None, dict[str, int]] = defaultdict(dict)
         #: The objects that child objects are in, by type and id.
         self._owners: dict[tuple[str, int], ObjectKey] = {}
         for name, table in library.tables.items():
             self._objects[name] = {}
             for row in table.rows:
                 self._put(name, StoredObject(row, table.extras.get(row[0], {})))
-        for page, (row, _) in self._objects["pages"].items():
-            self._children[row[self._parent]].append(page)
         self._now: Library | None = library
+        self.settle()
 
     # Snapshots.
 
@@ -67,7 +61,7 @@ class Draft(Transaction):
                 tables[name] = self._table(tables[name], [row[0] for row in tables[name].rows])
             self._now = replace(self._before, tables=tables)
         if self._now is None:
-            pages = chain.from_iterable(self._children.values())
+            pages = chain.from_iterable(pages.values() for pages in self._children.values())
             self._now = assemble_library(
                 {
                     name: self._table(Table(known), pages if known.tree else self._objects[name])
@@ -86,16 +80,10 @@ class Draft(Transaction):
         return replace(table, rows=[row for row, _ in objects], extras=extras)
 
     def settle(self) -> None:
-        """Keeps the changes; they can no longer be undone."""
-        self._before, self._highest_before = self.library(), dict(self._highest)
+        """Keeps the changes for the next block."""
+        self._before = self.library()
         #: The endpoints with objects that only have other values, and whether anything else is new.
         self._replaced, self._is_restructured = set[str](), False
-
-    def undo(self) -> None:
-        """Takes the changes back."""
-        self._highest = dict(self._highest_before)
-        self._take(self._before)
-        self.settle()
 
     # What there is.
 
@@ -106,7 +94,7 @@ class Draft(Transaction):
         return self._objects[endpoint].get(id)
 
     def next_id(self, endpoint: str) -> int:
-        return self._highest[endpoint] + 1
+        return self.highest[endpoint] + 1
 
     def next_child_id(self, child: ObjectType) -> int:
         ids = (identity for label, identity in self._owners if label == child.label)
@@ -117,7 +105,7 @@ class Draft(Transaction):
         return ((identity, owner) for identity, owner in found if owner is not None)
 
     def page_at(self, parent: int | None, slug: str) -> int | None:
-        return self._page_at.get((parent, slug))
+        return self._children[parent].get(slug)
 
     def redirect_at(self, site_path: str) -> int | None:
         place = self.registry.endpoints["redirects"].base.places["site_path"]
@@ -125,8 +113,7 @@ class Draft(Transaction):
         return next((row[0] for row, _ in redirects if row[place] == site_path), None)
 
     def slugs(self, parent: int | None, start: str) -> Set[str]:
-        pages = self._objects["pages"]
-        return {pages[page].row[self._slug] for page in self._children.get(parent, ())}
+        return self._children[parent].keys()
 
     def url_path(self, page: int) -> str:
         path = "/"
@@ -140,12 +127,13 @@ class Draft(Transaction):
         return dict(self._tree(page, self.url_path(page)))
 
     def _tree(self, page: int | None, path: str) -> Iterator[tuple[int, str]]:
-        waiting = [(child, path) for child in reversed(self._children.get(page, ()))]
+        waiting = [(page, path)]
         while waiting:
             here, path = waiting.pop()
-            path = f"{path}{quote_slug(self._objects['pages'][here].row[self._slug])}/"
-            yield here, path
-            waiting += [(child, path) for child in reversed(self._children.get(here, ()))]
+            if here is not None and here != page:
+                yield here, path
+            children = reversed(self._children.get(here, {}).items())
+            waiting += [(child, f"{path}{quote_slug(slug)}/") for slug, child in children]
 
     def translation(self, key: str, locale: str) -> int | None:
         pages, of = self._objects["pages"], itemgetter(self._key, self._locale)
@@ -176,19 +164,24 @@ class Draft(Transaction):
     def insert(self, endpoint: str, new: StoredObject, before: int | None) -> None:
         self._is_restructured = True
         self._put(endpoint, new)
-        if endpoint == "pages":
+        if before is not None:
             siblings = self._children[new.row[self._parent]]
-            place = len(siblings) if before is None else siblings.index(before)
-            siblings.insert(place, new.row[0])
+            following = dropwhile(lambda slug: siblings[slug] != before, [*siblings])
+            for slug in [*following][:-1]:
+                siblings[slug] = siblings.pop(slug)
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
-        self._take_away(endpoint, new.row[0])
-        self._put(endpoint, new)
-        self._replaced.add(endpoint)
         places = self.registry.endpoints[endpoint].base.places
         structural = [places[name] for name in STRUCTURAL & places.keys()]
         if any(differ(new.row[place], old.row[place]) for place in structural):
             self._is_restructured = True
+        if endpoint == "pages" and old.row[self._slug] != new.row[self._slug]:
+            slugs = {old.row[self._slug]: new.row[self._slug]}
+            siblings = self._children[new.row[self._parent]].items()
+            self._children[new.row[self._parent]] = {slugs.get(s, s): page for s, page in siblings}
+        self._take_away(endpoint, new.row[0])
+        self._put(endpoint, new)
+        self._replaced.add(endpoint)
 
     def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
         row = (*old.row[: self._parent], parent, *old.row[self._parent + 1 :])
@@ -200,7 +193,7 @@ class Draft(Transaction):
         for identity in ids:
             row = self._take_away(endpoint, identity)
             if endpoint == "pages":
-                self._children[row[self._parent]].remove(identity)
+                del self._children[row[self._parent]][row[self._slug]]
 
     def put_records(self, section: str, records: Sequence[Any]) -> None:
         self._is_restructured = True
@@ -216,17 +209,15 @@ class Draft(Transaction):
         self._now = None
         row = new.row
         self._objects[endpoint][row[0]] = new
-        self._highest[endpoint] = max(self._highest[endpoint], row[0])
+        self.highest[endpoint] = max(self.highest[endpoint], row[0])
         if endpoint == "pages":
-            self._page_at[row[self._parent], row[self._slug]] = row[0]
+            self._children[row[self._parent]][row[self._slug]] = row[0]
         for child in self._child_keys(endpoint, row):
             self._owners[child] = (endpoint, row[0])
 
     def _take_away(self, endpoint: str, identity: int) -> Row:
         self._now = None
         row = self._objects[endpoint].pop(identity).row
-        if endpoint == "pages":
-            del self._page_at[row[self._parent], row[self._slug]]
         for child in self._child_keys(endpoint, row):
             del self._owners[child]
         return row

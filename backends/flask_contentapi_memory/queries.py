@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from itertools import chain
+from functools import cached_property
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 from flask_contentapi.filters import OPERATORS
 from flask_contentapi.query import MOST_VALUES, Filter, Query, Row, Selected, Tree
-from flask_contentapi_memory.shelves import ColumnKey, Read, VisibleContent, projection, reader
+from flask_contentapi_memory.shelves import Column, VisibleContent, projection, reader
 
 #: For a smaller part of all objects, sorting is faster than walking all in order.
 SMALL_PART = 1 / 20
@@ -34,14 +34,13 @@ class QueryRunner:
 
     def __init__(self, content: VisibleContent, query: Query) -> None:
         self._content = content
-        self._visible = content.of(query.endpoint)
+        self._visible = content.of(query.endpoint, query.scope)
         self._shelf = self._visible.shelf
         self._query = query
-        self._scope = self._shelf.branches(query.scope)
 
     def run(self) -> Selected:
         query, rows, cache = self._query, self._shelf.rows, self._content.match_cache
-        unseen = [t.page for t in query.tree if not self._visible.sees(t.page, self._scope)]
+        unseen = [t.page for t in query.tree if not self._visible.sees(t.page)]
         if unseen:
             return Selected((), 0, tuple(unseen))
         key = (*query.conditions, query.scope, query.order)
@@ -49,8 +48,7 @@ class QueryRunner:
         if matches is None:
             matches = cache.put(key, self._in_order(self._found()))
         if query.random:
-            size = len(matches) if query.limit is None else min(query.limit, len(matches))
-            positions: Sequence[int] = random.sample(matches, size)
+            positions: Sequence[int] = random.sample(matches, len(matches[: query.limit]))
         else:
             end = None if query.limit is None else query.offset + query.limit
             positions = matches[query.offset : end]
@@ -62,55 +60,34 @@ class QueryRunner:
         return Selected(selected, len(matches), facets=facets)
 
     def _of_each(self, positions: Iterable[int], most: int) -> list[int]:
-        read = reader(self._shelf.endpoint, self._query.filters[0].column)
-        found, kept = Counter[Any](), []
-        for position in positions:
-            value = read(self._shelf.rows[position])
-            found[value] += 1
-            if found[value] <= most:
-                kept.append(position)
-        return kept
+        rows, read = self._shelf.rows, reader(self._shelf.endpoint, self._query.filters[0].column)
+        # The objects with each value are numbered.
+        numbers = defaultdict[Any, Iterator[int]](count)
+        return [position for position in positions if next(numbers[read(rows[position])]) < most]
 
     def _facet(self, column: str, matches: Iterable[int]) -> list[tuple[Any, int]]:
-        rows, (_, read) = self._shelf.rows, self._column(column)
+        rows, read = self._shelf.rows, self._column(column).read
         values = (read(rows[position]) for position in matches)
         entries = ({*v} if isinstance(v, tuple) else (v,) for v in values)
         counts = Counter(chain.from_iterable(entries))
-        declared = self._shelf.endpoint.types
-        known = [
-            (value, count)
-            for value, count in counts.items()
-            if value is not None and (column != "type" or value in declared)
-        ]
-        return sorted(known, key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES]
+        del counts[None]
+        known = counts.keys() & self._shelf.endpoint.types if column == "type" else counts.keys()
+        pairs = ((value, counts[value]) for value in known)
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES]
 
     def _found(self) -> Sequence[int]:
         """The positions of all objects that match, in default order."""
-        query, rows, ranges = self._query, self._shelf.rows, self._scope
-        every = Condition(self._visible.of_types(query.types), bool)
-        conditions = [part for condition in query.filters for part in self._filtered(condition)]
-        for tree in query.tree:
-            if tree.relation != "descendant_of":
-                conditions.append(self._relatives(tree))
-                continue
-            position = self._shelf.ids[tree.page]
-            low, high = position + 1, self._shelf.table.ends[position]
-            parts = ((low, high),) if ranges is None else ranges
-            shared = ((max(low, first), min(high, last)) for first, last in parts)
-            ranges = tuple((first, last) for first, last in shared if first < last)
+        types, rows = self._query.types, self._shelf.rows
+        every = Condition(self._visible.of_types(types), lambda p: rows[p][1] in (types or ()))
+        conditions = [] if types is None else [every]
+        conditions += chain.from_iterable(map(self._filtered, self._query.filters))
+        conditions += map(self._related, self._query.tree)
         for scores in self._scores:
             conditions.append(self._among(sorted(map(self._shelf.ids.__getitem__, scores))))
         # Goes through the shortest list and tests all other conditions on it.
         indexed = [condition for condition in conditions if condition.positions is not None]
         best = min([*indexed, every], key=lambda condition: len(condition.positions or ()))
         positions = best.positions or ()
-        if ranges is not None:
-            at = partial(bisect_left, positions)
-            positions = [
-                *chain.from_iterable(positions[at(low) : at(high)] for low, high in ranges)
-            ]
-        if query.types is not None and best is not every:
-            positions = [position for position in positions if rows[position][1] in query.types]
         for condition in conditions:
             if condition is not best:
                 positions = [*filter(condition.test, positions)]
@@ -120,59 +97,63 @@ class QueryRunner:
         seen = [position for position in positions if self._visible.flags[position]]
         return Condition(seen, frozenset(seen).__contains__)
 
-    def _relatives(self, tree: Tree) -> Condition:
+    def _related(self, tree: Tree) -> Condition:
         if tree.relation == "child_of":
             (children,) = self._filtered(Filter("parent", "eq", tree.page))
             return children
-        rows, position = self._shelf.rows, self._shelf.ids[tree.page]
+        shelf, position = self._shelf, self._shelf.ids[tree.page]
+        if tree.relation == "descendant_of":
+            branch, seen = range(position + 1, shelf.table.ends[position]), self._visible.positions
+            low, high = (bisect_left(seen, end) for end in (branch.start, branch.stop))
+            return Condition(seen[low:high], branch.__contains__)
         if tree.relation == "ancestor_of":
-            parent, above = reader(self._shelf.endpoint, "parent"), list[int]()
-            while (page := parent(rows[position])) is not None:
-                position = self._shelf.ids[page]
+            parent, above = reader(shelf.endpoint, "parent"), list[int]()
+            while (page := parent(shelf.rows[position])) is not None:
+                position = shelf.ids[page]
                 above.insert(0, position)
             return self._among(above)
-        index = self._visible.index(*self._column("translation_key"))
-        key = reader(self._shelf.endpoint, "translation_key")(rows[position])
-        return self._among(p for p in (() if key is None else index[key]) if p != position)
+        column = self._column("translation_key")
+        key = column.read(shelf.rows[position])
+        others = () if key is None else self._visible.index(column)[key]
+        return self._among(other for other in others if other != position)
 
     def _filtered(self, condition: Filter) -> Iterator[Condition]:
         name, comparison, wanted = condition
-        (key, read), rows, visible = self._column(name), self._shelf.rows, self._visible
+        column, rows, visible = self._column(name), self._shelf.rows, self._visible
         meets = OPERATORS[comparison].meets
 
         def test(position: int) -> bool:
-            return meets(read(rows[position]), wanted)
+            return meets(column.read(rows[position]), wanted)
 
         if comparison == "in":
-            lists = [visible.index(key, read).get(value, ()) for value in {*wanted}]
+            lists = [visible.index(column).get(value, ()) for value in {*wanted}]
             # One object can have several of the values.
             yield self._among(sorted({*chain.from_iterable(lists)}))
         elif comparison in ("eq", "all"):
-            index = visible.index(key, read)
             for value in wanted if comparison == "all" else (wanted,):
-                yield Condition(index.get(value, ()), test)
+                yield Condition(visible.index(column).get(value, ()), test)
         else:
             yield Condition(None, test)
 
-    def _column(self, name: str) -> tuple[ColumnKey, Read]:
-        """A column, and what reads it: of relations only what leads to visible objects."""
+    def _column(self, name: str) -> Column:
+        """A column; of relations only what leads to visible objects."""
         endpoint, types = self._shelf.endpoint, self._query.types
         labels = None if name in endpoint.base.columns else types
         declared = endpoint.base if labels is None else endpoint.type_of(next(iter(labels)))
         # Columns that are derived from others are not declared.
         stored, read = declared.columns.get(name), reader(endpoint, name, labels)
         if stored is None or stored.target is None:
-            return ColumnKey(name, labels, None), read
-        ranges = self._scope if stored.within_site else None
-        targets = self._content.of(stored.target.served_at.name)
+            return Column(name, labels, read)
+        scope = self._query.scope if stored.within_site else None
+        targets = self._content.of(stored.target.served_at.name, scope)
 
-        def visible(row: Row) -> Any:
+        def seen(row: Row) -> Any:
             value = read(row)
             if isinstance(value, tuple):
-                return tuple([i for i in value if targets.sees(i, ranges)])
-            return value if value is not None and targets.sees(value, ranges) else None
+                return tuple([target for target in value if targets.sees(target)])
+            return value if value is not None and targets.sees(value) else None
 
-        return ColumnKey(name, labels, ranges), visible
+        return Column(name, labels, seen)
 
     def _in_order(self, matches: Sequence[int]) -> Sequence[int]:
         order, visible = self._query.order, self._visible
@@ -183,9 +164,9 @@ class QueryRunner:
                 found = dict(zip(matches, best, strict=True))
                 matches = sorted(matches, key=found.__getitem__, reverse=True)
             return matches
-        columns = [(*self._column(column), descending) for column, descending in order]
+        columns = [(self._column(column), descending) for column, descending in order]
         if len(order) > 1 or len(matches) < SMALL_PART * len(visible.positions):
-            return visible.sort(matches, [(read, descending) for _, read, descending in columns])
+            return visible.sort(matches, columns)
         ranking = visible.ranking(*columns[0])
         if len(matches) == len(ranking):
             return ranking

@@ -27,8 +27,8 @@ MATCH_CACHE_SIZE = 500_000
 ENTRY_OVERHEAD = 100
 #: The types that have a column; None if all have it.
 Labels = frozenset[str] | None
-#: Ranges of positions, each with its first and the one after its last; None: everything.
-Ranges = tuple[tuple[int, int], ...] | None
+#: As :attr:`flask_contentapi.Query.scope`.
+Scope = tuple[int, ...] | None
 #: Reads a column of a row.
 Read = Callable[[Row], Any]
 
@@ -60,26 +60,25 @@ class Shelf:
         rows, type_of = self.table.rows, self.endpoint.type_of
         indexed, self._indexed = self._indexed, None
         if indexed is None:
-            ordered = (rows[position] for _, position in sorted(self.ids.items()))
-            return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in ordered)
-        before = {row[0]: row for row in indexed.table.rows}
-        after = {row[0]: row for row in rows}
+            return WordIndex((row[0], words_of(type_of(row[1]), row)) for row in rows)
+        before, after = ({row[0]: row for row in each} for each in (indexed.table.rows, rows))
         # Unchanged rows are identical.
         changed = [i for i in before.keys() | after.keys() if before.get(i) is not after.get(i)]
-        return indexed.words.revised(
-            {i: words_of(type_of(before[i][1]), before[i]) for i in changed if i in before},
-            {i: words_of(type_of(after[i][1]), after[i]) for i in changed if i in after},
+        gone, new = (
+            {i: words_of(type_of(known[i][1]), known[i]) for i in changed if i in known}
+            for known in (before, after)
         )
+        return indexed.words.revised(gone, new)
 
-    def branches(self, scope: Iterable[int] | None) -> Ranges:
-        """The ranges of the branches of some pages, without overlaps, in order."""
+    def within(self, scope: Iterable[int] | None) -> bytearray:
+        """For each position whether it is in the branches of some pages; None: all are."""
         if scope is None:
-            return None
-        ranges: list[tuple[int, int]] = []
-        for position in sorted(self.ids[page] for page in scope if page in self.ids):
-            if not ranges or position >= ranges[-1][1]:
-                ranges.append((position, self.table.ends[position]))
-        return tuple(ranges)
+            return bytearray(b"\1" * len(self.rows))
+        flags = bytearray(len(self.rows))
+        for first in (self.ids[page] for page in scope if page in self.ids):
+            end = self.table.ends[first]
+            flags[first:end] = b"\1" * (end - first)
+        return flags
 
     def spans(self) -> Iterator[tuple[int, datetime | None, datetime | None]]:
         """The positions of pages that are live for a time, each with its start and its end."""
@@ -94,11 +93,6 @@ class Shelf:
         """The moments at which pages appear or expire, in order, each with the page's position."""
         spans = self.spans()
         return sorted((moment, position) for position, *ends in spans for moment in ends if moment)
-
-
-def is_within(position: int, ranges: Ranges) -> bool:
-    """Whether a position is in one of the ranges."""
-    return ranges is None or any(low <= position < high for low, high in ranges)
 
 
 def _places(endpoint: Endpoint, column: str, labels: Labels) -> Mapping[str, int | None]:
@@ -123,9 +117,7 @@ def reader(endpoint: Endpoint, column: str, labels: Labels = None) -> Read:
 
 
 @lru_cache(1024)
-def projection(
-    endpoint: Endpoint, columns: tuple[str, ...], labels: Labels
-) -> Callable[[Row], Row]:
+def projection(endpoint: Endpoint, columns: tuple[str, ...], labels: Labels) -> Read:
     """The function that reads several columns of objects of some types, in order."""
     known = [{*_places(endpoint, column, labels).values()} for column in columns]
     same = [place for places in known if len(places) == 1 for place in places if place is not None]
@@ -135,21 +127,21 @@ def projection(
     return lambda row: tuple([read(row) for read in readers])
 
 
-class ColumnKey(NamedTuple):
+class Column(NamedTuple):
     """A column as the objects of some types have it.
 
-    :param column: its name.
+    :param name: its name.
     :param labels: the types, which all have it; None: all objects have it.
-    :param ranges: for a relation within a site, the ranges that its targets have to be in.
+    :param read: reads it.
     """
 
-    column: str
+    name: str
     labels: Labels
-    ranges: Ranges
+    read: Read
 
 
 class VisibleObjects:
-    """The visible objects of one endpoint, with their indexes.
+    """The visible objects of one endpoint, of pages those in a scope, with their indexes.
 
     :param shelf: the objects.
     :param flags: for each position whether it may be seen.
@@ -159,32 +151,28 @@ class VisibleObjects:
         self.shelf = shelf
         self.flags = flags
         self.positions = [position for position, seen in enumerate(flags) if seen]
-        self._indexes: dict[ColumnKey, Mapping[Any, Sequence[int]]] = {}
-        self._rankings: dict[tuple[ColumnKey, bool], Sequence[int]] = {}
+        self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
+        self._rankings: dict[tuple[str, Labels, bool], Sequence[int]] = {}
 
-    def sees(self, identity: int, ranges: Ranges = None) -> bool:
-        """Whether an object exists, may be seen, and is within the ranges."""
+    def sees(self, identity: int) -> bool:
+        """Whether an object exists and may be seen."""
         position = self.shelf.ids.get(identity)
-        if position is None or not self.flags[position]:
-            return False
-        return ranges is None or is_within(position, ranges)
+        return position is not None and bool(self.flags[position])
 
     def of_types(self, labels: Labels) -> Sequence[int]:
         """The positions of the objects of some types."""
         if labels is None:
             return self.positions
-        by_type = self.index(ColumnKey("type", None, None), itemgetter(1))
+        by_type = self.index(Column("type", None, itemgetter(1)))
         lists = [by_type[label] for label in labels if label in by_type]
         return lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
 
-    def index(self, key: ColumnKey, read: Read) -> Mapping[Any, Sequence[int]]:
+    def index(self, column: Column) -> Mapping[Any, Sequence[int]]:
         """The positions of the objects by value of a column; for tags and relations to many by
-        each entry.
-
-        :param read: reads the column.
-        """
-        if key not in self._indexes:
-            positions, found = self.of_types(key.labels), defaultdict[Any, list[int]](list)
+        each entry."""
+        name, labels, read = column
+        if (name, labels) not in self._indexes:
+            positions, found = self.of_types(labels), defaultdict[Any, list[int]](list)
             values = map(read, map(self.shelf.rows.__getitem__, positions))
             for position, value in zip(positions, values, strict=True):
                 if isinstance(value, tuple):
@@ -192,23 +180,23 @@ class VisibleObjects:
                         found[entry].append(position)
                 else:
                     found[value].append(position)
-            self._indexes[key] = dict(found)
-        return self._indexes[key]
+            self._indexes[name, labels] = dict(found)
+        return self._indexes[name, labels]
 
-    def ranking(self, key: ColumnKey, read: Read, descending: bool) -> Sequence[int]:
+    def ranking(self, column: Column, descending: bool) -> Sequence[int]:
         """The positions of the objects in the order of one column."""
-        if (key, descending) not in self._rankings:
-            ordered = self.sort(self.of_types(key.labels), [(read, descending)])
-            self._rankings[key, descending] = ordered
-        return self._rankings[key, descending]
+        key = column.name, column.labels, descending
+        if key not in self._rankings:
+            self._rankings[key] = self.sort(self.of_types(column.labels), [(column, descending)])
+        return self._rankings[key]
 
-    def sort(self, positions: Iterable[int], order: Sequence[tuple[Read, bool]]) -> list[int]:
+    def sort(self, positions: Iterable[int], order: Sequence[tuple[Column, bool]]) -> list[int]:
         """Sorts positions by some columns, each descending or not, then by id."""
         rows = self.shelf.rows
-        ids = [*map(itemgetter(0), rows)]
-        ordered = sorted(positions, key=ids.__getitem__)
-        for read, descending in reversed(order):
-            values = dict(zip(ordered, map(read, map(rows.__getitem__, ordered)), strict=True))
+        ordered = sorted(positions, key=lambda position: rows[position][0])
+        for column, descending in reversed(order):
+            read = map(column.read, map(rows.__getitem__, ordered))
+            values = dict(zip(ordered, read, strict=True))
             absent = [position for position in ordered if values[position] is None]
             ordered = [position for position in ordered if values[position] is not None]
             ordered.sort(key=values.__getitem__, reverse=descending)
@@ -226,24 +214,27 @@ class VisibleContent:
         self._shelves = shelves
         self._viewer = viewer
         self._passed = passed
-        self._visible: dict[str, VisibleObjects] = {}
-        self._next_changes: dict[tuple[int, ...] | None, datetime | None] = {}
+        self._visible: dict[tuple[str, Scope], VisibleObjects] = {}
+        self._next_changes: dict[Scope, datetime | None] = {}
         #: The positions of all objects that match a list, in its order.
         self.match_cache: BoundedCache[Sequence[int]] = BoundedCache(
             MATCH_CACHE_SIZE, lambda found: ENTRY_OVERHEAD + len(found)
         )
 
-    def of(self, endpoint: str) -> VisibleObjects:
-        """The visible objects of an endpoint."""
-        if endpoint not in self._visible:
+    def of(self, endpoint: str, scope: Iterable[int] | None = None) -> VisibleObjects:
+        """The visible objects of an endpoint, of pages those in a scope."""
+        key = endpoint, None if scope is None else tuple(scope)
+        if key not in self._visible:
             shelf = self._shelves[endpoint]
-            self._visible[endpoint] = VisibleObjects(shelf, self._flags(shelf))
-        return self._visible[endpoint]
+            flags = self._flags(shelf) if scope is None else self.of(endpoint).flags
+            inside = map(and_, flags, shelf.within(scope))
+            self._visible[key] = VisibleObjects(shelf, bytearray(inside))
+        return self._visible[key]
 
     def _flags(self, shelf: Shelf) -> bytearray:
         viewer, endpoint = self._viewer, shelf.endpoint
         if viewer.everything:
-            return bytearray(b"\1" * len(shelf.rows))
+            return shelf.within(None)
         opened = {None} | (viewer.pages if endpoint.tree else viewer.collections)
         flags = bytearray(access in opened for access in shelf.table.access)
         if endpoint.tree:
@@ -264,13 +255,9 @@ class VisibleContent:
         """As :meth:`flask_contentapi.Reader.next_change`."""
         known = None if scope is None else tuple(scope)
         if known not in self._next_changes:
-            shelf = self._shelves["pages"]
-            ranges = shelf.branches(scope)
-            opened = {None} | self._viewer.pages
-            moments = (
-                moment
-                for moment, position in islice(shelf.changes, self._passed, None)
-                if shelf.table.access[position] in opened and is_within(position, ranges)
-            )
+            shelf, opened = self._shelves["pages"], {None} | self._viewer.pages
+            access, inside = shelf.table.access, shelf.within(scope)
+            coming = islice(shelf.changes, self._passed, None)
+            moments = (moment for moment, at in coming if inside[at] and access[at] in opened)
             self._next_changes[known] = next(moments, None)
         return self._next_changes[known]

@@ -59,9 +59,8 @@ class WordIndex:
         """
         index = WordIndex(())
         index._ids, index._postings = self._ids[:], self._postings.copy()
-        free = set(self._free)
-        free.update(number for number, identity in enumerate(self._ids) if identity in before)
-        index._free = [*free]
+        gone = (number for number, identity in enumerate(self._ids) if identity in before)
+        index._free = [*{*self._free, *gone}]
         changed = {word for words in (*before.values(), *after.values()) for word in words}
         for word in changed:
             posting = self._postings.get(word, ())
