@@ -255,17 +255,16 @@ class _Writer:
         kind, target = self._kind(shape)
         if kind in ("relation", "relations"):
             keys = shape.shown.most_common(1)[0][0]
-            usual = {*self._nested(target)}
-            shown = "" if {*keys} == usual else f", shown={_quoted(','.join(['_', *keys]))}"
+            is_usual = {*keys} == {*self._nested(target)}
+            shown = "" if is_usual else f", shown={_quoted(','.join(['_', *keys]))}"
             made = f"Related({_quoted(target)}{shown})"
             return made if kind == "relation" else f"fields.List({made})"
         if kind == "children":
             return f"Children({self._names[target]})"
         if kind in ("blocks", "empty"):
-            inner = {block: own for block, own in shape.blocks.items() if kind == "blocks"}
             named = [
                 f"{_quoted(block)}: {self._code(own)}"
-                for block, own in inner.items()
+                for block, own in shape.blocks.items()
                 if self._kind(own)[0] in ("relation", "rich")
             ]
             return f"Blocks({{{', '.join(named)}}})" if named else "Blocks()"

@@ -484,10 +484,8 @@ def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
 def _verify(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> None:
     from flask_contentapi.importers.verify import Verification
 
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        _open(url, Path(folder) / "answers.db", options) as (source, _),
-    ):
+    # No answer is kept.
+    with _open(url, Path(":memory:"), options) as (source, _):
         verification = Verification(source, app, state)
         verification.run(options["requests"], options["seed"])
     for line in verification.report():
