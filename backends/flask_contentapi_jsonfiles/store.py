@@ -121,23 +121,15 @@ class Store:
                     continue
                 if not _are_equal(self._pending / name, self._folder / name):
                     os.replace(self._pending / name, self._folder / name)
-            for name, signature in self._obsolete():
-                self._delete(name, signature)
+            with suppress(FileNotFoundError):
+                for name, signature in json.loads((self._pending / _OBSOLETE).read_bytes()):
+                    self._delete(name, signature)
             # Last, so that it tells those who have read a mixture.
             with suppress(FileNotFoundError):
                 os.replace(self._pending / _STAMP, self._stamp)
             done = self._folder / f".load-{uuid4().hex}"
             os.rename(self._pending, done)
             shutil.rmtree(done, ignore_errors=True)
-
-    def _obsolete(self) -> list[tuple[str, list[int]]]:
-        try:
-            obsolete: list[tuple[str, list[int]]] = json.loads(
-                (self._pending / _OBSOLETE).read_bytes()
-            )
-        except FileNotFoundError:
-            return []
-        return obsolete
 
     def _delete(self, name: str, signature: list[int]) -> None:
         """Deletes a file if it is unchanged, and the folders that become empty."""
