@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from flask import Config
+
 from flask_contentapi.errors import ConfigurationError, suggest
 from flask_contentapi.markup import FORMATS, missing_packages
 from flask_contentapi.renditions import PLACEHOLDERS, read_spec, unknown_placeholders
@@ -125,7 +127,8 @@ def doubtful_settings(
 ) -> Iterator[str]:
     """A message about each key that looks like a setting of an instance but is not.
 
-    Also one if debug mode is on because of a text, as ``no`` in an environment variable.
+    Also one if debug mode is on because of a text, as ``no`` in an environment variable, and one
+    about each setting in the environment that the application has not taken from there.
 
     :param others: the prefixes of the other instances; one of them may start with this one.
     :param all_known: whether there are no other instances; if not, keys that may be settings of
@@ -137,6 +140,14 @@ def doubtful_settings(
             f"DEBUG is {debug!r}, a text, and so debug mode is on; it must be True or False; in "
             "environment variables write true or false."
         )
+    environment = Config("")
+    environment.from_prefixed_env()
+    for key in (_I18N, *(prefix + name for name in _NAMES)):
+        if key in environment and config.get(key, ...) != environment[key]:
+            yield (
+                f"FLASK_{key} is set, but {key} is something else: call "
+                "app.config.from_prefixed_env() before ContentAPI."
+            )
     longer = tuple(other for other in others if len(other) > len(prefix))
     known = {_I18N, *(start + name for start in (prefix, *others) for name in _NAMES)}
     endings = () if all_known else tuple(f"_{name}" for name in _NAMES)

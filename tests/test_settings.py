@@ -179,6 +179,31 @@ def test_debug_mode_by_a_text_is_reported(
     assert len(said) == warned
 
 
+@pytest.mark.parametrize(
+    ("text", "config", "warned"),
+    [
+        ("5", {}, 1),
+        ("5", {"CMSAPI_LIMIT_MAX": 6}, 1),
+        ("5", {"CMSAPI_LIMIT_MAX": 5}, 0),
+        ("null", {}, 1),
+        ("null", {"CMSAPI_LIMIT_MAX": None}, 0),
+    ],
+)
+def test_variables_that_nobody_reads_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    text: str,
+    config: dict[str, Any],
+    warned: int,
+) -> None:
+    monkeypatch.setenv("FLASK_CMSAPI_LIMIT_MAX", text)
+    app = Flask("site")
+    app.config.update(config)
+    ContentAPI(app, backend=MemoryBackend())
+    said = "FLASK_CMSAPI_LIMIT_MAX is set, but CMSAPI_LIMIT_MAX is something else"
+    assert sum(said in message for message in caplog.messages) == warned
+
+
 def from_environment(monkeypatch: pytest.MonkeyPatch, key: str, text: str) -> Flask:
     """An application with a setting from an environment variable."""
     monkeypatch.setenv(f"FLASK_{key}", text)
