@@ -246,6 +246,49 @@ def test_few_statements_are_prepared(address: str, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.backends("postgresql")
+def test_statements_that_are_gone_can_make_room_for_others(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_contentapi_peewee.connections.MOST_PREPARED", 2)
+    api = api_at(address)
+    database = storage(api).engine.database
+    with database.connection_context():
+        for number in range(10):
+            assert api.status(f"pages/?fields=_,title&_={number}") == 200
+        database.execute_sql("DEALLOCATE ALL")
+        for field in ("slug", "locale", "seo_title"):
+            assert api.status(f"pages/?fields=_,{field}") == 200
+
+
+@pytest.mark.backends("postgresql")
+def test_statements_that_fail_now_and_then_are_prepared_once(address: str) -> None:
+    api, locking = api_at(f"{address}?options=-c%20lock_timeout%3D20"), api_at(address)
+    database, other = (storage(each).engine.database for each in (api, locking))
+    with database.connection_context(), other.connection_context():
+        for time in range(2):
+            for number in range(10):
+                assert api.status(f"pages/?_={time}-{number}") == 200
+            with other.atomic():
+                other.execute_sql("LOCK TABLE contentapi_pages IN ACCESS EXCLUSIVE MODE")
+                assert api.status(f"pages/?_={time}") == 503
+        kept = "SELECT statement FROM pg_prepared_statements WHERE starts_with(name, 'contentapi_')"
+        found = database.execute_sql(kept).fetchall()
+        assert len(found) == len({*found}) > 0
+
+
+@pytest.mark.backends("postgresql")
+def test_prepared_statements_follow_columns_that_change(address: str) -> None:
+    api, other = api_at(address), api_at(address)
+    for number in range(10):
+        assert api.json(f"pages/2/?_={number}")["title"] == "Page 2"
+    change = "ALTER TABLE contentapi_pages ALTER title TYPE {}"
+    for to in ('VARCHAR COLLATE "C"', 'TEXT COLLATE "C"'):
+        with storage(other).engine.database.connection_context():
+            storage(other).engine.database.execute_sql(change.format(to))
+        assert api.json(f"pages/2/?_={to}")["title"] == "Page 2"
+
+
+@pytest.mark.backends("postgresql")
 def test_nothing_is_prepared_if_the_driver_may_not(address: str) -> None:
     api = api_at(address)
     database = storage(api).engine.database

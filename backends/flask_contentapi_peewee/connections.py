@@ -649,7 +649,7 @@ class _Statements:
         prefix = f"contentapi_{os.urandom(6).hex()}_"
         self._names = (f"{prefix}{number}".encode() for number in count())
         #: By text and types of parameters the name of each, and how often it was asked.
-        self._known: dict[tuple[str, tuple[int, ...]], tuple[bytes, int]] = {}
+        self._known: dict[tuple[bytes, tuple[int, ...]], tuple[bytes, int]] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -658,35 +658,41 @@ class _Statements:
 
     def all(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
+        question, errors = _numbered(text), self._psycopg.errors
         types = tuple([_OIDS.get(type(value), 0) for value in parameters])
         values = [None if value is None else str(value).encode() for value in parameters]
-        known = self._known.pop((text, types), None)
-        name, asked = known or (next(self._names), 0)
-        server, question = self._server, _numbered(text)
-        # The driver's own option: from how often on; None: never.
-        often = self._connection.prepare_threshold
         try:
-            if often is None or asked < often:
-                server.send_query_params(question, values, types)
-            else:
-                if asked == often:
-                    server.send_prepare(name, question, types)
-                    self._result()
-                server.send_query_prepared(name, values)
-            result = self._result()
-        except self._psycopg.errors.InvalidSqlStatementName:
-            # The driver lets the server forget all of them after some of its own statements.
+            result = self._ask(question, types, values)
+        except (errors.InvalidSqlStatementName, errors.FeatureNotSupported):
+            # The driver lets the server forget all of them after some of its own statements. Those
+            # with columns that have got another type cannot be asked any more.
             self._known.clear()
-            return self.all(text, parameters)
-        self._known[text, types] = name, asked + 1
-        if len(self._known) > MOST_PREPARED:
-            name, asked = self._known.pop(next(iter(self._known)))
-            if often is not None and asked > often:
-                server.send_query(b"DEALLOCATE %s" % name)
-                self._result()
+            self._server.send_query_params(question, values, types)
+            result = self._result()
         self._reader.set_pgresult(result)
         rows: list[tuple[Any, ...]] = self._reader.load_rows(0, result.ntuples, tuple)
         return rows
+
+    def _ask(self, question: bytes, types: tuple[int, ...], values: Sequence[bytes | None]) -> Any:
+        """The result of a statement, which is prepared if it is frequent."""
+        server, found = self._server, self._known.pop((question, types), None)
+        name, asked = found or (next(self._names), 0)
+        self._known[question, types] = name, asked + 1
+        # The driver's own option: from how often on; None: never.
+        often = self._connection.prepare_threshold
+        if len(self._known) > MOST_PREPARED:
+            oldest, times = self._known.pop(next(iter(self._known)))
+            if often is not None and times > often:
+                server.send_query(b"DEALLOCATE %s" % oldest)
+                self._result()
+        if often is None or asked < often:
+            server.send_query_params(question, values, types)
+            return self._result()
+        if asked == often:
+            server.send_prepare(name, question, types)
+            self._result()
+        server.send_query_prepared(name, values)
+        return self._result()
 
     def _result(self) -> Any:
         (result,) = self._connection.wait(self._execute(self._server))
