@@ -212,6 +212,16 @@ def test_who_waits_for_a_connection_lets_others_use_theirs(address: str, known: 
     assert waiting.result() == 200
 
 
+def test_statements_are_in_the_log_of_peewee(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = api_at(address)
+    assert api.status("pages/") == 200
+    with caplog.at_level("DEBUG", "peewee"):
+        assert api.status("pages/?fields=_,title") == 200
+    assert any("contentapi_pages" in said for said in caplog.messages)
+
+
 def test_what_a_lent_connection_has_not_ended_is_taken_back(address: str) -> None:
     api = api_at(address)
     database, pages = storage(api).engine.database, storage(api).tables.endpoints["pages"].base

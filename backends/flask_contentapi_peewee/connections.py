@@ -714,6 +714,7 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
         # Only peewee tells its hooks.
         if self.query_hooks or not statements.is_idle:
             return super().all(text, parameters)
+        self._log_query(text, parameters)
         with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
             return statements.all(text, parameters)
 
