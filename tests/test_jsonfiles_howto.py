@@ -40,7 +40,7 @@ def test_the_folder_is_served(folder: Folder) -> None:
     api = run(folder)
     assert api.ids("pages/") == [1, 2, 3, 4]
     assert api.ids("pages/?child_of=root") == [2, 3]
-    assert api.json("pages/4/")["meta"]["html_url"] == "http://localhost/shop/opening-hours/"
+    assert api.json("pages/4/")["meta"]["html_url"] == "http://localhost:5000/shop/opening-hours/"
     bread = api.json("pages/2/")
     assert bread["body"] == "<p>Rye, wheat and <em>spelt</em>, from our own mill.</p>"
     assert bread["picture"]["title"] == "A loaf of rye"
