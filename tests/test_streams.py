@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 import tracemalloc
@@ -177,6 +178,20 @@ def test_a_client_that_goes_away_frees_everything(make_api: MakeAPI) -> None:
     assert threading.active_count() == threads
     pool = getattr(getattr(api.backend, "engine", None), "reading", None)
     assert not getattr(pool, "_in_use", None)
+
+
+def test_what_nobody_closes_is_freed_by_garbage_collection(make_api: MakeAPI) -> None:
+    api = make_api(_pages("before"), config=ON)
+    threads = threading.active_count()
+    held: list[Any] = [api.backend.snapshot_reader()]
+    assert held[0].__enter__().version
+    held.append(held)
+    del held
+    collector = threading.Thread(target=gc.collect, daemon=True)
+    collector.start()
+    collector.join(20)
+    assert not collector.is_alive()
+    assert threading.active_count() == threads
 
 
 def test_hidden_pages_are_left_out(make_api: MakeAPI) -> None:

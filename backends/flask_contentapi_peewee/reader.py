@@ -346,6 +346,11 @@ class _Elsewhere:
         return partial(self._call, part) if callable(part) else part
 
 
+#: The threads of open readers, with what closes these. Garbage collection would end the thread of a
+#: reader that it finds with it, and then wait for that thread to close the reader.
+_open: set[tuple[ThreadPoolExecutor, ExitStack]] = set()
+
+
 @contextmanager
 def in_own_thread(open_reader: Callable[[], AbstractContextManager[Reader]]) -> Iterator[Reader]:
     """A reader that is opened, used and closed in a new thread.
@@ -360,9 +365,13 @@ def in_own_thread(open_reader: Callable[[], AbstractContextManager[Reader]]) -> 
 
         stack = ExitStack()
         reader = call(lambda: stack.enter_context(open_reader()))
+        _open.add((thread, stack))
         try:
             yield cast(Reader, _Elsewhere(call, reader))
         except BaseException as error:
             call(stack.__exit__, type(error), error, error.__traceback__)
             raise
-        call(stack.close)
+        else:
+            call(stack.close)
+        finally:
+            _open.remove((thread, stack))
