@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from importlib.util import find_spec
 from io import BytesIO
@@ -34,26 +34,11 @@ from flask_contentapi.logs import log
 Box = tuple[float, float, float, float]
 #: The format that is written, by the ending of the name of the file. Browsers do not show all
 #: formats, and of what moves one picture is left; anything else becomes a JPEG.
-_WRITTEN = {
-    "jpg": "jpeg",
-    "jpeg": "jpeg",
-    "png": "png",
-    "webp": "webp",
-    "avif": "avif",
-    "svg": "svg",
-    "gif": "png",
-    "bmp": "png",
-    "ico": "png",
-}
+_WRITTEN = {"png": "png", "webp": "webp", "avif": "avif", "gif": "png", "bmp": "png", "ico": "png"}
 #: The formats that a spec can name.
 _FORMATS = ("jpeg", "png", "gif", "webp", "avif")
-_LOSSLESS = ("webp", "avif")
-_SIZE = re.compile(r"0*([1-9][0-9]{0,5})x0*([1-9][0-9]{0,5})")
-_PIXELS = re.compile(r"0*([1-9][0-9]{0,5})")
-_PERCENT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
-_CLOSENESS = re.compile(r"c([0-9]{1,6})")
-_QUALITY = re.compile(r"[0-9]{1,2}|100")
-_COLOUR = re.compile(r"[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6}")
+#: The quality of formats that lose something, from 0 to 100.
+_QUALITY = {"jpeg": 76, "webp": 80, "avif": 61}
 
 
 class FocalPoint(NamedTuple):
@@ -128,7 +113,7 @@ class Spec:
     steps: tuple[Step, ...] = ()
     format: str = ""
     is_lossless: bool = False
-    quality: tuple[tuple[str, int], ...] = (("jpeg", 76), ("webp", 80), ("avif", 61))
+    quality: tuple[tuple[str, int], ...] = tuple(_QUALITY.items())
     background: tuple[int, int, int] | None = None
 
     def transform(
@@ -156,43 +141,26 @@ def read_spec(text: str) -> Spec:
     """
     spec = Spec(text)
     for part in text.split("|"):
-        name, *values = part.split("-")
+        name = part.partition("-")[0]
         if name not in _OPERATIONS:
             known = ", ".join(_OPERATIONS)
             hint = suggest(name, _OPERATIONS) or f" There are {known}."
             raise ValueError(f"{text!r} has the operation {name!r}, which does not exist.{hint}")
-        read, example = _OPERATIONS[name]
-        try:
-            spec = read(spec, name, *values)
-        except (TypeError, ValueError):
-            raise ValueError(f"{text!r} has {part!r}; it must be as {example}.") from None
+        pattern, change, example = _OPERATIONS[name]
+        values = re.fullmatch(name + pattern, part)
+        if values is None:
+            raise ValueError(f"{text!r} has {part!r}; it must be as {example}.")
+        spec = change(spec, *values.groups())
     return spec
-
-
-def _match(pattern: re.Pattern[str], value: str) -> re.Match[str]:
-    found = pattern.fullmatch(value)
-    if found is None:
-        raise ValueError
-    return found
 
 
 def _with_step(spec: Spec, step: Step) -> Spec:
     return replace(spec, steps=(*spec.steps, step))
 
 
-def _bounded(spec: Spec, name: str, size: str) -> Spec:
-    """``max``, within a size, and ``min``, covering it."""
-    wanted = _match(_SIZE, size)
-    return _with_bounds(spec, (int(wanted[1]), int(wanted[2])), name == "max")
+def _bounded(spec: Spec, *bounds: float, is_max: bool = True) -> Spec:
+    """``max``, ``width`` and ``height``, within a size, and ``min``, covering it."""
 
-
-def _side(spec: Spec, name: str, length: str) -> Spec:
-    """``width`` and ``height``: at most so long."""
-    wanted = int(_match(_PIXELS, length)[1])
-    return _with_bounds(spec, (wanted, math.inf) if name == "width" else (math.inf, wanted), True)
-
-
-def _with_bounds(spec: Spec, bounds: tuple[float, float], is_max: bool) -> Spec:
     def step(transform: Transform, _: FocalPoint | None) -> Transform:
         width, height = transform.size
         fits = width <= bounds[0], height <= bounds[1]
@@ -206,10 +174,8 @@ def _with_bounds(spec: Spec, bounds: tuple[float, float], is_max: bool) -> Spec:
     return _with_step(spec, step)
 
 
-def _scale(spec: Spec, name: str, percent: str) -> Spec:
-    scale = float(_match(_PERCENT, percent)[0]) / 100
-    if not scale:
-        raise ValueError
+def _scale(spec: Spec, percent: str) -> Spec:
+    scale = float(percent) / 100
 
     def step(transform: Transform, _: FocalPoint | None) -> Transform:
         width, height = transform.size
@@ -218,11 +184,10 @@ def _scale(spec: Spec, name: str, percent: str) -> Spec:
     return _with_step(spec, step)
 
 
-def _fill(spec: Spec, name: str, size: str, closeness: str = "c0") -> Spec:
+def _fill(spec: Spec, across: str, down: str, closeness: str | None) -> Spec:
     """``fill``: exactly the shape, cut out around the focal point."""
-    wanted = _match(_SIZE, size)
-    width, height = int(wanted[1]), int(wanted[2])
-    near = min(int(_match(_CLOSENESS, closeness)[1]) / 100, 1)
+    width, height = int(across), int(down)
+    near = min(int(closeness or 0) / 100, 1)
 
     def step(transform: Transform, focal_point: FocalPoint | None) -> Transform:
         transform = transform.cropped(_crop_box(transform.size, (width, height), near, focal_point))
@@ -243,7 +208,7 @@ def _crop_box(
     down = across / shape
     x, y = size[0] / 2, size[1] / 2
     if focal is not None:
-        x, y = (focal.box[0] + focal.box[2]) / 2, (focal.box[1] + focal.box[3]) / 2
+        x, y = focal.x, focal.y
         least = max(focal.width, focal.height * shape)
         spare = across - least, down - least / shape
         if spare[0] > 0 and spare[1] > 0:
@@ -256,10 +221,8 @@ def _crop_box(
     left = x - (x / size[0] - 0.5) * across
     top = y - (y / size[1] - 0.5) * down
     sides = []
-    for low, high, n in (
-        (left - across / 2, left + across / 2, 0),
-        (top - down / 2, top + down / 2, 1),
-    ):
+    for n, (middle, length) in enumerate(((left, across), (top, down))):
+        low, high = middle - length / 2, middle + length / 2
         if focal is not None:
             # All of what matters is in it,
             first, last = focal.box[n::2]
@@ -271,39 +234,49 @@ def _crop_box(
     return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
 
 
-def _format(spec: Spec, name: str, format: str, option: str = "") -> Spec:
-    if format not in _FORMATS or option not in ("", *["lossless"] * (format in _LOSSLESS)):
-        raise ValueError
-    return replace(spec, format=format, is_lossless=bool(option))
+def _quality(format: str, spec: Spec, quality: str) -> Spec:
+    return replace(spec, quality=(*dict([*spec.quality, (format, int(quality))]).items(),))
 
 
-def _quality(spec: Spec, name: str, quality: str) -> Spec:
-    given = name.removesuffix("quality"), int(_match(_QUALITY, quality)[0])
-    return replace(spec, quality=(*dict([*spec.quality, given]).items(),))
-
-
-def _background(spec: Spec, name: str, colour: str) -> Spec:
-    digits = _match(_COLOUR, colour)[0]
-    if len(digits) == 3:
-        digits = "".join(digit * 2 for digit in digits)
+def _background(spec: Spec, colour: str) -> Spec:
+    digits = colour if len(colour) == 6 else "".join(digit * 2 for digit in colour)
     red, green, blue = bytes.fromhex(digits)
     return replace(spec, background=(red, green, blue))
 
 
-#: The operations, each with an example.
-_OPERATIONS: Mapping[str, tuple[Callable[..., Spec], str]] = {
-    "original": (lambda spec, name: spec, "original"),
-    "max": (_bounded, "max-400x300"),
-    "min": (_bounded, "min-400x300"),
-    "width": (_side, "width-400"),
-    "height": (_side, "height-300"),
-    "scale": (_scale, "scale-50"),
-    "fill": (_fill, "fill-400x300, or fill-400x300-c50 for closer to the focal point"),
-    "format": (_format, f"format-{', format-'.join(_FORMATS)} or format-webp-lossless"),
-    "jpegquality": (_quality, "jpegquality-76, from 0 to 100"),
-    "webpquality": (_quality, "webpquality-80, from 0 to 100"),
-    "avifquality": (_quality, "avifquality-61, from 0 to 100"),
-    "bgcolor": (_background, "bgcolor-fff or bgcolor-ffffff"),
+_LENGTH = "0*([1-9][0-9]{0,5})"
+_SIZE = f"-{_LENGTH}x{_LENGTH}"
+#: The operations: what follows the name, what it does to a spec, and an example.
+_OPERATIONS: Mapping[str, tuple[str, Callable[..., Spec], str]] = {
+    "original": ("", lambda spec: spec, "original"),
+    "max": (_SIZE, lambda spec, *size: _bounded(spec, *map(int, size)), "max-400x300"),
+    "min": (
+        _SIZE,
+        lambda spec, *size: _bounded(spec, *map(int, size), is_max=False),
+        "min-400x300",
+    ),
+    "width": (f"-{_LENGTH}", lambda spec, n: _bounded(spec, int(n), math.inf), "width-400"),
+    "height": (f"-{_LENGTH}", lambda spec, n: _bounded(spec, math.inf, int(n)), "height-300"),
+    "scale": (r"-(?=.*[1-9])([0-9]{1,6}(?:\.[0-9]{1,6})?)", _scale, "scale-50"),
+    "fill": (
+        rf"{_SIZE}(?:-c([0-9]{{1,6}}))?",
+        _fill,
+        "fill-400x300, or fill-400x300-c50 for closer to the focal point",
+    ),
+    "format": (
+        rf"-({'|'.join(_FORMATS)})((?<=webp|avif)-lossless)?",
+        lambda spec, name, option: replace(spec, format=name, is_lossless=bool(option)),
+        f"format-{', format-'.join(_FORMATS)} or format-webp-lossless",
+    ),
+    **{
+        f"{format}quality": (
+            "-([0-9]{1,2}|100)",
+            partial(_quality, format),
+            f"{format}quality-{usual}, from 0 to 100",
+        )
+        for format, usual in _QUALITY.items()
+    },
+    "bgcolor": ("-([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})", _background, "bgcolor-fff or bgcolor-ffffff"),
 }
 
 
@@ -486,7 +459,8 @@ class Renditions:
         path = safe_join(str(self._media), picture.file.lstrip("/"))
         original = Path(path) if path is not None else self._folder / "nothing"
         if not _is_current(made, original):
-            if not _is_file(original):
+            # It is none either if the name is too long, say.
+            if not os.path.isfile(original):
                 raise RenditionError("The file of the image is missing.", is_missing=True)
             try:
                 with self._locked(made.name):
@@ -543,13 +517,6 @@ def _digest(spec: Spec, picture: Picture) -> str:
     return blake2b(shaping.encode(), digest_size=8).hexdigest()
 
 
-def _is_file(path: Path) -> bool:
-    """Whether there is a file that can be read; none can have too long a name, say."""
-    with suppress(OSError):
-        return path.is_file()
-    return False
-
-
 def _is_current(made: Path, original: Path) -> bool:
     try:
         moment = made.stat().st_mtime_ns
@@ -565,8 +532,7 @@ def _rendered(original: Path, picture: Picture, spec: Spec) -> bytes:
 
     :raises RenditionError: if it cannot be made.
     """
-    what, format = f"The image {picture.id}", spec.format_for(picture.file)
-    make = _drawn if format == "svg" else _painted
+    make = _drawn if spec.format_for(picture.file) == "svg" else _painted
     try:
         with original.open("rb") as file:
             return make(file, spec, picture)
@@ -574,7 +540,7 @@ def _rendered(original: Path, picture: Picture, spec: Spec) -> bytes:
         raise
     except Exception as error:
         # What is wrong with a file may end in any error.
-        log.warning("%s: %s cannot be converted: %r", what, original, error)
+        log.warning("The image %s: %s cannot be converted: %r", picture.id, original, error)
         raise RenditionError(f"The file of image {picture.id} cannot be converted.") from error
 
 
