@@ -21,13 +21,8 @@ import orjson
 from flask import current_app
 from flask.cli import FlaskGroup, with_appcontext
 
-from flask_contentapi.backend import (
-    Backend,
-    Reader,
-    find_backend,
-    installed_backends,
-)
-from flask_contentapi.content import Restriction
+from flask_contentapi.backend import Backend, Reader, find_backend, installed_backends
+from flask_contentapi.content import rules_over
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.files import (
@@ -152,7 +147,7 @@ def check(state: State) -> None:
 
 
 def _content_problems(backend: Backend, *, values: bool = True) -> list[Problem]:
-    with watching(_with_progress):
+    with progress_shown():
         return [*backend.check(values=values)]
 
 
@@ -242,12 +237,11 @@ def _require_persistent(state: State) -> None:
 
 
 def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
-    lost = backend.lost_by_loading()
-    if not any(_counts(content).values()):
+    lost, counts = backend.lost_by_loading(), _counts(content)
+    if not any(counts.values()):
         lost = "There is nothing in it, so that all content would go."
     if lost and not yes:
         raise ConfigurationError(f"{lost} If that is meant, say --yes.")
-    counts = _counts(content)
 
     def watch(objects: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
         return _with_progress(objects, label, total or counts.get(label.rpartition(" ")[2]))
@@ -560,7 +554,7 @@ class _Reasons:
         if page is not None and not self.reader.fetch("pages", [page], ["id"], self.viewer):
             yield f"It leads to page {page}, which is not shown to everybody."
         kind, own = ("Page", "id") if self.endpoint.tree else ("Collection", "collection")
-        for identity, rule in self._restricted():
+        for identity, rule in self._restricting():
             where = f"{kind} {identity}, above it,"
             if self.found[own] == identity:
                 where = "It" if self.endpoint.tree else f"Its collection {identity}"
@@ -613,38 +607,19 @@ class _Reasons:
             else f"It is not below the home page of any site: {', '.join(homes)}."
         )
 
-    def _restricted(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def _restricting(self) -> Iterable[tuple[int, Mapping[str, Any]]]:
+        """The pages or collections that hide it, each with its rule, from itself upwards."""
         pages, collections = self.reader.restrictions
         if self.endpoint.tree:
-            return _chain(pages, self._nearest_page())
-        return _chain(collections, self._nearest_collection())
-
-    def _nearest_page(self) -> int | None:
-        identity, parent = self.found["id"], self.found["parent"]
-        while identity not in self.reader.restrictions.pages:
-            if parent is None:
-                return None
-            above = _read_hidden(self.reader, self.endpoint, parent, self.viewer)
-            identity, parent = parent, above and above["parent"]
-        return int(identity)
-
-    def _nearest_collection(self) -> int | None:
-        """The one that has to be opened, as readers do not know collections without restriction."""
-        known = self.reader.restrictions.collections
-        opened = {
-            nearest: frozenset(identity for identity, _ in _chain(known, nearest))
-            for nearest in (None, *known)
-        }
-        for nearest, chain in sorted(opened.items(), key=lambda item: len(item[1])):
-            viewer = self.viewer._replace(collections=chain)
+            identity, parent = self.found["id"], self.found["parent"]
+            while identity not in pages and parent is not None:
+                above = _read_hidden(self.reader, self.endpoint, parent, self.viewer)
+                identity, parent = parent, above and above["parent"]
+            return rules_over(pages, identity if identity in pages else None)
+        # Readers do not know collections without restriction; so it is what has to be opened.
+        chains = ([*rules_over(collections, nearest)] for nearest in (None, *collections))
+        for rules in sorted(chains, key=len):
+            viewer = self.viewer._replace(collections=frozenset(dict(rules)))
             if self.reader.fetch(self.endpoint.name, [self.found["id"]], ["id"], viewer):
-                return nearest
-        return None
-
-
-def _chain(
-    known: Mapping[int, Restriction], nearest: int | None
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    while nearest is not None:
-        yield nearest, known[nearest].rule
-        nearest = known[nearest].within
+                return rules
+        return ()

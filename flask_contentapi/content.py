@@ -44,6 +44,15 @@ class Restrictions(NamedTuple):
     collections: Mapping[int, Restriction]
 
 
+def rules_over(
+    known: Mapping[int, Restriction], nearest: int | None
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The restrictions in force below one of several, from there upwards: each id with its rule."""
+    while nearest is not None:
+        yield nearest, known[nearest].rule
+        nearest = known[nearest].within
+
+
 @dataclass(slots=True)
 class Table:
     """The objects of an endpoint in default order, as parallel lists.
@@ -529,17 +538,10 @@ def _states(library: Library, endpoint: str) -> dict[int, tuple[object, object]]
     table, sites = library.tables[endpoint], library.sites
     is_tree, places = table.endpoint.tree, table.endpoint.base.places
     known = library.restrictions.pages if is_tree else library.restrictions.collections
-    chains: dict[int | None, list[object]] = {None: []}
-    for identity in known:
-        chain, above = list[object](), known[identity].within
-        chain.append(known[identity].rule)
-        while above is not None:
-            chain.append(known[above].rule)
-            above = known[above].within
-        chains[identity] = chain
+    rules = {id: [rule for _, rule in rules_over(known, id)] for id in (None, *known)}
     found: dict[int, tuple[object, object]] = {}
     paths = table.url_paths or [""] * len(table.rows)
     for row, path, access in zip(table.rows, paths, table.access, strict=True):
         place = (sites.locate(path, True), *(row[places[n]] for n in _TIMES)) if is_tree else ()
-        found[row[0]] = (row, path), (chains[access], *place)
+        found[row[0]] = (row, path), (rules[access], *place)
     return found
