@@ -16,7 +16,7 @@ from flask_contentapi.sites import Site
 from tests.api import API
 from tests.conftest import MakeAPI, MakeApp
 from tests.samples import Record, blog, document, image, page, site
-from tests.stores import on_all, on_memory
+from tests.stores import except_files, on_all, on_memory
 
 pytestmark = on_memory
 
@@ -545,6 +545,22 @@ def test_find_looks_in_the_language_asked_for(make_api: MakeAPI) -> None:
     assert api.refusal("pages/find/?id=112&locale=xx", 404) == (
         "There is no language 'xx'. There are en, fr, pt-br."
     )
+
+
+@except_files
+def test_find_knows_no_names_with_nul_characters(make_api: MakeAPI) -> None:
+    config = {"CMS_I18N_ENABLED": True}
+    undeclared = {"pages": [page(1, locale="en"), page(2, 1, locale="en")]}
+    api = make_api(undeclared, config=config)
+    assert api.get("pages/find/?html_path=/p2/&locale=en").status_code == 302
+    said = api.refusal("pages/find/?html_path=/p2/&locale=en%00", 404)
+    assert said == r"There is no language 'en\x00'. None is declared."
+    api = make_api(LANGUAGES, config=config).at("b.example:8000")
+    path = "pages/find/?html_path=/log%00&locale=en"
+    assert api.refusal(path, 404) == api.refusal("pages/find/?html_path=/none/", 404)
+    # Within a block, what is asked may go other ways.
+    with api.backend.write():
+        assert api.refusal(path, 404)
 
 
 # Several sites.
