@@ -50,8 +50,7 @@ class Snapshot(LibraryReader):
 
     def visible_to(self, viewer: Viewer) -> VisibleContent:
         """What a viewer may see."""
-        changes = self.shelves["pages"].changes
-        passed = bisect_right(changes, viewer.moment, key=itemgetter(0))
+        passed = bisect_right(self.shelves["pages"].changes, viewer.moment, key=itemgetter(0))
         key = (passed, *viewer[1:])  # all but the moment
         known = self._visible.get(key)
         return known or self._visible.put(key, VisibleContent(self.shelves, viewer, passed))

@@ -166,8 +166,7 @@ class Draft(Transaction):
         self._put(endpoint, new)
         if before is not None:
             siblings = self._children[new.row[self._parent]]
-            following = dropwhile(lambda slug: siblings[slug] != before, [*siblings])
-            for slug in [*following][:-1]:
+            for slug in [*dropwhile(lambda slug: siblings[slug] != before, siblings)][:-1]:
                 siblings[slug] = siblings.pop(slug)
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:

@@ -23,10 +23,12 @@ class Condition(NamedTuple):
 
     :param positions: the visible positions that meet it, in order; None if there is no index.
     :param test: returns whether the object at a position meets it.
+    :param typed: whether the positions are those of objects of the query's types alone.
     """
 
     positions: Sequence[int] | None
     test: Callable[[int], Any]
+    typed: bool = False
 
 
 class QueryRunner:
@@ -78,16 +80,17 @@ class QueryRunner:
     def _found(self) -> Sequence[int]:
         """The positions of all objects that match, in default order."""
         types, rows = self._query.types, self._shelf.rows
-        every = Condition(self._visible.of_types(types), lambda p: rows[p][1] in (types or ()))
-        conditions = [] if types is None else [every]
-        conditions += chain.from_iterable(map(self._filtered, self._query.filters))
+        every = Condition(self._visible.of_types(types), bool, typed=True)
+        conditions = [*chain.from_iterable(map(self._filtered, self._query.filters))]
         conditions += map(self._related, self._query.tree)
-        for scores in self._scores:
-            conditions.append(self._among(sorted(map(self._shelf.ids.__getitem__, scores))))
+        found = (sorted(map(self._shelf.ids.__getitem__, scores)) for scores in self._scores)
+        conditions += map(self._among, found)
         # Goes through the shortest list and tests all other conditions on it.
         indexed = [condition for condition in conditions if condition.positions is not None]
         best = min([*indexed, every], key=lambda condition: len(condition.positions or ()))
         positions = best.positions or ()
+        if types is not None and not best.typed:
+            positions = [position for position in positions if rows[position][1] in types]
         for condition in conditions:
             if condition is not best:
                 positions = [*filter(condition.test, positions)]
@@ -103,9 +106,10 @@ class QueryRunner:
             return children
         shelf, position = self._shelf, self._shelf.ids[tree.page]
         if tree.relation == "descendant_of":
-            branch, seen = range(position + 1, shelf.table.ends[position]), self._visible.positions
+            branch = range(position + 1, shelf.table.ends[position])
+            seen = self._visible.of_types(self._query.types)
             low, high = (bisect_left(seen, end) for end in (branch.start, branch.stop))
-            return Condition(seen[low:high], branch.__contains__)
+            return Condition(seen[low:high], branch.__contains__, typed=True)
         if tree.relation == "ancestor_of":
             parent, above = reader(shelf.endpoint, "parent"), list[int]()
             while (page := parent(shelf.rows[position])) is not None:

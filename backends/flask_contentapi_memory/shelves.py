@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
-from itertools import chain, islice
-from operator import and_, itemgetter
+from itertools import chain, compress, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from flask_contentapi.cache import BoundedCache
@@ -70,15 +70,15 @@ class Shelf:
         )
         return indexed.words.revised(gone, new)
 
-    def within(self, scope: Iterable[int] | None) -> bytearray:
-        """For each position whether it is in the branches of some pages; None: all are."""
+    def within(self, scope: Iterable[int] | None, flags: bytearray) -> bytearray:
+        """The flags of positions in the branches of some pages, 0 elsewhere; None: of all."""
         if scope is None:
-            return bytearray(b"\1" * len(self.rows))
-        flags = bytearray(len(self.rows))
+            return flags
+        inside = bytearray(len(flags))
         for first in (self.ids[page] for page in scope if page in self.ids):
             end = self.table.ends[first]
-            flags[first:end] = b"\1" * (end - first)
-        return flags
+            inside[first:end] = flags[first:end]
+        return inside
 
     def spans(self) -> Iterator[tuple[int, datetime | None, datetime | None]]:
         """The positions of pages that are live for a time, each with its start and its end."""
@@ -150,7 +150,7 @@ class VisibleObjects:
     def __init__(self, shelf: Shelf, flags: bytearray) -> None:
         self.shelf = shelf
         self.flags = flags
-        self.positions = [position for position, seen in enumerate(flags) if seen]
+        self.positions = [*compress(range(len(flags)), flags)]
         self._indexes: dict[tuple[str, Labels], Mapping[Any, Sequence[int]]] = {}
         self._rankings: dict[tuple[str, Labels, bool], Sequence[int]] = {}
 
@@ -227,21 +227,20 @@ class VisibleContent:
         if key not in self._visible:
             shelf = self._shelves[endpoint]
             flags = self._flags(shelf) if scope is None else self.of(endpoint).flags
-            inside = map(and_, flags, shelf.within(scope))
-            self._visible[key] = VisibleObjects(shelf, bytearray(inside))
+            self._visible[key] = VisibleObjects(shelf, shelf.within(scope, flags))
         return self._visible[key]
 
     def _flags(self, shelf: Shelf) -> bytearray:
         viewer, endpoint = self._viewer, shelf.endpoint
         if viewer.everything:
-            return shelf.within(None)
+            return bytearray(b"\1" * len(shelf.rows))
         opened = {None} | (viewer.pages if endpoint.tree else viewer.collections)
-        flags = bytearray(access in opened for access in shelf.table.access)
+        flags = bytearray(map(opened.__contains__, shelf.table.access))
         if endpoint.tree:
-            now, live = viewer.moment, bytearray(len(flags))
+            now, seen, flags = viewer.moment, flags, bytearray(len(flags))
             for position, first, last in shelf.spans():
-                live[position] = (first is None or first <= now) and (last is None or now < last)
-            flags = bytearray(map(and_, flags, live))
+                if (first is None or first <= now) and (last is None or now < last):
+                    flags[position] = seen[position]
         if endpoint.essential is not None:
             target, pages = reader(endpoint, endpoint.essential), self.of("pages")
             for position, row in enumerate(shelf.rows):
@@ -256,8 +255,8 @@ class VisibleContent:
         known = None if scope is None else tuple(scope)
         if known not in self._next_changes:
             shelf, opened = self._shelves["pages"], {None} | self._viewer.pages
-            access, inside = shelf.table.access, shelf.within(scope)
+            seen = shelf.within(scope, bytearray(map(opened.__contains__, shelf.table.access)))
             coming = islice(shelf.changes, self._passed, None)
-            moments = (moment for moment, at in coming if inside[at] and access[at] in opened)
+            moments = (moment for moment, position in coming if seen[position])
             self._next_changes[known] = next(moments, None)
         return self._next_changes[known]
