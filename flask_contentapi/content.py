@@ -24,6 +24,11 @@ DEEPEST = 400
 
 #: The message about a redirect with the path and the site of another one.
 SAME_PATH = "another redirect of the site has this path already"
+#: The message about a page whose path is too long.
+TOO_LONG = (
+    f"makes a path of more than {LONGEST_PATH:,} characters, percent-encoded; shorten it, or "
+    "those above it"
+)
 
 
 class Restriction(NamedTuple):
@@ -96,14 +101,6 @@ def too_deep_message(level: int) -> str:
     return f"is on level {level} of the tree, which has at most {DEEPEST}; put it further up"
 
 
-def too_long_message() -> str:
-    """The message about a page whose path is longer than :data:`LONGEST_PATH`."""
-    return (
-        f"makes a path of more than {LONGEST_PATH:,} characters, percent-encoded; shorten it, or "
-        "those above it"
-    )
-
-
 def _build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
     columns = table.endpoint.base.places
@@ -124,7 +121,7 @@ def _build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
         if level <= DEEPEST and len(path) <= LONGEST_PATH:
             path = f"{path}{quote_slug(row[slug])}/"
             if len(path) > LONGEST_PATH:
-                reader.note(_place_of(table, row), "slug", too_long_message())
+                reader.note(_place_of(table, row), "slug", TOO_LONG)
         index = len(table.rows)
         below = reversed(children.pop(row[0], []))
         waiting += [(child, path, access, index, level + 1) for child in below]
@@ -398,9 +395,7 @@ def assemble_library(
         elif not table.endpoint.tree:
             table.access = [None] * len(table.rows)
     of_collections = {
-        identity: Restriction(
-            nearest_restricted(collections, known["parent"]), known["restriction"]
-        )
+        identity: Restriction(nearest.get(known["parent"]), known["restriction"])
         for identity, known in collections.items()
         if known["restriction"]
     }

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
-from functools import wraps
+from functools import cache, wraps
 from itertools import chain, count
 from threading import get_ident
 from types import MappingProxyType
@@ -21,11 +20,11 @@ from uuid import uuid4
 from flask_contentapi.content import (
     DEEPEST,
     SAME_PATH,
+    TOO_LONG,
     check_collections,
     read_code,
     site_names,
     too_deep_message,
-    too_long_message,
 )
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ContentError
@@ -273,9 +272,7 @@ class Writer:
         :param changes: new values, as in records; other fields stay unchanged.
         :raises ContentError: if there is no such object, or a value does not fit.
         """
-        self._update(endpoint, self._find(endpoint, id), changes)
-
-    def _update(self, endpoint: str, old: StoredObject, changes: Mapping[str, Any]) -> None:
+        old = self._find(endpoint, id)
         record, place = self._record(endpoint, old), _place(endpoint, old.row[0])
         for name, why in (("id", "is never changed"), ("parent", "is changed by move() alone")):
             if name in changes and changes[name] != record.get(name):
@@ -339,23 +336,20 @@ class Writer:
         else:
             self._visibility_changed.update((endpoint, identity) for identity in ids)
 
-    @_change
     def publish(self, page: int) -> None:
         """Makes a page visible at once; the first time sets ``first_published_at``.
 
         :param page: its id.
         :raises ContentError: if there is no such page.
         """
-        old = self._find("pages", page)
-        known = self._record("pages", old)
-        now = datetime.now(UTC)
+        known, now = self.record("pages", page), datetime.now(UTC)
         changes: dict[str, Any] = {"live": True, "go_live_at": None}
         if known.get("first_published_at") is None:
             changes["first_published_at"] = now
         expires = known.get("expires_at")
         if expires is not None and datetime.fromisoformat(expires) <= now:
             changes["expires_at"] = None
-        self._update("pages", old, changes)
+        self.update("pages", page, **changes)
 
     def unpublish(self, page: int) -> None:
         """Hides a page; the pages below it stay as they are.
@@ -450,7 +444,7 @@ class Writer:
         before = sites.get(_site_key(site.get("hostname"), site.get("port", 80)), {})
         reader = RecordReader(self._registry)
         read = reader.read_site(0, {**before, **site})
-        if read is not None and not self._has("pages", read["root_page"]):
+        if read is not None and self._get("pages", read["root_page"]) is None:
             place = Place("sites", 0, f"sites {read['hostname']}:{read['port']}")
             reader.note(place, "root_page", f"there is no page {read['root_page']}")
         read = reader.accept(read)
@@ -550,13 +544,13 @@ class Writer:
 
     def _find(self, endpoint: str, id: Any) -> StoredObject:
         known = self._endpoint(endpoint)
-        found = self._stored.find(known.name, id) if _is_id(id) else None
+        found = self._get(known.name, id)
         if found is None:
             _refuse(_place(endpoint, id), "", "there is no such object")
         return found
 
-    def _has(self, endpoint: str, id: Any) -> bool:
-        return _is_id(id) and self._stored.find(endpoint, id) is not None
+    def _get(self, endpoint: str, id: Any) -> StoredObject | None:
+        return self._stored.find(endpoint, id) if _is_id(id) else None
 
     def _record(self, endpoint: str, stored: StoredObject) -> dict[str, Any]:
         known = self._endpoint(endpoint)
@@ -582,7 +576,7 @@ class Writer:
     def _complete(self, page: dict[str, Any]) -> None:
         """Gives a new page the language of its parent and a slug, unless it has its own."""
         parent: Any = page.get("parent")
-        above = self._stored.find("pages", parent) if _is_id(parent) else None
+        above = self._get("pages", parent)
         if above is not None and "locale" not in page:
             page["locale"] = above.row[self._endpoint("pages").base.places["locale"]]
         if not page.get("slug"):
@@ -607,7 +601,7 @@ class Writer:
             if level == DEEPEST + 1:
                 problems.append(place.problem("parent", too_deep_message(level)))
             elif level <= DEEPEST and len(above) <= LONGEST_PATH < len(whole):
-                problems.append(place.problem("slug", too_long_message()))
+                problems.append(place.problem("slug", TOO_LONG))
         if problems:
             raise ContentError(problems)
 
@@ -638,27 +632,24 @@ class Writer:
         label = completed.get("type")
         if label is None and len(endpoint.types) == 1:
             (label,) = endpoint.types
-        given: defaultdict[ObjectType, list[str]] = defaultdict(list)
-        for name, column in endpoint.type_of(str(label)).columns.items():
-            if column.child is not None and isinstance(completed.get(name), list | tuple):
-                given[column.child].append(name)
-        for child, names in given.items():
-            lists = {name: [*map(_as_record, completed[name])] for name in names}
-            free = self._free_ids(child, chain.from_iterable(lists.values()))
-            for name, records in lists.items():
-                completed[name] = [
-                    {**record, "id": next(free)}
-                    if isinstance(record, Mapping) and record.get("id") is None
-                    else record
-                    for record in records
-                ]
+        lists = {
+            name: (column.child, [*map(_as_record, completed[name])])
+            for name, column in endpoint.type_of(str(label)).columns.items()
+            if column.child is not None and isinstance(completed.get(name), list | tuple)
+        }
+        children = chain.from_iterable(records for _, records in lists.values())
+        given: Any = (record.get("id") for record in children if isinstance(record, Mapping))
+        # Neither those of stored child objects nor those in the record.
+        first = max(filter(_is_id, given), default=0) + 1
+        free = cache(lambda child: count(max(first, self._stored.next_child_id(child))))
+        for name, (child, records) in lists.items():
+            completed[name] = [
+                {**record, "id": next(free(child))}
+                if isinstance(record, Mapping) and record.get("id") is None
+                else record
+                for record in records
+            ]
         return completed
-
-    def _free_ids(self, child: ObjectType, records: Iterable[Any]) -> Iterator[int]:
-        # Neither those of stored child objects nor those in the records.
-        given: Any = (record.get("id") for record in records if isinstance(record, Mapping))
-        highest = max((identity for identity in given if _is_id(identity)), default=0)
-        yield from count(max(highest + 1, self._stored.next_child_id(child)))
 
     def _check(self, endpoint: Endpoint, row: Row, old: Row | None, reader: RecordReader) -> None:
         place, declared = _place(endpoint.name, row[0]), endpoint.type_of(row[1])
@@ -668,7 +659,7 @@ class Writer:
             for name, index in declared.places.items()
             if known is None or row[index] != known[index]
         }
-        if old is None and self._has(endpoint.name, row[0]):
+        if old is None and self._get(endpoint.name, row[0]) is not None:
             reader.note(place, "id", "another record has this id already")
         collection = new.get("collection") if endpoint.collections else None
         if collection is not None and collection not in self._collections():
@@ -696,8 +687,8 @@ class Writer:
         locales = [] if locale is None else self._stored.records("locales")
         if locales and locale not in locales:
             reader.note(place, "locale", f"{locale!r} is none of {', '.join(locales)}")
-        above: Any = new.get("parent")
-        found = None if above is None else self._stored.find("pages", above)
+        above = new.get("parent")
+        found = self._get("pages", above)
         if above is not None and found is None:
             reader.note(place, "parent", f"there is no page {above}")
         elif found is not None and found.row[1] in self._stored.elsewhere:
@@ -715,7 +706,7 @@ class Writer:
 
     def _require_sibling(self, row: Row, sibling: Any) -> None:
         parent = self._endpoint("pages").base.places["parent"]
-        found = self._stored.find("pages", sibling) if _is_id(sibling) else None
+        found = self._get("pages", sibling)
         if found is None or sibling == row[0] or found.row[parent] != row[parent]:
             message = f"there is no sibling {sibling} to go in front of"
             _refuse(_place("pages", row[0]), "", message)

@@ -7,7 +7,7 @@ from typing import Any
 
 from peewee import Value, fn
 
-from flask_contentapi.content import DEEPEST, too_deep_message, too_long_message
+from flask_contentapi.content import DEEPEST, TOO_LONG, too_deep_message
 from flask_contentapi.errors import ContentError
 from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.records import Place
@@ -95,7 +95,7 @@ class PageTree:
             elif paths[identity].count("/") - 1 > DEEPEST:
                 refuse(identity, "parent", too_deep_message(DEEPEST + 1))
             elif len(paths[identity]) > LONGEST_PATH:
-                refuse(identity, "slug", too_long_message())
+                refuse(identity, "slug", TOO_LONG)
             elif paths[identity] in taken:
                 refuse(identity, "slug", f"a sibling has the slug {page['slug']!r} already")
             else:
