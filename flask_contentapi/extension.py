@@ -14,10 +14,7 @@ from typing import Any, NoReturn
 
 from flask import Blueprint, Flask, current_app
 from flask.blueprints import BlueprintSetupState
-from werkzeug.exceptions import (
-    HTTPException,
-    default_exceptions,
-)
+from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.routing import Rule
 
 from flask_contentapi.addresses import Origins, PageURLs
@@ -25,11 +22,7 @@ from flask_contentapi.backend import Backend, find_backend, name_of
 from flask_contentapi.cache import AnswerCache
 from flask_contentapi.caching import fingerprint
 from flask_contentapi.cli import COMMANDS, is_command
-from flask_contentapi.errors import (
-    BackendUnavailable,
-    ConfigurationError,
-    DeclarationError,
-)
+from flask_contentapi.errors import BackendUnavailable, ConfigurationError, DeclarationError
 from flask_contentapi.explorer import ExplorerView, is_explored
 from flask_contentapi.http_errors import http_error, routing_error, unavailable
 from flask_contentapi.index import SECTION_VIEWS, IndexView, OpenAPIView

@@ -299,7 +299,7 @@ def read_json_file(source: str) -> dict[str, Any]:
     :raises ContentError: if it is not such a file.
     :raises click.FileError: if it cannot be opened.
     """
-    with _open(source, "rb") as stream:
+    with _open(source) as stream:
         text = stream.read()
     try:
         content = parse_json(decode(text))
@@ -317,7 +317,7 @@ def read_json_lines(source: str) -> Iterator[Record]:
     :raises ContentError: if a line is no record.
     :raises click.FileError: if it cannot be opened.
     """
-    with _open(source, "rb") as stream:
+    with _open(source) as stream:
         for number, line in enumerate(stream, 1):
             yield _read_line(source, number, line)
 
@@ -335,11 +335,11 @@ def _read_line(source: str, number: int, line: bytes) -> Record:
     raise content_error(source, Fault(number, why))
 
 
-def _open(name: str, mode: str) -> AbstractContextManager[IO[Any]]:
+def _open(name: str) -> AbstractContextManager[IO[Any]]:
     if name == _STANDARD_INPUT and sys.stdin is None:
         raise click.ClickException("The standard input is closed.")
     try:
-        return click.open_file(name, mode, encoding=None if "b" in mode else "utf-8")
+        return click.open_file(name, "rb")
     except OSError as error:
         folder = f"; a folder of JSON files is jsonfiles:{name}" if Path(name).is_dir() else ""
         raise click.FileError(name, f"{error.strerror}{folder}") from None

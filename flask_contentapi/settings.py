@@ -22,8 +22,6 @@ _DEFAULT_LIMIT = 20
 #: The site-wide setting, for instances without their own.
 _I18N = "CMS_I18N_ENABLED"
 _SITE_WIDE = "I18N_ENABLED"
-#: A likely abbreviation of it, too short to be found by similarity.
-_SHORTENED = "I18N"
 #: The similarity at which a key without our prefix is almost certainly meant for it.
 _SURELY = 0.92
 #: The names of renditions, which are in their addresses.
@@ -105,15 +103,21 @@ class Settings:
 
         :raises ConfigurationError: naming each wrong key and what it may be.
         """
-        read, defaults = _ConfigReader(config), cls()
-        values = {
-            attribute: read(
-                _key(config, prefix, name), getattr(defaults, attribute), check, written
-            )
-            for name, (attribute, check, written) in _SETTINGS.items()
-        }
-        if read.problems:
-            raise ConfigurationError("\n".join(read.problems))
+        values, defaults = dict[str, Any](), cls()
+        problems = []
+        for name, (attribute, check, written) in _SETTINGS.items():
+            key, default = _key(config, prefix, name), getattr(defaults, attribute)
+            value = config.get(key, default)
+            try:
+                values[attribute] = check(value)
+            except ValueError as error:
+                # Flask reads environment variables as JSON; what is not JSON becomes a text.
+                is_text = isinstance(value, str) or isinstance(default, str) or "true" in written
+                hint = f"; in environment variables write {written}" if written and is_text else ""
+                message = f"{key} is {value!r}; it must be {error}{hint}"
+                problems.append(message if message.endswith("?") else f"{message}.")
+        if problems:
+            raise ConfigurationError("\n".join(problems))
         return cls(**values)
 
 
@@ -150,47 +154,18 @@ def doubtful_settings(
             )
     longer = tuple(other for other in others if len(other) > len(prefix))
     known = {_I18N, *(start + name for start in (prefix, *others) for name in _NAMES)}
+    # Likely abbreviations, too short to be found by similarity.
+    shortened = f"{prefix}I18N", "CMS_I18N"
     endings = () if all_known else tuple(f"_{name}" for name in _NAMES)
     for key in config if prefix else ():
         if key in known or key.endswith(endings):
             continue
-        if key.startswith(prefix) and not key.startswith(longer):
-            hint = suggest(key.removeprefix(prefix), _NAMES)
-            hint = re.sub(r"'(\w+)'", rf"{prefix}\1", hint)
-            if key == prefix + _SHORTENED:
-                hint = f" Did you mean {_I18N}?"
+        means_i18n = key in shortened or suggest(key, [_I18N], likeness=_SURELY)
+        if means_i18n and (key == shortened[0] or not key.startswith((prefix, *others))):
+            yield f"There is no setting {key}. Did you mean {_I18N}?"
+        elif key.startswith(prefix) and not key.startswith(longer):
+            hint = re.sub(r"'(\w+)'", rf"{prefix}\1", suggest(key.removeprefix(prefix), _NAMES))
             yield f"There is no setting {key}.{hint}"
-        elif not key.startswith((prefix, *others)):
-            hint = suggest(key, [_I18N], likeness=_SURELY)
-            if key == f"CMS_{_SHORTENED}":
-                hint = f" Did you mean {_I18N}?"
-            if hint:
-                yield f"There is no setting {key}.{hint.replace(repr(_I18N), _I18N)}"
-
-
-class _ConfigReader:
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
-        self.problems: list[str] = []
-
-    def __call__(self, key: str, default: Any, check: Callable[[Any], Any], written: str) -> Any:
-        """The checked value of a setting.
-
-        :param written: examples of values as they are written in environment variables.
-        """
-        try:
-            return check(self._config.get(key, default))
-        except ValueError as error:
-            value = self._config[key]
-            # Flask reads environment variables as JSON; what is not JSON becomes a text.
-            may_be_taken_wrongly = (
-                isinstance(value, str) or isinstance(default, str) or "true" in written
-            )
-            shows = written and may_be_taken_wrongly
-            hint = f"; in environment variables write {written}" if shows else ""
-            message = f"{key} is {value!r}; it must be {error}{hint}"
-            self.problems.append(message if message.endswith("?") else f"{message}.")
-            return default
 
 
 def _key(config: Mapping[str, Any], prefix: str, name: str) -> str:
@@ -329,9 +304,9 @@ def _rendition_url(value: Any) -> str | None:
 
 
 def _folder(value: Any) -> Path | None:
-    if value is None or (isinstance(value, str | Path) and str(value)):
-        return None if value is None else Path(value)
-    raise ValueError("None or the path of a folder")
+    if value is not None and not (isinstance(value, str | Path) and str(value)):
+        raise ValueError("None or the path of a folder")
+    return None if value is None else Path(value)
 
 
 def _release(value: Any) -> str:
