@@ -536,7 +536,7 @@ class Planner:
         self._endpoints = {endpoint.name: endpoint for endpoint in endpoints}
         self._i18n = i18n
         self._limit_max = limit_max
-        for declared in (t for e in endpoints for t in {e.base, *e.types.values()}):
+        for declared in (one for endpoint in endpoints for one in endpoint.every_type):
             for export in declared.exports.values():
                 _refuse_circles(declared, export, DEFAULT, ())
         for declared in (t for endpoint in endpoints for t in endpoint.types.values()):

@@ -324,7 +324,7 @@ def reload(state: State) -> None:
 def openapi(state: State) -> None:
     """Write the description of the API by OpenAPI."""
     settings = state.settings
-    made = describe(current_app.name, state.registry.endpoints, settings, state.parameters)
+    made = describe(current_app.name, state.parameters)
     servers = [{"url": f"{settings.base_url or ''}{settings.url_prefix}"}]
     text = orjson.dumps({**made, "servers": servers}, option=orjson.OPT_INDENT_2)
     click.echo(text, file=_output())

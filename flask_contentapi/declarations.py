@@ -77,14 +77,10 @@ class Column:
     @cached_property
     def targets(self) -> Callable[[Any], Iterable[ObjectKey]]:
         """The function from a stored value to the objects that it points to."""
-        if isinstance(self.field, RichText):
-            return lambda stored: targets_in(stored or "")
         if self.target is None:
             return self._inner_targets
-        endpoint = self.target.served_at.name
-        if self.kind.many:
-            return lambda stored: [(endpoint, identity) for identity in stored]
-        return lambda stored: () if stored is None else ((endpoint, stored),)
+        endpoint, ids = self.target.served_at.name, self.ids
+        return lambda stored: [(endpoint, identity) for identity in ids(stored)]
 
     def _inner_targets(self, stored: Any) -> Iterator[ObjectKey]:
         for block, inner in self.related_blocks.items():
@@ -436,6 +432,11 @@ class Endpoint:
     def __post_init__(self) -> None:
         self.essential = "redirect_page" if self.redirects else None
         self.of_sites = self.tree or self.redirects
+
+    @property
+    def every_type(self) -> tuple[ObjectType, ...]:
+        """The base, and the types that derive from it."""
+        return tuple(dict.fromkeys((self.base, *self.types.values())))
 
     def type_of(self, label: str) -> ObjectType:
         """The type with a label; the base if the label is not declared."""

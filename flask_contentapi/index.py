@@ -151,8 +151,7 @@ class OpenAPIView(EndpointView):
 
     @cached_property
     def _description(self) -> Mapping[str, Any]:
-        registry, settings = self.state.registry, self.state.settings
-        return describe(current_app.name, registry.endpoints, settings, self.state.parameters)
+        return describe(current_app.name, self.state.parameters)
 
 
 def _described(site: Site) -> Mapping[str, Any]:

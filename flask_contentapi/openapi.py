@@ -30,7 +30,6 @@ from flask_contentapi.fields import DecimalText
 from flask_contentapi.parameters import PARAMETERS, PART, STREAM_TYPE, Parameters
 from flask_contentapi.renditions import MIME_TYPES
 from flask_contentapi.selection import Selection
-from flask_contentapi.settings import Settings
 from flask_contentapi.sources import DetailURL, Type
 
 
@@ -60,23 +59,21 @@ class _Schemas:
     def of(self, declared: ObjectType) -> type[AnswerSchema]:
         """The schema of all keys that a type shows; those of items in lists are required."""
         if declared not in self._made:
-            chosen = choose(declared, "list", i18n=self._i18n) if declared.endpoint else ()
+            endpoint, own = declared.endpoint, declared.content_class
+            chosen = choose(declared, "list", i18n=self._i18n) if endpoint else ()
             required = {export.name for export, _ in chosen}
-            types, labels, own = [declared], [declared.label], declared.content_class
-            # Those that it derives from: their lists have its objects too.
-            endpoint = declared.endpoint
-            for other in [endpoint.base, *endpoint.types.values()] if endpoint else ():
-                if other not in types and issubclass(own, other.content_class):
-                    types.append(other)
-            self._made[declared] = self._make(declared.label, types, required, labels)
+            # With those that it derives from: their lists have its objects too.
+            known = endpoint.every_type if endpoint else ()
+            above = (other for other in known if issubclass(own, other.content_class))
+            types = dict.fromkeys((declared, *above))
+            self._made[declared] = self._make(declared.label, types, required, [declared.label])
         return self._made[declared]
 
     def selected(self, endpoint: Endpoint) -> type[AnswerSchema]:
         """The schema of what a selection leaves of any object of an endpoint."""
         if endpoint not in self._made:
-            types = dict.fromkeys((endpoint.base, *endpoint.types.values()))
-            labels = [*endpoint.types, None]
-            self._made[endpoint] = self._make(f"{endpoint.name}.Selected", types, (), labels)
+            name, labels = f"{endpoint.name}.Selected", [*endpoint.types, None]
+            self._made[endpoint] = self._make(name, endpoint.every_type, (), labels)
         return self._made[endpoint]
 
     def _whole(self, declared: ObjectType) -> type[AnswerSchema]:
@@ -283,11 +280,9 @@ class _Plugin(MarshmallowPlugin):
     Converter = _Converter
 
 
-def describe(
-    title: str, endpoints: Mapping[str, Endpoint], settings: Settings, parameters: Parameters
-) -> _Json:
+def describe(title: str, parameters: Parameters) -> _Json:
     """The description of an instance, without its servers."""
-    return _Description(title, endpoints, settings, parameters).make()
+    return _Description(title, parameters).make()
 
 
 #: The JSON Schema of a header, by its name.
@@ -335,17 +330,11 @@ def _headers(*names: str) -> _Json:
 
 
 class _Description:
-    def __init__(
-        self,
-        title: str,
-        endpoints: Mapping[str, Endpoint],
-        settings: Settings,
-        parameters: Parameters,
-    ) -> None:
-        self._endpoints, self._settings, self._parameters = endpoints, settings, parameters
-        self._schemas = _Schemas(settings.i18n)
+    def __init__(self, title: str, parameters: Parameters) -> None:
+        self._parameters, self._settings = parameters, parameters.settings
+        self._schemas = _Schemas(self._settings.i18n)
         plugin = _Plugin(self._name_of)  # type: ignore[arg-type]
-        self._spec = APISpec(title, settings.release or "1", "3.1.0", plugins=[plugin])
+        self._spec = APISpec(title, self._settings.release or "1", "3.1.0", plugins=[plugin])
         assert plugin.converter is not None
         self._converter = plugin.converter
 
@@ -360,11 +349,11 @@ class _Description:
         further = moved if self._settings.explorer else {}
         self._path("/", "index", "What there is.", [], self._ref(_Index), further=further)
         self._path("/openapi.json", "openapi", "This description.", [], {"type": "object"})
-        for endpoint in self._endpoints.values():
+        for endpoint in self._parameters.endpoints.values():
             self._add(endpoint)
         sections = {"sites": _SiteItem, "locales": _LocaleItem}
         for name, schema in sections.items() if self._settings.sites_enabled else ():
-            images = self._query(self._endpoints["images"], "list")
+            images = self._query(self._parameters.endpoints["images"], "list")
             part = [parameter for parameter in images if parameter["name"] in PART]
             item = self._ref(schema)
             self._path(f"/{name}/", f"{name}_list", "A list.", part, self._list_of(name, item))
@@ -402,11 +391,9 @@ class _Description:
         own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}
         mapping = {label: ref["$ref"] for label, ref in own.items()}
         selected = self._ref(self._schemas.selected(endpoint))
-        types = zip(
-            (endpoint.base, *endpoint.types.values()), (selected, *own.values()), strict=True
-        )
-        for declared, ref in types:
-            self._component_of(ref)["x-fields"] = _chosen(declared)
+        self._component_of(selected)["x-fields"] = _chosen(endpoint.base)
+        for label, ref in own.items():
+            self._component_of(ref)["x-fields"] = _chosen(endpoint.types[label])
         return {
             "anyOf": [*own.values(), selected],
             "discriminator": {"propertyName": "meta.type", "mapping": mapping},
@@ -454,7 +441,7 @@ class _Description:
 
     def _query(self, endpoint: Endpoint, view: str) -> list[_Json]:
         found: defaultdict[str, dict[ObjectType, _Json]] = defaultdict(dict)
-        for declared in dict.fromkeys((endpoint.base, *endpoint.types.values())):
+        for declared in endpoint.every_type:
             for name, make in self._parameters.names(declared, view).items():
                 if endpoint.base not in found[name]:  # what all types share is the same in each
                     found[name][declared] = self._converter.field2property(make())

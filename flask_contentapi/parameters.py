@@ -6,7 +6,7 @@ results are cached for the next request with the same one. The caches are bounde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -168,8 +168,7 @@ class Parameters:
     """
 
     def __init__(self, endpoints: Mapping[str, Endpoint], settings: Settings, ranks: bool) -> None:
-        self._endpoints, self._settings, self._ranks = endpoints, settings, ranks
-        self._default_limit = settings.default_limit
+        self.endpoints, self.settings, self._ranks = endpoints, settings, ranks
         self._planner = Planner(endpoints.values(), settings.i18n, settings.limit_max)
         self._lists: BoundedCache[Asked] = BoundedCache(CACHE_SIZE, lambda asked: asked.plan.size)
         self._details: BoundedCache[Plan] = BoundedCache(CACHE_SIZE, lambda plan: plan.size)
@@ -191,7 +190,7 @@ class Parameters:
         check_length(query_string)
         given = read_query_string(query_string)
         check_values(given)
-        declared = self._endpoints[endpoint].type_of(label)
+        declared = self.endpoints[endpoint].type_of(label)
         known = {n: given[n] for n in ("fields", "rich_text_format") if n in given}
         read = self._read(declared, known) if "rich_text_format" in known else known
         plan = self._plan(declared, "detail", read)
@@ -206,7 +205,7 @@ class Parameters:
         if (known := self._lists.get(key)) is not None:
             return known
         check_length(query_string)
-        asked = self._list(self._endpoints[name], read_query_string(query_string))
+        asked = self._list(self.endpoints[name], read_query_string(query_string))
         return asked if len(query_string) > MAX_CACHED else self._lists.put(key, asked)
 
     def part(self, query_string: bytes) -> slice:
@@ -222,9 +221,9 @@ class Parameters:
                 f"Unknown parameter: {', '.join(unknown)}. Known are limit and offset."
             )
         # These are the same for all types.
-        read = self._read(self._endpoints["images"].base, given)
+        read = self._read(self.endpoints["images"].base, given)
         offset = read.get("offset", 0)
-        return slice(offset, offset + read.get("limit", self._default_limit))
+        return slice(offset, offset + read.get("limit", self.settings.default_limit))
 
     def _plan(
         self,
@@ -236,7 +235,7 @@ class Parameters:
     ) -> Plan:
         # What clients name is unlimited, but most of them only ever vary other parameters.
         selected: str = read.get("fields", "")
-        wanted = read.get("rich_text_format", self._settings.rich_text_format)
+        wanted = read.get("rich_text_format", self.settings.rich_text_format)
         key = declared, view, selected, wanted, named
         if (known := self._plans.get(key)) is not None:
             return known
@@ -253,7 +252,7 @@ class Parameters:
         absent = {name for name in absent if PARAMETERS[name].empty_is_absent}
         asked, given = given, {n: value for n, value in given.items() if n not in absent}
         named: list[ObjectType] = []
-        if "type" in given and PARAMETERS["type"].where.has(endpoint, self._settings):
+        if "type" in given and PARAMETERS["type"].where.has(endpoint, self.settings):
             named = list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
         # What all of them have is in the nearest type that each of them is or derives from.
         asked_for = {one.label for one in named}
@@ -291,7 +290,7 @@ class Parameters:
             searches=tuple(wanted for wanted in searches if wanted.words),
             order=order,
             random=random,
-            limit=None if is_streamed else read.get("limit", self._default_limit),
+            limit=None if is_streamed else read.get("limit", self.settings.default_limit),
             offset=read.get("offset", 0),
             facets=tuple(facet.column for facet in facets),
         )
@@ -306,7 +305,7 @@ class Parameters:
             words = (*dict.fromkeys(whole), last) if last else ()
             yield Search(_bounded("autocomplete", words), every=True, prefix=True)
         if "search" in read:
-            words = search.terms(read["search"], self._settings.stop_words)
+            words = search.terms(read["search"], self.settings.stop_words)
             every = read.get("search_operator", "or" if self._ranks else "and") == "and"
             yield Search(_bounded("search", words), every)
 
@@ -340,9 +339,9 @@ class Parameters:
         self, declared: ObjectType, view: str = "list"
     ) -> dict[str, Callable[[], fields.Field[Any]]]:
         names: dict[str, Callable[[], fields.Field[Any]]] = {
-            name: partial(parameter.field, declared, self._settings)
+            name: partial(parameter.field, declared, self.settings)
             for name, parameter in PARAMETERS.items()
-            if view in parameter.views and parameter.where.has(declared.served_at, self._settings)
+            if view in parameter.views and parameter.where.has(declared.served_at, self.settings)
         }
         if view != "list":
             return names
@@ -394,15 +393,6 @@ _PARSER = _Parser()
 # The fields that read parameters.
 
 
-class _Integer(fields.Integer):
-    def _deserialize(self, value: str, *args: Any, **kwargs: Any) -> int:
-        try:
-            number = kinds.parse_integer(value)
-        except ValueError as error:
-            raise ma.ValidationError(str(error)) from None
-        return max(min(number, kinds.INT64[-1]), kinds.INT64[0])
-
-
 class Parsed(fields.Field[Any]):
     """A parameter that a function parses; its ValueError says what is wrong.
 
@@ -424,24 +414,27 @@ class Parsed(fields.Field[Any]):
             raise ma.ValidationError(str(error)) from None
 
 
-def _limit_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
-    highest = settings.limit_max
-    allowed = "from 0 on" if highest is None else f"from 0 to {highest}"
-    return _Integer(validate=validate.Range(0, highest, error=f"must be {allowed}"))
+def _number_field(highest: int | None = None) -> fields.Field[Any]:
+    def read(text: str) -> int:
+        number = kinds.parse_integer(text)
+        if number < 0 or (highest is not None and number > highest):
+            raise ValueError(f"must be from 0 {'on' if highest is None else f'to {highest}'}")
+        return min(number, kinds.INT64[-1])
+
+    known: Any = {} if highest is None else {"maximum": highest}
+    return Parsed(read, type="integer", minimum=0, **known)
 
 
 def _choice(*known: str) -> fields.Field[Any]:
     return fields.String(validate=validate.OneOf(known, error=f"must be {' or '.join(known)}"))
 
 
-def _rich_text_format(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
-    def check_packages(name: str) -> None:
-        if missing := missing_packages(name) if name in FORMATS else ():
-            what = f"needs {' and '.join(missing)}, which the site does not have"
-            raise ma.ValidationError(what)
-
-    is_known = validate.OneOf([*FORMATS], error="must be one of {choices}")
-    return fields.String(validate=[is_known, check_packages])
+def _read_format(text: str) -> str:
+    if text not in FORMATS:
+        raise ValueError(f"must be one of {', '.join(FORMATS)}")
+    if missing := missing_packages(text):
+        raise ValueError(f"needs {' and '.join(missing)}, which the site does not have")
+    return text
 
 
 def _page_field(relation: Relation) -> MakeField:
@@ -468,6 +461,12 @@ def _read_operator(text: str) -> str:
     return text.lower()
 
 
+def _unknown(what: str, hint: str, name: str, known: Collection[str]) -> ValueError:
+    hint = hint or suggest(name, known) or f" There are {', '.join(known)}."
+    # The end of the sentence is added with those of other parameters.
+    return ValueError(f"{what}.{hint}".rstrip("."))
+
+
 def _order_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
     columns = declared.orderable
 
@@ -480,10 +479,9 @@ def _order_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]:
             if name == "random":
                 raise ValueError("can be random only by itself, as order=random")
             if name not in columns:
-                hint = declared.hint(name, "ordered") or suggest(name, columns)
-                hint = hint or f" There are {', '.join(columns)}."
-                # The end of the sentence is added with those of other parameters.
-                raise ValueError(f"cannot be by {name!r}.{hint}".rstrip("."))
+                raise _unknown(
+                    f"cannot be by {name!r}", declared.hint(name, "ordered"), name, columns
+                )
             # Ordering by the same field again changes nothing.
             keys.setdefault(name, Order(columns[name].name, part != name))
         if len(keys) > MAX_ORDER:
@@ -501,9 +499,9 @@ def _facets_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]
         names = text.split(",")
         for name in names:
             if name not in known:
-                hint = declared.hint(name, "filtered") or suggest(name, known)
-                hint = hint or f" There are {', '.join(known)}."
-                raise ValueError(f"cannot be of {name!r}.{hint}".rstrip("."))
+                raise _unknown(
+                    f"cannot be of {name!r}", declared.hint(name, "filtered"), name, known
+                )
         if len(names) > MAX_FACETS:
             raise ValueError(f"has more than {MAX_FACETS} fields")
         return tuple(facet_of(declared, declared.exports[name]) for name in dict.fromkeys(names))
@@ -555,12 +553,12 @@ _RELATIONS: tuple[tuple[Relation, str, Where], ...] = (
 PARAMETERS = {
     parameter.name: parameter
     for parameter in (
-        Parameter("limit", "The maximum number of items.", _limit_field),
         Parameter(
-            "offset",
-            "The number of items to skip.",
-            lambda *_: _Integer(validate=validate.Range(0, error="must be from 0 on")),
+            "limit",
+            "The maximum number of items.",
+            lambda _, settings: _number_field(settings.limit_max),
         ),
+        Parameter("offset", "The number of items to skip.", lambda *_: _number_field()),
         Parameter(
             "order",
             "The fields to order by, separated by commas, with - in front for descending; or "
@@ -572,7 +570,7 @@ PARAMETERS = {
         Parameter(
             "rich_text_format",
             "How rich text is written: db_html, html, markdown or db_markdown.",
-            _rich_text_format,
+            lambda *_: Parsed(_read_format, type="string", enum=[*FORMATS]),
             views=_LIST_AND_DETAIL,
         ),
         Parameter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -153,35 +153,25 @@ COMPUTED = (fields.Function, fields.Method, fields.Constant)
 
 def _exports_of(declared: ObjectType) -> dict[str, Export]:
     """The keys of the answers of a type that has its columns, in order."""
-    content_class = declared.content_class
-    own_names = {getattr(entry, "name", entry) for entry in content_class.api_fields}
-    built_in = [n for n in content_class.body_fields if n != "renditions" or n not in own_names]
-    body = [*built_in, *content_class.api_fields]
-    listed: list[tuple[str | APIField, bool]] = [
-        *((entry, True) for entry in content_class.meta_fields),
-        *((entry, False) for entry in body),
-    ]
+    content_class, endpoint = declared.content_class, declared.endpoint
+    # A field of its own hides renditions, or a way, of the same name.
+    own = {getattr(entry, "name", entry) for entry in content_class.api_fields}
+    built_in = [n for n in content_class.body_fields if n != "renditions" or n not in own]
+    ways = [n for n in WAYS if endpoint and endpoint.tree and n not in {*own, *built_in}]
+    meta, body = [*content_class.meta_fields, *ways], [*built_in, *content_class.api_fields]
     # What a site lists in api_fields is never one of these.
-    sources = {
-        name: source
-        for name, source in BUILT_IN.items()
-        if name in (*content_class.meta_fields, *built_in)
-    }
+    sources = {n: source for n, source in BUILT_IN.items() if n in (*meta, *built_in)}
     exports: dict[str, Export] = {}
-    for entry, in_meta in listed:
-        if not in_meta and declared.endpoint is not None and declared.endpoint.tree:
-            # A field of its own hides a way of the same name, as it hides renditions.
-            own = {entry.name if isinstance(entry, APIField) else entry for entry in body}
-            for way in (way for way in WAYS if way not in own):
-                base = declared.endpoint.base
-                way_export = Export(way, Anything(), None, None, True, way=base, only_named=True)
-                exports.setdefault(way, way_export)
-        if entry == "renditions" and entry in sources:
-            schema = {"type": "object", "additionalProperties": RENDITION}
-            field = fields.Raw(metadata=schema)
-            export = Export(entry, field, sources[entry], None, in_meta, only_named=True)
+    for entry, in_meta in [*((entry, True) for entry in meta), *((entry, False) for entry in body)]:
+        made = partial(Export, column=None, in_meta=in_meta)
+        if isinstance(entry, str) and entry in ways:
+            base = declared.served_at.base
+            export = made(entry, Anything(), None, way=base, only_named=True)
         elif isinstance(entry, str) and entry in sources:
-            export = Export(entry, fields.String(), sources[entry], None, in_meta)
+            schema = {"type": "object", "additionalProperties": RENDITION}
+            is_dict = entry == "renditions"
+            field = fields.Raw(metadata=schema) if is_dict else fields.String()
+            export = made(entry, field, sources[entry], only_named=is_dict)
         else:
             export = _make_export(declared, entry, in_meta)
         if not (isinstance(export.name, str) and export.name.isidentifier()):
@@ -359,12 +349,7 @@ class Registry:
             self._add(content_class)
         for endpoint in self.endpoints.values():
             self._find_base(endpoint)
-        self._complete_types(
-            declared for end in self.endpoints.values() for declared in end.types.values()
-        )
-        self._complete_types(
-            end.base for end in self.endpoints.values() if end.base.label not in end.types
-        )
+        self._complete([one for end in self.endpoints.values() for one in end.every_type])
         # What they show can be checked only now that all types have their keys.
         for declared, name, relation in self._relations:
             target, shown = self.endpoints[relation.endpoint_name].base, relation.shown
@@ -442,13 +427,12 @@ class Registry:
         by_class = {declared.content_class: declared for declared in endpoint.types.values()}
         endpoint.base = by_class.get(shared) or ObjectType(shared.type_label(), shared, endpoint)
 
-    def _complete_types(self, types: Iterable[ObjectType]) -> None:
-        filled = list(types)
-        for declared in filled:
+    def _complete(self, types: Sequence[ObjectType]) -> None:
+        for declared in types:
             declared.columns = self._columns(declared)
-        for declared in filled:
+        for declared in types:
             self._check_inherited(declared)
-        for declared in [*filled, *self._children.values()]:
+        for declared in (*types, *self._children.values()):
             declared.exports = _exports_of(declared)
             shown = (export.field for export in declared.exports.values())
             self.renditions |= {field.spec for field in shown if isinstance(field, Rendition)}
@@ -610,14 +594,12 @@ class Registry:
 def _holds_text(field: Any) -> bool:
     """Whether the values of a field can have texts that a search finds, so not the keys of
     dictionaries."""
-    entries: list[Any] = []
-    if isinstance(field, fields.List):
-        entries = [field.inner]
-    elif isinstance(field, fields.Tuple):
-        entries = field.tuple_fields
-    elif isinstance(field, fields.Dict) and field.value_field:
-        entries = [field.value_field]
-    return any(map(_holds_text, entries)) if entries else isinstance(kind_of(field), _SEARCHABLE)
+    match field:
+        case fields.List(inner=entry) | fields.Dict(value_field=fields.Field() as entry):
+            return _holds_text(entry)
+        case fields.Tuple(tuple_fields=[_, *_] as entries):
+            return any(map(_holds_text, entries))
+    return isinstance(kind_of(field), _SEARCHABLE)
 
 
 def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:

@@ -101,7 +101,7 @@ def description_of(app: Flask, state: State) -> Description:
         settings = replace(state.settings, **UNSEEN)
         shared = fingerprint(state.registry, settings.shaping), settings.makes_renditions
         if shared not in _known:
-            made = describe(app.name, state.registry.endpoints, state.settings, state.parameters)
+            made = describe(app.name, state.parameters)
             _known[shared] = Description(made)
         _known[own] = _known[shared]
     return _known[own]

@@ -103,7 +103,7 @@ def test_description_has_nothing_of_some_settings(reference: API) -> None:
     (state,) = reference.app.extensions["contentapi"].values()
     types = state.registry.endpoints
     every = (state.settings, replace(state.settings, **UNSEEN))
-    first, second = (describe("", types, own, Parameters(types, own, True)) for own in every)
+    first, second = (describe("", Parameters(types, own, True)) for own in every)
     assert first == second
 
 
