@@ -61,12 +61,10 @@ class Addresses:
     """The addresses for one request.
 
     :param base: scheme, host and path that everything is under, without a trailing slash.
-    :param prefix: the path of the API below it, without a trailing slash.
-    :param media: where files are served: a path below the base, or an absolute address.
+    :param settings: the settings of the instance.
     :param site: the requested site; addresses of pages are on this site if possible.
     :param hosts: the sites that may answer later requests without a ``site`` parameter; None: no
         site.
-    :param i18n: whether the trees of translated home pages belong to a site.
     :ivar renditions: the renditions of images.
     :ivar here: the possible starts of the ``url_path`` of pages that need no ``site`` parameter.
     """
@@ -74,17 +72,16 @@ class Addresses:
     def __init__(
         self,
         base: str,
-        prefix: str,
-        media: str,
+        settings: Settings,
         *,
         sites: Sites,
         site: Site,
         hosts: Sequence[Site | None],
-        i18n: bool,
         page_urls: PageURLs,
         renditions: Renditions,
     ) -> None:
-        self._api = base + prefix
+        i18n, media = settings.i18n, settings.media_url
+        self._api = base + settings.url_prefix
         self._media = media if is_absolute(media) else base + media
         self._sites = sites
         starts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
@@ -214,12 +211,10 @@ class Origins:
         known = site or Site("", homes=())
         addresses = Addresses(
             self.base(host, root_path),
-            settings.url_prefix,
-            settings.media_url,
+            settings,
             sites=sites,
             site=known,
             hosts=hosts,
-            i18n=settings.i18n,
             page_urls=self._page_urls,
             renditions=self._renditions,
         )

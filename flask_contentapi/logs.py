@@ -38,12 +38,9 @@ class _DefaultHandler(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        logger: logging.Logger | None = log
-        while logger is not None:
-            if any(handler is not self for handler in logger.handlers):
-                return
-            logger = logger.parent if logger.propagate else None
-        default_handler.handle(record)
+        above = log.parent if log.propagate else None
+        if log.handlers == [self] and not (above and above.hasHandlers()):
+            default_handler.handle(record)
 
 
 log.addHandler(_DefaultHandler())

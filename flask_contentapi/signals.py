@@ -9,8 +9,6 @@ from blinker import Namespace
 
 from flask_contentapi.query import ObjectKey
 
-_signals = Namespace()
-
 #: The cache tag that every answer has.
 EVERYTHING = "content"
 
@@ -18,7 +16,7 @@ EVERYTHING = "content"
 #: answers that may have changed. With ``CMSAPI_CACHE_TAG_HEADER`` answers carry their tags in a
 #: header, so that a cache in front of the site can be purged selectively. Sent in the process that
 #: changed the content, or noticed the change.
-content_changed = _signals.signal("content-changed")
+content_changed = Namespace().signal("content-changed")
 
 
 def tag_of(endpoint: str, identity: int | None = None) -> str:

@@ -195,10 +195,7 @@ class Entry(Content):
     """
 
     endpoint: ClassVar[str]
-    meta_fields: ClassVar[Sequence[str | APIField]] = (
-        *Content.meta_fields,
-        "detail_url",
-    )
+    meta_fields: ClassVar[Sequence[str | APIField]] = (*Content.meta_fields, "detail_url")
     listing_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
     nested_default_fields: ClassVar[Sequence[str]] = ("id", "type", "detail_url")
     detail_only_fields: ClassVar[Sequence[str]] = ()
@@ -262,11 +259,7 @@ class Page(Entry):
 class Media(Entry):
     """What images and documents have in common."""
 
-    meta_fields: ClassVar[Sequence[str | APIField]] = (
-        *Entry.meta_fields,
-        "tags",
-        "download_url",
-    )
+    meta_fields: ClassVar[Sequence[str | APIField]] = (*Entry.meta_fields, "tags", "download_url")
     body_fields: ClassVar[Sequence[str | APIField]] = ("id", "title")
     built_in_search_fields: ClassVar[Sequence[str]] = ("title", "tags")
     listing_default_fields: ClassVar[Sequence[str]] = (
@@ -338,12 +331,7 @@ class Redirect(Entry):
 
     app_label = "wagtailredirects"
     endpoint = "redirects"
-    body_fields: ClassVar[Sequence[str | APIField]] = (
-        "id",
-        "old_path",
-        "location",
-        "is_permanent",
-    )
+    body_fields: ClassVar[Sequence[str | APIField]] = ("id", "old_path", "location", "is_permanent")
     listing_default_fields: ClassVar[Sequence[str]] = (
         *Entry.listing_default_fields,
         "old_path",
