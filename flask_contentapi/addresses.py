@@ -65,6 +65,7 @@ class Addresses:
     :param site: the requested site; addresses of pages are on this site if possible.
     :param hosts: the sites that may answer later requests without a ``site`` parameter; None: no
         site.
+    :ivar api: the address of the API, without a trailing slash.
     :ivar renditions: the renditions of images.
     :ivar here: the possible starts of the ``url_path`` of pages that need no ``site`` parameter.
     """
@@ -81,7 +82,7 @@ class Addresses:
         renditions: Renditions,
     ) -> None:
         i18n, media = settings.i18n, settings.media_url
-        self._api = base + settings.url_prefix
+        self.api = base + settings.url_prefix
         self._media = media if is_absolute(media) else base + media
         self._sites = sites
         starts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
@@ -95,17 +96,7 @@ class Addresses:
 
     def detail_url(self, endpoint: str) -> str:
         """The address of an endpoint's detail views, up to the id."""
-        return f"{self._api}/{endpoint}/"
-
-    @property
-    def openapi_url(self) -> str:
-        """The address of the description of the API."""
-        return f"{self._api}/openapi.json"
-
-    @property
-    def explorer_url(self) -> str:
-        """The address of the explorer."""
-        return f"{self._api}/explorer/"
+        return f"{self.api}/{endpoint}/"
 
     def other_site(self, url_path: str) -> str:
         """The ``site`` parameter that a later request for a page needs; "" if it needs none."""
@@ -131,7 +122,7 @@ class Addresses:
         """A rendition as answers show it, as :meth:`Renditions.describe`."""
         is_elsewhere = self.renditions.are_made_here and is_absolute(picture.file)
         url = None if is_elsewhere else self.download_url(picture.file)
-        address = f"{self._api}/{endpoint}/{picture.id}/renditions/"
+        address = f"{self.api}/{endpoint}/{picture.id}/renditions/"
         return self.renditions.describe(picture, name, address, url)
 
     def trail(self, url_path: str) -> list[str]:

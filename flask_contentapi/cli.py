@@ -549,7 +549,14 @@ class _Reasons:
                 yield f"It goes live at {DateTime().write(start)}."
             if end is not None and end <= self.viewer.moment:
                 yield f"It expired at {DateTime().write(end)}."
-            yield from self._outside()
+            if not self._sites(self.settings.i18n):
+                homes = [f"{s.homes[0].page} of {s.hostname}" for s in self.reader.sites if s.homes]
+                yield (
+                    "It is below a translation of a home page, which counts only with "
+                    "CMS_I18N_ENABLED."
+                    if self._sites(i18n=True)
+                    else f"It is not below the home page of any site: {', '.join(homes)}."
+                )
         page = self.found[self.endpoint.essential] if self.endpoint.essential else None
         if page is not None and not self.reader.fetch("pages", [page], ["id"], self.viewer):
             yield f"It leads to page {page}, which is not shown to everybody."
@@ -596,16 +603,6 @@ class _Reasons:
     def _sites(self, i18n: bool) -> list[Site]:
         path = self.found["url_path"]
         return [site for site in self.reader.sites if path.startswith(site.paths(i18n))]
-
-    def _outside(self) -> Iterator[str]:
-        if self._sites(self.settings.i18n):
-            return
-        homes = [f"{s.homes[0].page} of {s.hostname}" for s in self.reader.sites if s.homes]
-        yield (
-            "It is below a translation of a home page, which counts only with CMS_I18N_ENABLED."
-            if self._sites(i18n=True)
-            else f"It is not below the home page of any site: {', '.join(homes)}."
-        )
 
     def _restricting(self) -> Iterable[tuple[int, Mapping[str, Any]]]:
         """The pages or collections that hide it, each with its rule, from itself upwards."""

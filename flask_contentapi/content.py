@@ -216,10 +216,8 @@ def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: Reco
     levels: dict[int, int] = {}
     for identity in collections:
         chain: dict[int, None] = {}
-        above: int | None = identity
-        while above is not None and above in collections:
-            if above in levels or above in chain:
-                break
+        above: Any = identity
+        while above in collections and not (above in levels or above in chain):
             chain[above] = None
             above = collections[above]["parent"]
         place = Place("collections", -1, f"collections {identity}")
@@ -228,8 +226,7 @@ def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: Reco
         elif above not in known:
             reader.note(place, "parent", f"there is no collection {above}")
         else:
-            start = 0 if above is None else levels.get(above, 0)
-            for level, inner in enumerate(reversed(chain), start + 1):
+            for level, inner in enumerate(reversed(chain), levels.get(above, 0) + 1):
                 levels[inner] = level
                 if level == DEEPEST + 1:
                     deep = place._replace(name=f"collections {inner}")

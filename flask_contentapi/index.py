@@ -49,10 +49,10 @@ class IndexView(EndpointView):
             },
             "locales": [*responder.reader.locales],
             "site": _described(site) if site.hostname else None,
-            "openapi_url": addresses.openapi_url,
+            "openapi_url": f"{addresses.api}/openapi.json",
         }
         if self.state.settings.explorer:
-            body["explorer_url"] = addresses.explorer_url
+            body["explorer_url"] = f"{addresses.api}/explorer/"
             sites = responder.reader.sites
             body["sites"] = [_described(other) for other in sites if other.hostname]
         return Bodiless() if responder.request.method == "HEAD" else json_response(body)
