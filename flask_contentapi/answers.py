@@ -600,13 +600,18 @@ class Planner:
             return Key(export, value, index, export.volatile)
         if export.way is not None:
             return self._way(export, layout, export.way, selection)
-        column = export.column
+        column, slot = export.column, None
         assert column is not None
-        if column.target is not None:
-            return self._embedded(export, layout, column, selection)
+        if column.target is None and column.child is None:
+            return self._blocks(export, layout, column)
+        index, many = layout.index_of(column.name), column.kind.many
         if column.child is not None:
-            return self._children(export, layout, column, selection)
-        return self._blocks(export, layout, column)
+            inner, many = layout.children(column.name, column.child), True
+        else:
+            lookup = layout.related(column)
+            inner, slot = lookup.layout, lookup.slot
+        plan = self._nested(inner, export, selection)
+        return Key(export, None, index, plan.volatile, Inner(plan, slot, many))
 
     def _nested(self, layout: RowLayout, export: Export, selection: Selection) -> Plan:
         types = layout.type.endpoint.types if layout.type.endpoint is not None else {}
@@ -624,14 +629,6 @@ class Planner:
                 "objects inside brackets. Name fewer of them."
             )
         return plan
-
-    def _embedded(
-        self, export: Export, layout: RowLayout, column: Column, selection: Selection
-    ) -> Key:
-        index, lookup = layout.index_of(column.name), layout.related(column)
-        plan, many = self._nested(lookup.layout, export, selection), column.kind.many
-
-        return Key(export, None, index, plan.volatile, Inner(plan, lookup.slot, many))
 
     def _way(
         self, export: Export, layout: RowLayout, base: ObjectType, selection: Selection
@@ -652,14 +649,6 @@ class Planner:
             ]
 
         return Key(export, bind, None, plan.volatile)
-
-    def _children(
-        self, export: Export, layout: RowLayout, column: Column, selection: Selection
-    ) -> Key:
-        assert column.child is not None
-        index = layout.index_of(column.name)
-        plan = self._nested(layout.children(column.name, column.child), export, selection)
-        return Key(export, None, index, plan.volatile, Inner(plan, None, many=True))
 
     def _blocks(self, export: Export, layout: RowLayout, column: Column) -> Key:
         assert isinstance(column.field, Blocks)

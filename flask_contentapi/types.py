@@ -29,6 +29,7 @@ from flask_contentapi.sites import normal_path, read_host
 
 #: How ``parent`` and ``alias_of`` are shown (contract, Fields).
 _SUMMARY = "_,id,type,detail_url,html_url,title"
+_FROM_ZERO = validate.Range(0, error="must be from 0 on")
 
 
 def check_slug(slug: str) -> None:
@@ -41,10 +42,6 @@ def check_slug(slug: str) -> None:
 def _check_old_path(path: str) -> None:
     if len(quote(path)) > LONGEST_PATH:
         raise ValidationError(f"must be at most {LONGEST_PATH:,} characters, percent-encoded")
-
-
-def _from_zero() -> validate.Range:
-    return validate.Range(0, error="must be from 0 on")
 
 
 def restriction_field() -> fields.Dict:
@@ -127,7 +124,7 @@ class Content:
     body_fields: ClassVar[Sequence[str | APIField]] = ("id",)
     built_in_search_fields: ClassVar[Sequence[str]] = ()
 
-    id = fields.Integer(required=True, validate=_from_zero())
+    id = fields.Integer(required=True, validate=_FROM_ZERO)
 
     def __init__(self, **values: Any) -> None:
         unknown = sorted(values.keys() - self.declared_fields().keys())
@@ -294,10 +291,10 @@ class Image(Media):
     width = fields.Integer()
     height = fields.Integer()
     description = fields.String()
-    focal_point_x = fields.Integer(validate=_from_zero())
-    focal_point_y = fields.Integer(validate=_from_zero())
-    focal_point_width = fields.Integer(validate=_from_zero())
-    focal_point_height = fields.Integer(validate=_from_zero())
+    focal_point_x = fields.Integer(validate=_FROM_ZERO)
+    focal_point_y = fields.Integer(validate=_FROM_ZERO)
+    focal_point_width = fields.Integer(validate=_FROM_ZERO)
+    focal_point_height = fields.Integer(validate=_FROM_ZERO)
 
 
 class Document(Media):
