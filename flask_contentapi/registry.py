@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from marshmallow import fields, missing
 
@@ -268,7 +268,7 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
             hint = " Leave the field out, or compute the value with fields.Function."
             raise mistake(declared, "api_fields", what, hint)
         return made(answer_field(field), Stored(source), None)
-    written, compute = _computation(declared, given, source)
+    written, compute = _computation(declared, given.name, field, source)
     return made(written, Computed(compute, given.needs), None)
 
 
@@ -289,32 +289,25 @@ def _rendition(declared: ObjectType, field: Rendition) -> RenditionOf:
 
 
 def _computation(
-    declared: ObjectType, given: APIField, source: str
+    declared: ObjectType, name: str, field: Any, source: str
 ) -> tuple[fields.Field[Any], Callable[[Any], Any]]:
-    field = given.field
-    assert field is not None
     if isinstance(field, fields.Function):
         if field.serialize_func is None:
-            what = f"has {given.name!r} with a Function without a function"
+            what = f"has {name!r} with a Function without a function"
             raise mistake(declared, "api_fields", what)
-        written: fields.Field[Any] = Anything(metadata=field.metadata)
-        return written, cast(Callable[[Any], Any], field.serialize_func)
+        return Anything(metadata=field.metadata), field.serialize_func
     if isinstance(field, fields.Constant):
         return field, lambda instance: field.constant
     if isinstance(field, fields.Method):
-        what = f"has {given.name!r} as a Method, which looks for it on a schema; "
-        raise mistake(
-            declared, "api_fields", what + "give another field, and the method as its source"
-        )
+        what = f"has {name!r} as a Method, which looks for it on a schema; give another field, and "
+        raise mistake(declared, "api_fields", f"{what}the method as its source")
     if isinstance(field, RichText):
-        what = f"has {given.name!r} as RichText, which is not followed in what is computed"
+        what = f"has {name!r} as RichText, which is not followed in what is computed"
         raise mistake(declared, "api_fields", what, " Give fields.String(), or store the text.")
     if not hasattr(declared.content_class, source):
         raise _unknown_source(declared, source)
-    written = (
-        Anything(metadata=field.metadata) if type(field) is fields.Raw else answer_field(field)
-    )
-    return written, attribute(source)
+    is_raw = type(field) is fields.Raw
+    return Anything(metadata=field.metadata) if is_raw else answer_field(field), attribute(source)
 
 
 def _unknown_source(declared: ObjectType, name: object) -> DeclarationError:

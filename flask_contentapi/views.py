@@ -671,9 +671,8 @@ def not_found(endpoint: Endpoint, hint: str = "") -> NotFound:
 
 
 def _unseen_message(asked: Query, query: Query, unseen: Sequence[int]) -> str:
-    pairs = zip(asked.tree, query.tree, strict=True)
-    named = [given for given, tree in pairs if tree.page in unseen]
     return " ".join(
         f"{relation} names a page that is not there: {'root' if page == ROOT else page}."
-        for relation, page in named
+        for (relation, page), tree in zip(asked.tree, query.tree, strict=True)
+        if tree.page in unseen
     )
