@@ -410,8 +410,7 @@ def _pictures(state: State) -> Iterator[tuple[str, Picture]]:
         layout = RowLayout(endpoint.base)
         picture = picture_of(layout)
         with state.backend.snapshot_reader() as reader:
-            restricted = reader.restrictions.collections
-            viewer = Viewer(state.clock(), collections=frozenset(restricted))
+            viewer = Viewer(state.clock(), everything=True)
             rows = reader.select(Query(endpoint.name, (*layout.columns,), viewer)).rows
         images = map(picture, rows)
         yield from ((endpoint.name, i) for i in images if i.file and not is_absolute(i.file))
@@ -520,8 +519,8 @@ def _read_hidden(
     """What all types of its endpoint have of an object, whoever may see it; None if there is
     none."""
     columns = ["type", *endpoint.base.columns, *["url_path"] * endpoint.tree]
-    previewing = viewer._replace(previewed=(endpoint.name, id))
-    row = reader.fetch(endpoint.name, [id], columns, previewing).get(id)
+    seeing = viewer._replace(everything=True)
+    row = reader.fetch(endpoint.name, [id], columns, seeing).get(id)
     return None if row is None else dict(zip(columns, row, strict=True))
 
 

@@ -39,7 +39,7 @@ class Viewer(NamedTuple):
     :param collections: the same for the collections of images and documents.
     :param previewed: an object that the viewer may see whatever else holds, as if it were visible;
         what is below it or leads to it is not meant. None: there is none.
-    :param everything: whether nothing at all is hidden. Editors see so; no request of the API does.
+    :param everything: whether nothing at all is hidden: for editors and commands, not for requests.
     """
 
     moment: datetime
