@@ -17,15 +17,7 @@ from flask_contentapi import kinds
 from flask_contentapi.addresses import Addresses
 from flask_contentapi.declarations import Column, Endpoint, Export, ObjectType
 from flask_contentapi.errors import BadRequest, DeclarationError, remarks, suggest
-from flask_contentapi.fields import (
-    Blocks,
-    Instant,
-    Rendition,
-    RichText,
-    Tags,
-    answer_field,
-    itself,
-)
+from flask_contentapi.fields import Blocks, Instant, Rendition, RichText, Tags, answer_field, itself
 from flask_contentapi.kinds import convert_blocks, id_converter
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.selection import DEFAULT, Selection
@@ -418,11 +410,7 @@ def _places(
 
 
 def _pages_along(
-    way: Way,
-    origin: Sequence[Row],
-    times: Sequence[int],
-    source: Source,
-    most: int | None,
+    way: Way, origin: Sequence[Row], times: Sequence[int], source: Source, most: int | None
 ) -> tuple[Mapping[Any, Sequence[Row]], Sequence[Row], Sequence[int]]:
     """The pages that rows lead to, by their value of the way's column; the same pages in order;
     and in how many places each stands."""

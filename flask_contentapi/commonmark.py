@@ -21,11 +21,7 @@ _NO_ADDRESS = re.compile(r"[\s<>()\\\"\x00-\x1f]")
 _START = re.compile(r"[0-9]{1,8}")
 _EMPHASIS = {"b": "**", "strong": "**", "em": "*", "i": "*"}
 #: How markdownify writes what :class:`_Converter` leaves to it.
-_OPTIONS: dict[str, Any] = {
-    "heading_style": "atx",
-    "wrap": True,
-    "wrap_width": None,
-}
+_OPTIONS: dict[str, Any] = {"heading_style": "atx", "wrap": True, "wrap_width": None}
 #: Elements that hold nothing but lines, those that hold nothing but text, and those in a line.
 _LISTS = ("ul", "ol")
 _LINES = ("pre", "h1", "h2", "h3", "h4", "h5", "h6")

@@ -45,8 +45,6 @@ from flask_contentapi.views import (
     UnknownView,
 )
 
-#: Stands for a setting that is absent.
-_UNSET = object()
 _NOW = partial(datetime.now, UTC)
 
 
@@ -233,12 +231,12 @@ class ContentAPI:
 
     def _find_backend(self, app: Flask, backend: Backend | str | None) -> tuple[Backend, str]:
         where, given = "backend", self._backend if backend is None else backend
+        root = Path(app.root_path)
         if given is None:
             where = f"{self.config_prefix}BACKEND"
-            given = app.config.get(where, _UNSET)
-        root = Path(app.root_path)
-        if given is _UNSET:
-            return find_backend("memory", root), ""
+            if where not in app.config:
+                return find_backend("memory", root), ""
+            given = app.config[where]
         if isinstance(given, Backend):
             return given, name_of(given)
         if not isinstance(given, str):

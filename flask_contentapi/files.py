@@ -108,10 +108,7 @@ def parse_json(text: str) -> Any:
 
     try:
         value = json.loads(
-            text,
-            object_pairs_hook=make_object,
-            parse_constant=doubtful.append,
-            parse_int=_integer,
+            text, object_pairs_hook=make_object, parse_constant=doubtful.append, parse_int=_integer
         )
     except json.JSONDecodeError as error:
         raise Unreadable(_no_json(text, error)) from None

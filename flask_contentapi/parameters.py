@@ -376,11 +376,7 @@ class _Parser(Parser[Mapping[str, str]]):
         return req
 
     def handle_error(
-        self,
-        error: ma.ValidationError,
-        req: Mapping[str, str],
-        schema: ma.Schema,
-        **_: Any,
+        self, error: ma.ValidationError, req: Mapping[str, str], schema: ma.Schema, **_: Any
     ) -> NoReturn:
         wrong: dict[str, list[str]] = cast(dict[str, Any], error.messages)["query"]
         text = "; ".join(f"{name} {' '.join(texts)}" for name, texts in sorted(wrong.items()))
@@ -579,9 +575,7 @@ PARAMETERS = {
             _facets_field,
         ),
         Parameter(
-            "search",
-            "Only objects with these words, the best matches first.",
-            where=_SEARCHED,
+            "search", "Only objects with these words, the best matches first.", where=_SEARCHED
         ),
         Parameter(
             "autocomplete",

@@ -15,10 +15,7 @@ import orjson
 from flask import Request, Response, stream_with_context
 from flask import request as current_request
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import (
-    Forbidden,
-    MethodNotAllowed,
-)
+from werkzeug.exceptions import Forbidden, MethodNotAllowed
 from werkzeug.utils import redirect
 
 from flask_contentapi import kinds
