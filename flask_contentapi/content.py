@@ -189,10 +189,21 @@ def _homes(pages: Table, wanted: Collection[int | None]) -> dict[int | None, tup
         for row, path in zip(pages.rows, pages.url_paths, strict=True)
         if row[0] in keys or row[key] in shared
     }
+    return homes_of(keys, found)
+
+
+def homes_of(
+    wanted: Iterable[int], pages: Mapping[int, tuple[str | None, Home]]
+) -> dict[int | None, tuple[Home, ...]]:
+    """The homes of sites by home page: this page, if it is there, and its translations.
+
+    :param pages: the translation key of each of all these pages, and the page, in tree order.
+    """
     homes: dict[int | None, tuple[Home, ...]] = {}
-    for page, own in keys.items():
-        others = (home for other, home in found.values() if other == own and own is not None)
-        homes[page] = found[page][1], *(home for home in others if home.page != page)
+    for page in pages.keys() & wanted:
+        key, home = pages[page]
+        others = (other for known, other in pages.values() if known == key and key is not None)
+        homes[page] = home, *(other for other in others if other.page != page)
     return homes
 
 
@@ -238,6 +249,15 @@ def nearest_restricted(collections: dict[int, dict[str, Any]], identity: int | N
     while identity is not None and not collections[identity]["restriction"]:
         identity = collections[identity]["parent"]
     return identity
+
+
+def restricted(collections: dict[int, dict[str, Any]]) -> dict[int, Restriction]:
+    """The restrictions of collections, which form no circle."""
+    return {
+        one: Restriction(nearest_restricted(collections, known["parent"]), known["restriction"])
+        for one, known in collections.items()
+        if known["restriction"]
+    }
 
 
 Content = Mapping[str, Iterable[Any]]
@@ -391,12 +411,7 @@ def assemble_library(
             table.access = [nearest.get(row[place]) for row in table.rows]
         elif not table.endpoint.tree:
             table.access = [None] * len(table.rows)
-    of_collections = {
-        identity: Restriction(nearest.get(known["parent"]), known["restriction"])
-        for identity, known in collections.items()
-        if known["restriction"]
-    }
-    restrictions = Restrictions(page_restrictions, of_collections)
+    restrictions = Restrictions(page_restrictions, restricted(collections))
     return Library(locales, found, tables, restrictions, [*filter(None, sites)], collections)
 
 

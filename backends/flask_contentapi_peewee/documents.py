@@ -111,8 +111,7 @@ class Documents:
     def has_large(self, names: Iterable[str]) -> bool:
         """Whether there are large fields among some fields, in any type."""
         types = (self.endpoint.base, *self.endpoint.types.values())
-        columns = (declared.columns.get(name) for declared in types for name in names)
-        return any(column is not None and is_large(column) for column in columns)
+        return any(is_large(t.columns[n]) for t in types for n in names if n in t.columns)
 
     # Writing.
 
@@ -281,10 +280,6 @@ class Projection:
         return read_row
 
 
-#: Reads the values of some fields of a parsed document.
-Reader = Callable[[Mapping[str, Any]], list[Any]]
-
-
 def _parse(doc: str, large: str | None) -> dict[str, Any]:
     values: dict[str, Any] = orjson.loads(doc)
     if large is not None:
@@ -292,8 +287,11 @@ def _parse(doc: str, large: str | None) -> dict[str, Any]:
     return values
 
 
-def _reader(columns: Iterable[tuple[str, Column | None]]) -> Reader:
-    getters = [(name, column and column.kind.empty(), _decoder(column)) for name, column in columns]
+def _decoder(column: Column) -> Callable[[Any], Any] | None:
+    """The function from a value in a document to a stored value; None if they are the same."""
+    if column.child is None:
+        return _DECODERS.get(column.kind.name)
+    getters = [(n, c.kind.empty(), _decoder(c)) for n, c in column.child.columns.items()]
 
     def read(values: Mapping[str, Any]) -> list[Any]:
         return [
@@ -301,14 +299,6 @@ def _reader(columns: Iterable[tuple[str, Column | None]]) -> Reader:
             for name, empty, decode in getters
         ]
 
-    return read
-
-
-def _decoder(column: Column | None) -> Callable[[Any], Any] | None:
-    """The function from a value in a document to a stored value; None if they are the same."""
-    if column is None or column.child is None:
-        return None if column is None else _DECODERS.get(column.kind.name)
-    read = _reader(column.child.columns.items())
     return lambda entries: tuple([tuple(read(entry)) for entry in entries])
 
 
@@ -377,8 +367,6 @@ def _child_objects(
     child: ObjectType, rows: Iterable[Row], extras: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Child objects as in a document, after the further values of those with their ids."""
-    if not extras:
-        return [dict(zip(child.columns, row, strict=True)) for row in rows]
     known = {entry["id"]: entry for entry in extras}
     others = (
         {n: v for n, v in known.get(r[0], {}).items() if n not in child.columns} for r in rows

@@ -144,14 +144,11 @@ class Engine(ABC):
         for table in tables:
             self.database.execute_sql(f"{self.analyzing} {self.quoted(table)}")
 
-    def equals(self, field: Clause, value: Clause) -> Clause:
-        """The condition that a column has a value, in a form that uses its index."""
-        return field == value
-
     def compare(self, field: Clause, operator: str, value: Clause) -> Clause:
-        """The condition that a column is below or above a value, in a form that uses its index.
+        """The condition that a column is, or is below or above, a value, in a form that uses its
+        index.
 
-        :param operator: ``<``, ``<=``, ``>`` or ``>=``.
+        :param operator: ``=``, ``<``, ``<=``, ``>`` or ``>=``.
         """
         return peewee.Expression(field, operator, value)
 
@@ -275,10 +272,15 @@ class Engine(ABC):
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
         """Whether a match has a word, as 0 or 1."""
 
-    @abstractmethod
+    #: What stands between tokens of which every one has to be there, or any.
+    joining: ClassVar[tuple[str, str]] = (" AND ", " OR ")
+
     def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:
         """The parameter of a search for objects that meet several conditions.
 
         :param searches: for each condition some tokens, and whether an object must have every one
             of them, or any.
         """
+        every_one, any_one = self.joining
+        parts = [(every_one if every else any_one).join(tokens) for tokens, every in searches]
+        return every_one.join(f"({part})" for part in parts)

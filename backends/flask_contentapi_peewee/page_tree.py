@@ -37,9 +37,7 @@ class PageTree:
         if page is None:
             return TreePosition("", "/", OPEN)
         if self._last is None or self._last[0] != page:
-            query = self._table.select("path_", "url_path", "access_")
-            (found,) = self._reader.all(query.where(self._table["id"] == page))
-            self._last = page, TreePosition(*found)
+            self._last = page, self._positions({page})[page]
         return self._last[1]
 
     def forget(self) -> None:
@@ -66,9 +64,7 @@ class PageTree:
         :raises ContentError: if there is no room left.
         """
         above = self.position_of(page["parent"])
-        path = above.path + step(self._free_number(page, above, before))
-        access = page["id"] if page["restriction"] else above.access
-        return TreePosition(path, _url_path(above, page["slug"]), access)
+        return _below(above, page, step(self._free_number(page, above, before)))
 
     def append(
         self, pages: Sequence[Mapping[str, Any]], refuse: Callable[[int, str, str], None]
@@ -79,7 +75,7 @@ class PageTree:
         """
         above = self._positions({page["parent"] for page in pages})
         paths = {
-            page["id"]: _url_path(above[page["parent"]], page["slug"])
+            page["id"]: _below(above[page["parent"]], page).url_path
             for page in pages
             if page["parent"] in above
         }
@@ -103,9 +99,7 @@ class PageTree:
                 if parent not in last:
                     last[parent] = self._free_number(page, above[parent], None) - GAP
                 last[parent] += GAP
-                path = above[parent].path + step(last[parent])
-                access = identity if page["restriction"] else above[parent].access
-                found[identity] = TreePosition(path, paths[identity], access)
+                found[identity] = _below(above[parent], page, step(last[parent]))
         return found
 
     def _positions(self, pages: Set[int | None]) -> dict[int | None, TreePosition]:
@@ -140,7 +134,6 @@ class PageTree:
         return last_number(path) if path else 0
 
     def _make_room(self, above: TreePosition, number: int) -> None:
-        self.forget()
         field, (integer, string), start = self._table["path_"], self._casts, len(above.path) + 1
         digits = fn.SUBSTR(field, start, 1).cast(integer)
         text = (fn.SUBSTR(field, start + 1, digits).cast(integer) + ROOM).cast(string)
@@ -148,18 +141,15 @@ class PageTree:
         path: Any = Value(SHIFTED + above.path)
         for part in steps:
             path = path.concat(part)
-        first, aside = above.path + step(number), SHIFTED + above.path
-        shift = self._table.model.update({field: path})
+        shift, first = self._table.model.update({field: path}), above.path + step(number)
         shift.where((field >= first) & (field < end(above.path))).execute()
-        settle = self._table.model.update({field: fn.SUBSTR(field, len(SHIFTED) + 1)})
-        settle.where((field >= aside) & (field < end(aside))).execute()
+        self._replace_path(SHIFTED + above.path, above.path)
 
     # Branches.
 
-    def _update(self, path: str, changes: Mapping[Any, Any], condition: Any = None) -> None:
+    def _update(self, path: str, changes: Mapping[Any, Any], *conditions: Any) -> None:
         self.forget()
-        inside = self._inside(path) if condition is None else self._inside(path) & condition
-        self._table.model.update(changes).where(inside).execute()
+        self._table.model.update(changes).where(self._inside(path), *conditions).execute()
 
     def _replace_path(self, old: str, new: str) -> None:
         field = self._table["path_"]
@@ -184,14 +174,13 @@ class PageTree:
         :param before: the sibling to insert it before; None: at the end.
         :raises ContentError: if there is no room left.
         """
-        old, above = self.position_of(page["id"]), self.position_of(page["parent"])
+        old = self.position_of(page["id"])
         # Under a temporary path it is not in the way, and not shifted with siblings.
         self._replace_path(old.path, MOVED + old.path)
-        path = above.path + step(self._free_number(page, above, before))
-        self._replace_path(MOVED + old.path, path)
-        self._replace_url_path(path, old.url_path, _url_path(above, page["slug"]))
-        if not page["restriction"]:
-            self._replace_access(path, old.access, above.access)
+        new = self.new_position(page, before)
+        self._replace_path(MOVED + old.path, new.path)
+        self._replace_url_path(new.path, old.url_path, new.url_path)
+        self._replace_access(new.path, old.access, new.access)
         moved = self._table.model.update({self._table["parent"]: page["parent"]})
         moved.where(self._table["id"] == page["id"]).execute()
 
@@ -200,13 +189,15 @@ class PageTree:
 
         :returns: the position of the page, with its new address and restriction.
         """
-        old, above = self.position_of(page["id"]), self.position_of(page["parent"])
-        url_path = _url_path(above, page["slug"])
-        access = page["id"] if page["restriction"] else above.access
-        self._replace_url_path(old.path, old.url_path, url_path)
-        self._replace_access(old.path, old.access, access)
-        return TreePosition(old.path, url_path, access)
+        old = self.position_of(page["id"])
+        new = _below(self.position_of(page["parent"]), page)._replace(path=old.path)
+        self._replace_url_path(old.path, old.url_path, new.url_path)
+        self._replace_access(old.path, old.access, new.access)
+        return new
 
 
-def _url_path(above: TreePosition, slug: str) -> str:
-    return f"{above.url_path}{quote_slug(slug)}/"
+def _below(above: TreePosition, page: Mapping[str, Any], own_step: str = "") -> TreePosition:
+    access = page["id"] if page["restriction"] else above.access
+    return TreePosition(
+        above.path + own_step, f"{above.url_path}{quote_slug(page['slug'])}/", access
+    )

@@ -26,7 +26,7 @@ EXPECTED = 10
 class PostgreSQL(Engine):
     """PostgreSQL. With several hosts in the address, it reads from standbys."""
 
-    prefix = ":*"
+    prefix, joining = ":*", (" & ", " | ")
     sql_types = {
         **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
         **dict.fromkeys(("key", "path", "date", "time", "datetime"), 'VARCHAR COLLATE "C"'),
@@ -105,18 +105,12 @@ class PostgreSQL(Engine):
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         return [[self.indexed(field).asc(nulls="FIRST")]]
 
-    def equals(self, field: Clause, value: Clause) -> Clause:
-        if not self.is_long(field):
-            return field == value
-        start = fn.LEFT(value, SQL(str(INDEXED)))
-        return (self.indexed(field) == start) & (field == value)
-
     def compare(self, field: Clause, operator: str, value: Clause) -> Clause:
         met = super().compare(field, operator, value)
         if not self.is_long(field):
             return met
-        start = fn.LEFT(value, SQL(str(INDEXED)))
-        return super().compare(self.indexed(field), f"{operator[0]}=", start) & met
+        start, of_start = fn.LEFT(value, SQL(str(INDEXED))), f"{operator.rstrip('=')}="
+        return super().compare(self.indexed(field), of_start, start) & met
 
     def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
         if not self.is_long(field):
@@ -152,8 +146,3 @@ class PostgreSQL(Engine):
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
         vector = table.c.title if in_title else table.c.words
         return peewee.Expression(vector, "@@", word.cast("tsquery")).cast("integer")
-
-    def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:
-        return " & ".join(
-            f"({(' & ' if every else ' | ').join(tokens)})" for tokens, every in searches
-        )

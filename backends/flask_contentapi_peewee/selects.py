@@ -45,7 +45,7 @@ Condition = Callable[[Engine, Clause, Sequence[Clause]], Clause]
 
 #: The condition of each operator. That for ``not`` is negated, with a missing value meeting it.
 CONDITIONS: dict[str, Condition] = {
-    "eq": lambda engine, field, wanted: engine.equals(field, wanted[0]),
+    "eq": _compared("="),
     "in": lambda engine, field, wanted: engine.one_of(field, wanted),
     "not": lambda engine, field, wanted: field.in_(wanted),
     "lt": _compared("<"),
@@ -308,7 +308,7 @@ class Select:
             return self.identity.in_(self._ancestors(number))
         if relation == "translation_of":
             wanted = self._of_page("translation_key", page)
-            same = self._engine.equals(self._base.field("translation_key"), wanted)
+            same = self._engine.compare(self._base.field("translation_key"), "=", wanted)
             return same & (self.identity != page)
         path = self._base.path(self.shape, self._engine)
         if self.shape.counted:
@@ -333,28 +333,23 @@ class Select:
         if declared is not None and declared.kind.many:
             yield from self._on_entries(number, column, operator, arity)
             return
-        if column == "url_path":
-            # The index has a digest, as addresses can be long.
-            field = self._base.field("url_hash_")
-            if arity == MANY:
-                yield self._any_of(field, lambda v: map(md5, v.query.filters[number].value))
-                return
-            digest = self.slot(lambda values: md5(values.query.filters[number].value))
-            yield field == digest
-        field = self._table(column).fields[column]
+        # The index of addresses has their digests, as they can be long.
+        is_address = column == "url_path"
+        field = self._table(column).fields["url_hash_" if is_address else column]
+        encode = md5 if is_address else field.db_value
         there = [*self._target_visible(column, field)]
         if operator == "isnull":
             met = all_of([field.is_null(False), *there])
             yield ~met if arity and there else field.is_null() if arity else met
             return
         if arity == MANY:
-            yield self._any_of(field, lambda values: values.query.filters[number].value)
+            yield self._any_of(field, lambda v: map(encode, v.query.filters[number].value))
             yield from there
             return
         # An index would be of no use for what many objects meet.
         useless = shape.broad or (shape.walk and shape.order[0].column != column)
         shown = self._engine.unindexed(field) if useless else field
-        wanted = [self._wanted(number, field, index) for index in range(arity)]
+        wanted = [self._wanted(number, encode, index) for index in range(arity)]
         met = all_of([CONDITIONS[operator](self._engine, shown, wanted), *there])
         yield ~fn.COALESCE(met, SQL("FALSE")) if operator == "not" else met
 
@@ -367,8 +362,8 @@ class Select:
         starts = self.slot(lambda values: engine.array(v[cut] for v in get(values)))
         return engine.among(engine.indexed(field), starts) & condition
 
-    def _wanted(self, number: int, field: StoredField, index: int) -> SQL:
-        return self.slot(lambda v: field.db_value(operands(v.query.filters[number])[index]))
+    def _wanted(self, number: int, encode: Callable[[Any], Any], index: int) -> SQL:
+        return self.slot(lambda values: encode(operands(values.query.filters[number])[index]))
 
     def _on_entries(self, number: int, column: str, operator: str, arity: int) -> Iterator[Clause]:
         """The conditions that an object has every requested tag or visible target, one of them, or
@@ -381,7 +376,7 @@ class Select:
         identity = terms["id"]
         entry = terms["number" if declared is not None and declared.target else "text"]
         named = [terms["field"] == SQL(f"'{column}'"), *self._target_visible(column, entry)]
-        values = [self._wanted(number, entry, index) for index in range(arity)]
+        values = [self._wanted(number, entry.db_value, index) for index in range(arity)]
         before = sum(count for _, other, count in shape.filters[:number] if other == "all")
         few = max(FEW_ENTRIES - before, 0) if operator == "all" else 0
         parts = [[value] for value in values[:few]]

@@ -162,7 +162,13 @@ class Shape(NamedTuple):
 
 def shape_of_all(query: Query, visible: Visibility, *, counted: bool = False) -> Shape:
     """The shape of all that matches a query, in any order."""
-    return Shape(*_conditions(query), visible, counted=counted)
+    filters = [
+        (f.column, f.operator, MANY if _is_many(f) else len(operands(f))) for f in query.filters
+    ]
+    searches = [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
+    relations = tuple([tree.relation for tree in query.tree])
+    conditions = query.endpoint, query.types, tuple(filters), relations, tuple(searches)
+    return Shape(*conditions, visible, counted=counted)
 
 
 def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
@@ -171,8 +177,8 @@ def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
     :param others: what does not follow from it.
     """
     return Shape(
-        *_conditions(query),
-        visible,
+        # The parts that say what matches are the first.
+        *shape_of_all(query, visible)[:6],
         query.columns,
         query.order,
         query.random,
@@ -181,23 +187,6 @@ def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
         query.offset > 0,
         **others,
     )
-
-
-def _conditions(
-    query: Query,
-) -> tuple[
-    str,
-    frozenset[str] | None,
-    tuple[tuple[str, str, int], ...],
-    tuple[str, ...],
-    tuple[tuple[int, bool, bool], ...],
-]:
-    filters = [
-        (f.column, f.operator, MANY if _is_many(f) else len(operands(f))) for f in query.filters
-    ]
-    searches = [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
-    relations = tuple([tree.relation for tree in query.tree])
-    return query.endpoint, query.types, tuple(filters), relations, tuple(searches)
 
 
 def _is_many(condition: Filter) -> bool:

@@ -100,28 +100,24 @@ class SQLite(Engine):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        self._prepare_to_write(WAIT_TO_WRITE)
-        try:
-            # A transaction that starts by reading cannot write after another one has written.
-            with atomic(self.database, "IMMEDIATE"):
-                yield
-        finally:
-            self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
+        # A transaction that starts by reading cannot write after another one has written.
+        with self._waiting(WAIT_TO_WRITE), atomic(self.database, "IMMEDIATE"):
+            yield
 
     def test_writing(self, table: str) -> None:
-        self._prepare_to_write(0)
-        try:
+        with self._waiting(0):
             super().test_writing(table)
+
+    @contextmanager
+    def _waiting(self, seconds: float) -> Iterator[None]:
+        database = cast(peewee.SqliteDatabase, self.database)
+        if isinstance(database, SQLitePool):
+            database.prepare_to_write()
+        database.execute_sql(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+        try:
+            yield
         finally:
-            self._wait_for_locks(cast(peewee.SqliteDatabase, self.database).timeout)
-
-    def _prepare_to_write(self, wait: float) -> None:
-        if isinstance(self.database, SQLitePool):
-            self.database.prepare_to_write()
-        self._wait_for_locks(wait)
-
-    def _wait_for_locks(self, seconds: float) -> None:
-        self.database.execute_sql(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            database.execute_sql(f"PRAGMA busy_timeout = {int(database.timeout * 1000)}")
 
     def among(self, column: Clause, values: SQL) -> Clause:
         return column.in_(peewee.Select(columns=[SQL("value")]).from_(fn.json_each(values)))
@@ -180,7 +176,7 @@ class SQLite(Engine):
         return plain_tokens(words)
 
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
-        return peewee.Expression(self._whole(table), "MATCH", query)
+        return peewee.Expression(getattr(table.c, table.__name__), "MATCH", query)
 
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
         # The result of bm25 would depend on other objects, including hidden ones.
@@ -188,12 +184,3 @@ class SQLite(Engine):
         wanted = Value("title:").concat(word) if in_title else word
         found = other.select(other.c.rowid).where(self.matches(other, wanted))
         return table.c.rowid.in_(found)
-
-    @staticmethod
-    def _whole(table: peewee.Table) -> Clause:
-        return getattr(table.c, table.__name__)
-
-    def query(self, searches: Iterable[tuple[Sequence[str], bool]]) -> str:
-        return " AND ".join(
-            f"({(' AND ' if every else ' OR ').join(tokens)})" for tokens, every in searches
-        )

@@ -19,7 +19,9 @@ from flask_contentapi.cache import BoundedCache
 from flask_contentapi.content import (
     Restriction,
     Restrictions,
+    homes_of,
     nearest_restricted,
+    restricted,
 )
 from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site, Sites
@@ -81,13 +83,7 @@ class Structure:
     @cached_property
     def restrictions(self) -> Restrictions:
         """All restrictions."""
-        known = self.collections
-        of_collections = {
-            identity: Restriction(nearest_restricted(known, one["parent"]), one["restriction"])
-            for identity, one in known.items()
-            if one["restriction"]
-        }
-        return Restrictions(self._page_restrictions(), of_collections)
+        return Restrictions(self._page_restrictions(), restricted(self.collections))
 
     def size(self, endpoint: str) -> int:
         """The approximate number of objects of an endpoint."""
@@ -111,30 +107,19 @@ class Structure:
             return Sites(sites, ())
         query = self._pages.select("id").where(self._pages["parent"].is_null())
         found = self._all(query.order_by(self._pages["path_"]).limit(1))
-        first = {page for (page,) in found}
-        return Sites([], self._read_homes(first)[first.pop()] if first else ())
+        homes = self._read_homes({page for (page,) in found})
+        return Sites([], next(iter(homes.values()), ()))
 
-    def _read_homes(self, roots: set[int]) -> dict[int, tuple[Home, ...]]:
+    def _read_homes(self, roots: set[int]) -> dict[int | None, tuple[Home, ...]]:
         columns, key = [self._pages[name] for name in _HOME_COLUMNS], self._pages["translation_key"]
         named = self._pages["id"].in_(roots)
         keys = {found for (found,) in self._all(self._pages.select(key).where(named))}
-        same = [self._tables.engine.equals(key, found) for found in keys - {None}]
+        same = [self._tables.engine.compare(key, "=", found) for found in keys - {None}]
         query = self._pages.select(*columns).where(any_of([named, *same]))
         # With ORDER BY the database would walk through all pages.
         rows = sorted(self._all(query), key=itemgetter(_HOME_COLUMNS.index("path_")))
         self._homes = {row[0]: row[4] for row in rows}
-        return {
-            home[0]: (
-                Home(*home[:3]),
-                *(
-                    Home(*row[:3])
-                    for row in rows
-                    if row[0] != home[0] and home[3] is not None and row[3] == home[3]
-                ),
-            )
-            for home in rows
-            if home[0] in roots
-        }
+        return homes_of(roots, {row[0]: (row[3], Home(*row[:3])) for row in rows})
 
     def _all(self, query: Any) -> list[Any]:
         return self._tables.all(query, self._database)

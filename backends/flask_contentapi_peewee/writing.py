@@ -67,12 +67,9 @@ class DatabaseTransaction(Transaction):
             # Their ids come from elsewhere too.
             own = base["type"].not_in([*self.elsewhere])
             highest_known = highest_known.where(own)
-        known = highest_known, self._highest_deleted(base)
+        known = highest_known, self.tables.state_of(f"{USED_ID_PREFIX}{base.name}")
         ((highest, deleted),) = self.reader.all(peewee.Select(columns=known))
         return max(highest or 0, int(deleted or 0)) + 1
-
-    def _highest_deleted(self, table: StoredTable) -> Any:
-        return self.tables.state_of(_used_id_key(table))
 
     def next_child_id(self, child: ObjectType) -> int:
         highest = (
@@ -96,13 +93,13 @@ class DatabaseTransaction(Transaction):
     def page_at(self, parent: int | None, slug: str) -> int | None:
         # Many pages may have the parent, but few the slug.
         same = self._under(parent, self.engine.unindexed(self._pages["parent"]))
-        same &= self.engine.equals(self._pages["slug"], slug)
+        same &= self.engine.compare(self._pages["slug"], "=", slug)
         page: int | None = self.reader.first(self._pages.select("id").where(same))
         return page
 
     def redirect_at(self, site_path: str) -> int | None:
         base = self.tables.endpoints["redirects"].base
-        same = self.engine.equals(base["site_path"], site_path)
+        same = self.engine.compare(base["site_path"], "=", site_path)
         redirect: int | None = self.reader.first(base.select("id").where(same))
         return redirect
 
@@ -125,8 +122,8 @@ class DatabaseTransaction(Transaction):
 
     def translation(self, key: str, locale: str) -> int | None:
         pages = self._pages
-        same = self.engine.equals(pages["translation_key"], key) & (pages["locale"] == locale)
-        query = pages.select("id").where(same).order_by(pages["path_"])
+        same = self.engine.compare(pages["translation_key"], "=", key)
+        query = pages.select("id").where(same, pages["locale"] == locale).order_by(pages["path_"])
         page: int | None = self.reader.first(query.limit(1))
         return page
 
@@ -209,12 +206,12 @@ class DatabaseTransaction(Transaction):
         return dict(zip(declared.column_names, row, strict=True))
 
     def remove(self, endpoint: str, ids: Sequence[int]) -> None:
-        tables = self.tables.endpoints[endpoint]
         self.clear(endpoint, ids)
-        known = self.reader.first(peewee.Select(columns=[self._highest_deleted(tables.base)]))
+        key = f"{USED_ID_PREFIX}{self.tables.endpoints[endpoint].base.name}"
+        known = self.reader.first(peewee.Select(columns=[self.tables.state_of(key)]))
         # Relations to a deleted object must not come to point to a new one.
         if max(ids) > int(known or 0):
-            self.tables.write_state(**{_used_id_key(tables.base): str(max(ids))})
+            self.tables.write_state(**{key: str(max(ids))})
 
     def clear(self, endpoint: str, ids: Sequence[int]) -> None:
         """Deletes objects whose ids may come again."""
@@ -252,10 +249,6 @@ class DatabaseTransaction(Transaction):
         if section == "locales":
             locale = self._pages["locale"]
             self._pages.model.update({locale: records[0]}).where(locale.is_null()).execute()
-
-
-def _used_id_key(table: StoredTable) -> str:
-    return f"{USED_ID_PREFIX}{table.name}"
 
 
 def _clear(tables: Iterable[StoredTable], ids: Sequence[int]) -> None:
