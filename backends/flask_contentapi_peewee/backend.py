@@ -30,7 +30,7 @@ from flask_contentapi_peewee.connections import (
 )
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.followed import Followed
-from flask_contentapi_peewee.following import Following
+from flask_contentapi_peewee.following import AlreadyCopied, Following
 from flask_contentapi_peewee.loading import check, dump, load
 from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
@@ -45,10 +45,6 @@ from flask_contentapi_peewee.writing import DatabaseTransaction
 
 #: After how many copied rows the statistics of the database are updated.
 MANY = 5000
-
-
-class _AlreadyCopied(Exception):
-    """Another process has copied what has changed."""
 
 
 class PeeweeBackend(Backend):
@@ -266,13 +262,11 @@ class PeeweeBackend(Backend):
 
     def _current_reader(self, database: peewee.Database) -> DatabaseReader:
         # Within a write() block the version is the same before and after each change.
-        within = getattr(self._thread, "writing", False)
-        structure = None if within else self._structure
-        if structure is None:
+        if getattr(self._thread, "writing", False):
             structure = self._read_structure(database)
-        if not within:
-            self._structure = structure
-        return DatabaseReader(database, self._statements, structure, not within)
+            return DatabaseReader(database, self._statements, structure, versioned=False)
+        structure = self._structure = self._structure or self._read_structure(database)
+        return DatabaseReader(database, self._statements, structure)
 
     def _read_structure(self, database: peewee.Database) -> Structure:
         tables = self.tables
@@ -338,15 +332,13 @@ class PeeweeBackend(Backend):
         following, thread = self._following, self._thread
         if following is None or any(vars(thread).values()):
             return
-        if not (whole or following.is_outdated()):
+        if not (whole or following.marks()[0]):
             return
         thread.following = True
         try:
             with self.write() as writer:
                 number = following.copy(thread.transaction, writer, whole=whole)
-                if number is None:
-                    raise _AlreadyCopied
-        except _AlreadyCopied:
+        except AlreadyCopied:
             return
         except ConfigurationError as error:
             raise BackendUnavailable(str(error)) from error
@@ -437,12 +429,9 @@ class PeeweeBackend(Backend):
                 self._thread.reading = True
                 structure = self._read_structure(database)
                 confirm = partial(self._require_version, structure.stamp)
-                keeps_words = self.engine.keeps_words
+                confirm_search = None if self.engine.keeps_words else confirm
                 reader = DatabaseReader(
-                    database,
-                    self._statements,
-                    structure,
-                    confirm_search=None if keeps_words else confirm,
+                    database, self._statements, structure, confirm_search=confirm_search
                 )
                 yield reader
                 reader.confirm_version()

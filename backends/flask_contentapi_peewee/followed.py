@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -18,9 +19,12 @@ from flask_contentapi.records import Place
 from flask_contentapi.types import Entry
 from flask_contentapi_peewee.connections import DATABASE_ERRORS
 from flask_contentapi_peewee.documents import BATCH
-from flask_contentapi_peewee.tables import Tables
+from flask_contentapi_peewee.tables import MARK_PREFIX, Model, Tables
+
+EntryClass = type[Entry]
 
 
+@dataclass(eq=False, repr=False)
 class Followed:
     """One of the site's own models, whose rows are served as objects of one declared type.
 
@@ -57,26 +61,15 @@ class Followed:
         :class:`playhouse.signals.Model`, and changes show if they are made through its methods.
     """
 
-    def __init__(
-        self,
-        model: type[peewee.Model],
-        type: type[Entry],
-        record: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = None,
-        *,
-        ids_from: int = 0,
-        where: Any = None,
-        prefetch: Sequence[Any] = (),
-        changed: peewee.Field | None = None,
-        mark: Callable[[], Any] | None = None,
-    ) -> None:
-        self.model = model
-        self.type = type
-        self.record = {} if record is None else record
-        self.ids_from = ids_from
-        self.where = where
-        self.prefetch = prefetch
-        self.changed = changed
-        self.mark = mark
+    model: Model
+    type: EntryClass
+    record: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = None
+    _: KW_ONLY
+    ids_from: int = 0
+    where: Any = None
+    prefetch: Sequence[Any] = ()
+    changed: peewee.Field | None = None
+    mark: Callable[[], Any] | None = None
 
     def __repr__(self) -> str:
         return f"Followed({self.model.__name__}, {self.type.__name__})"
@@ -102,9 +95,9 @@ class Source:
         self.key: Any = self.model._meta.primary_key
         self.has_signals = issubclass(self.model, signals.Model)
         #: The key of its mark in the state table.
-        self.state_key = f"mark {declared.label}"
+        self.state_key = f"{MARK_PREFIX}{declared.label}"
         self._check()
-        record = followed.record
+        record = followed.record or {}
         self.record_of: Callable[[Any], Mapping[str, Any]] = (
             record if callable(record) else partial(_record, self._getters(record, others))
         )

@@ -45,6 +45,10 @@ NOTED, WAITING, LEFT_OUT = range(3)
 Fitting = tuple[Row, dict[str, Any]]
 
 
+class AlreadyCopied(Exception):
+    """Another process has copied what has changed."""
+
+
 class Following:
     """All followed models of a backend.
 
@@ -99,19 +103,14 @@ class Following:
         return sql, parameters
 
     def marks(self) -> tuple[bool, dict[str, tuple[str | None, str]]]:
-        """Whether rows are noted, and for each followed type the mark of the rows as they were
-        copied, and their mark now."""
+        """Whether rows may have changed since they were copied, and for each followed type the mark
+        of the rows as they were copied, and their mark now."""
         ((noted, *found),) = self._database.execute_sql(*self._question).fetchall()
         marks = {}
         for place, (label, source) in enumerate(self.sources.items()):
             stored, *answers = found[3 * place : 3 * place + 3]
             marks[label] = stored, source.mark(answers)
-        return noted is not None, marks
-
-    def is_outdated(self) -> bool:
-        """Whether rows may have changed since they were copied."""
-        noted, marks = self.marks()
-        return noted or any(stored != now for stored, now in marks.values())
+        return noted is not None or any(stored != now for stored, now in marks.values()), marks
 
     # Signals.
 
@@ -151,18 +150,16 @@ class Following:
 
     # Copying.
 
-    def copy(
-        self, transaction: DatabaseTransaction, writer: Writer, *, whole: bool = False
-    ) -> int | None:
+    def copy(self, transaction: DatabaseTransaction, writer: Writer, *, whole: bool = False) -> int:
         """Copies what has changed.
 
-        :returns: how many objects were written or removed; None if another process has copied
-            everything meanwhile.
+        :returns: how many objects were written or removed.
+        :raises AlreadyCopied: if another process has copied everything meanwhile.
         :raises ConfigurationError: if there are objects of a followed type that no row gave.
         """
-        noted, marks = self.marks()
-        if not (whole or noted or any(stored != now for stored, now in marks.values())):
-            return None
+        is_outdated, marks = self.marks()
+        if not (whole or is_outdated):
+            raise AlreadyCopied
         copying = Copying(self.sources, transaction, writer)
         for label, (stored, now) in marks.items():
             copying.copy_changed(self.sources[label], stored, now, whole)
@@ -201,8 +198,7 @@ class Copying:
     ) -> None:
         self._sources, self._transaction, self._writer = sources, transaction, writer
         self._reader, self._tables = transaction.reader, transaction.tables
-        self._table, self._engine = transaction.tables.followed, transaction.engine
-        self._page_tree = transaction.page_tree
+        self._table = transaction.tables.followed
         #: How many more rows are known, as objects or left out, than before.
         self._growth = 0
         self.written = 0
@@ -340,7 +336,7 @@ class Copying:
                 self._refuse(source, identity, source.problem(identity, name, message))
         self._insert(source, [*new.values()])
         if self._left_out:
-            self._engine.insert(self._table.insert_text, self._left_out)
+            self._transaction.engine.insert(self._table.insert_text, self._left_out)
             self._left_out.clear()
 
     def _read(self, source: Source, rows: Mapping[int, Any]) -> dict[int, Fitting]:
@@ -432,12 +428,11 @@ class Copying:
         :param batch: the ids of all objects that are being copied.
         """
         for identity in ids:
-            below: dict[int, str] = {}
             if identity not in stored:
                 # It was below another one.
                 continue
-            if source.endpoint.tree:
-                below = self._page_tree.below(identity, "type")
+            is_page, tree = source.endpoint.tree, self._transaction.page_tree
+            below: dict[int, str] = tree.below(identity, "type") if is_page else {}
             if not self._sources.keys() >= {*below.values()}:
                 why = "cannot go, because pages below it are no rows; move or delete these"
                 self._refuse(source, identity, source.problem(identity, "", why))
