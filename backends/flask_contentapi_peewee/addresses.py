@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -61,8 +61,9 @@ def _charset(text: str) -> str:
     return {"utf8mb4": text}[text]
 
 
+Read = Callable[[str], Any]
 #: The functions that read the values of options, and what they read.
-_WANTED: dict[Callable[[str], Any], str] = {
+_WANTED: dict[Read, str] = {
     _number: "a number from 0 on",
     _count: "an integer from 1 on",
     _truth: "true or false",
@@ -71,7 +72,7 @@ _WANTED: dict[Callable[[str], Any], str] = {
 }
 _FILE_OPTIONS = {"max_connections": _count, "timeout": _number, "stale_timeout": _number}
 _POOL_OPTIONS = {**_FILE_OPTIONS, "recheck": _number}
-_MARIADB_OPTIONS: dict[str, Callable[[str], Any]] = {
+_MARIADB_OPTIONS: dict[str, Read] = {
     **dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), _number),
     "max_allowed_packet": _count,
     **dict.fromkeys(("ssl_disabled", "ssl_verify_cert", "ssl_verify_identity"), _truth),
@@ -126,11 +127,11 @@ def postgresql(address: str) -> list[PostgreSQLPool]:
         writing = {"target_session_attrs": "read-write"}
         reading = {"target_session_attrs": "prefer-standby", "load_balance_hosts": "random"}
     defaults = import_module("psycopg.pq").Conninfo.get_defaults()
-    known = [*_POOL_OPTIONS, *(option.keyword.decode() for option in defaults)]
+    of_driver: dict[str, Read] = {option.keyword.decode(): str for option in defaults}
     settled = {*_conninfo_options(conninfo), *reading}
-    options = _options(query, known, settled)
+    options = _options(query, {**_POOL_OPTIONS, **of_driver}, settled)
     pool = _pool(options, several=bool(reading))
-    given = {"connect_timeout": str(CONNECT_TIMEOUT), **_others(options)}
+    given = {"connect_timeout": str(CONNECT_TIMEOUT), **options}
     found = []
     for more in [writing, reading] if reading else [{}]:
         full = f"{conninfo}?{urlencode({**given, **more}, quote_via=quote)}"
@@ -158,22 +159,21 @@ def mariadb(address: str) -> list[MariaDBPool]:
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
     account: dict[str, Any] = {"user": unquote(user)} if user else {}
     account |= {"password": unquote(password).encode()} if colon else {}
-    known = {**_POOL_OPTIONS, **_MARIADB_OPTIONS}
-    options = _options(query, known, account)
-    given: dict[str, Any] = {"charset": "utf8mb4", "connect_timeout": CONNECT_TIMEOUT, **account}
-    given |= {name: _read(_MARIADB_OPTIONS, name, v) for name, v in _others(options).items()}
+    hosts = [urlsplit(f"//{host}") for host in _hosts(parts).split(",")]
+    options = _options(query, {**_POOL_OPTIONS, **_MARIADB_OPTIONS}, account)
+    pool = _pool(options, several=len(hosts) > 1)
+    given = {"charset": "utf8mb4", "connect_timeout": CONNECT_TIMEOUT, **account, **options}
     try:
         pymysql().connect(**given, defer_connect=True)
     except (TypeError, ValueError, OSError) as error:
         raise ConfigurationError(f"The address cannot be used: {reason(error)}.") from error
-    hosts = [urlsplit(f"//{host}") for host in _hosts(parts).split(",")]
     primary, *replicas = [
         {"host": unquote(h.hostname or "localhost"), **({"port": h.port} if h.port else {})}
         for h in hosts
     ]
-    name, pool = unquote(parts.path[1:]), _pool(options, several=bool(replicas))
+    name = unquote(parts.path[1:])
     each = [[primary], *([[*replicas, primary]] if replicas else [])]
-    return [MariaDBPool(name, hosts=hosts, **given, **pool) for hosts in each]
+    return [MariaDBPool(name, hosts=some, **given, **pool) for some in each]
 
 
 # Parts.
@@ -218,15 +218,16 @@ def _hosts(parts: SplitResult) -> str:
 
 
 def _options(
-    query: Sequence[str], known: Iterable[str], settled: Collection[str] = (), hint: str = ""
-) -> dict[str, str]:
+    query: Sequence[str], known: Mapping[str, Read], settled: Collection[str] = (), hint: str = ""
+) -> dict[str, Any]:
     """The options of an address, by name.
 
+    :param known: the functions that read the values of those that there are.
     :param settled: those that what stands before the question mark determines.
     :param hint: what else may be wrong, after a space.
     """
-    options: dict[str, str] = {}
-    known = [name for name in known if name not in settled]
+    options: dict[str, Any] = {}
+    known = {name: read for name, read in known.items() if name not in settled}
     for part in query[0].split("&") if query else []:
         name, _, value = map(unquote, part.partition("="))
         if name in settled:
@@ -237,25 +238,17 @@ def _options(
             raise ConfigurationError(f"{name} has no value; write {name}=..., or leave it out.")
         if name in options:
             raise ConfigurationError(f"{name} is given twice.")
-        options[name] = value
+        try:
+            options[name] = known[name](value)
+        except (ValueError, KeyError):
+            wanted = _WANTED[known[name]]
+            raise ConfigurationError(f"{name} is {value!r}; it must be {wanted}.") from None
     return options
 
 
-def _read(readers: Mapping[str, Callable[[str], Any]], name: str, value: str) -> Any:
-    try:
-        return readers[name](value)
-    except (ValueError, KeyError):
-        wanted = _WANTED[readers[name]]
-        raise ConfigurationError(f"{name} is {value!r}; it must be {wanted}.") from None
-
-
-def _pool(options: Mapping[str, str], several: bool = False) -> dict[str, Any]:
+def _pool(options: dict[str, Any], several: bool = False) -> dict[str, Any]:
+    """Takes those for the pool out of all options."""
     given: dict[str, Any] = {"max_connections": MAX_CONNECTIONS, "timeout": WAIT}
     if several:
         given["stale_timeout"] = RETURN
-    ours = options.keys() & _POOL_OPTIONS.keys()
-    return given | {name: _read(_POOL_OPTIONS, name, options[name]) for name in ours}
-
-
-def _others(options: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in options.items() if name not in _POOL_OPTIONS}
+    return given | {n: options.pop(n) for n in options.keys() & _POOL_OPTIONS.keys()}
