@@ -139,13 +139,12 @@ class Following:
             return False
         for label, source in self.sources.items():
             if issubclass(model, source.model):
-                self.remember(label, key, NOTED)
+                self._note(label, key)
         return not self._database.in_transaction()
 
-    def remember(self, label: str, key: int, standing: int, problems: str | None = None) -> None:
-        """Writes a row into the table of followed rows."""
+    def _note(self, label: str, key: int) -> None:
         # Transactions of the site must not wait for each other, so each adds rows of its own.
-        values = [secrets.randbits(62), label, key, standing, problems]
+        values = [secrets.randbits(62), label, key, NOTED, None]
         self._database.execute_sql(self._table.insert_text, values)
 
     # Copying.
@@ -172,7 +171,7 @@ class Following:
         """Notes rows that may fit now because other content has changed."""
         waiting = self._rows("type", "row").where(self._table["standing"] == WAITING)
         for label, key in reader.all(waiting.distinct()):
-            self.remember(label, key, NOTED)
+            self._note(label, key)
 
     def problems(self, reader: DatabaseReader) -> Iterator[Problem]:
         """Why rows are left out."""
@@ -279,29 +278,25 @@ class Copying:
     def _keys_without_row(self, source: Source) -> list[int]:
         """The keys of objects, and of what is left out, that are no rows any longer."""
         key, row = source.base["id"] - source.ids_from, source.rows(SQL("1"))
-        fields = self._table
         gone = source.base.select(key).where(source.is_own)
         gone = gone.where(~fn.EXISTS(row.where(source.key == key)))
-        left = self._table.select("row").where(
-            fields["type"] == source.label,
-            fields["standing"] > NOTED,
-            ~fn.EXISTS(row.where(source.key == fields["row"])),
-        )
+        left = self._table.select("row").where(self._is_left_out(source))
+        left = left.where(~fn.EXISTS(row.where(source.key == self._table["row"])))
         return [int(key) for query in (gone, left) for key in self._reader.values(query)]
 
     def _new_keys(self, source: Source) -> list[int]:
         """The keys of rows that are neither copied nor left out."""
-        fields, base = self._table.fields, source.base
-        copied = base.select(SQL("1")).where(
-            source.is_own, base["id"] == source.key + source.ids_from
+        copied = source.base.select(SQL("1")).where(
+            source.is_own, source.base["id"] == source.key + source.ids_from
         )
         left = self._table.select(SQL("1")).where(
-            fields["type"] == source.label,
-            fields["row"] == source.key,
-            fields["standing"] > NOTED,
+            self._is_left_out(source), self._table["row"] == source.key
         )
         query = source.rows(source.key).where(~fn.EXISTS(copied), ~fn.EXISTS(left))
         return self._reader.values(query)
+
+    def _is_left_out(self, source: Source) -> Any:
+        return (self._table["type"] == source.label) & (self._table["standing"] > NOTED)
 
     # Copying.
 
@@ -453,8 +448,7 @@ class Copying:
     # What is left out.
 
     def _take_left_out(self, source: Source, keys: Sequence[int]) -> dict[int, str]:
-        among = (self._table["type"] == source.label) & self._table["row"].in_(keys)
-        among &= self._table["standing"] > NOTED
+        among = self._is_left_out(source) & self._table["row"].in_(keys)
         query = self._table.select("row", "problems").where(among)
         found = dict(self._reader.all(query))
         if found:
