@@ -36,7 +36,6 @@ from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
 from flask_contentapi_peewee.reader import DatabaseReader, in_own_thread
 from flask_contentapi_peewee.setup import Setup
-from flask_contentapi_peewee.shapes import NOBODY, Values
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.structure import Structure
@@ -214,13 +213,12 @@ class PeeweeBackend(Backend):
             raise
         except ConnectionLost as error:
             raise ContentChanged from error
-        except DATABASE_ERRORS as error:
+        except DATABASE_ERRORS:
             self._is_ready = False
             # Of a table that is missing, the error names no remedy.
             self._require_ready()
-            if is_outage(error):
-                raise BackendUnavailable(error_sentence(error, self.engine.name)) from error
-            raise
+            with self._reporting_outages():
+                raise
 
     def snapshot_reader(self) -> AbstractContextManager[Reader]:
         # Other threads do not see what this one is writing.
@@ -246,8 +244,7 @@ class PeeweeBackend(Backend):
         # Rows of followed models are copied by a reader alone.
         if not self._is_ready or self.is_writing or self._following is not None:
             return None
-        version = self._statements.version
-        return self.engine.mark(version.text, version.fill(Values(NOBODY)))
+        return self.engine.mark(self._statements.version.text)
 
     @contextmanager
     def _reporting_outages(self) -> Iterator[None]:

@@ -86,7 +86,7 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._recheck = recheck
         _pools.add(self)
 
-    def mark(self, question: str, parameters: Sequence[Any]) -> object:
+    def mark(self, question: str) -> object:
         """A mark that stays the same as long as nothing has changed, or changes may go unnoticed;
         None if this is unknown.
 
@@ -94,7 +94,7 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         """
         if self._recheck > 0:
             return time.monotonic() // self._recheck
-        return self._watch.ask(question, parameters)
+        return self._watch.ask(question)
 
     #: The module of the driver; sites need not install others.
     driver: ClassVar[str]
@@ -109,15 +109,13 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         """A connection that is not in the pool."""
         return super(PooledDatabase, self)._connect()
 
-    def prepared_query(
-        self, connection: Any, question: str, parameters: Sequence[Any]
-    ) -> Callable[[], object]:
+    def prepared_query(self, connection: Any, question: str) -> Callable[[], object]:
         """A function that asks the same on a connection, which is used for nothing else, each
         time."""
         cursor = connection.cursor()
 
         def ask() -> object:
-            cursor.execute(question, parameters)
+            cursor.execute(question)
             return cursor.fetchall()
 
         return ask
@@ -252,14 +250,14 @@ class _VersionWatch:
         self._since = 0.0
         self._not_before = 0.0
 
-    def ask(self, question: str, parameters: Sequence[Any]) -> object:
+    def ask(self, question: str) -> object:
         """The result, together with the connection's query function; None if not available now."""
         # Rather than wait for another thread, the caller can borrow a connection.
         if not self.lock.acquire(blocking=False):
             return None
         try:
             if self._connection is None or not self._pool.is_good(self._connection, self._since):
-                self._connect(question, parameters)
+                self._connect(question)
             return self._query and (self._query, self._query())
         except self._pool.driver_error:
             self._close()
@@ -268,12 +266,12 @@ class _VersionWatch:
         finally:
             self.lock.release()
 
-    def _connect(self, question: str, parameters: Sequence[Any]) -> None:
+    def _connect(self, question: str) -> None:
         self._close()
         if time.time() >= self._not_before:
             self._since = time.time()
             self._connection = self._pool.connect_outside_pool()
-            self._query = self._pool.prepared_query(self._connection, question, parameters)
+            self._query = self._pool.prepared_query(self._connection, question)
 
     def end(self) -> None:
         """Closes the connection, unless another thread uses it for too long."""
@@ -551,9 +549,9 @@ class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, uri=True, check_same_thread=False, **options)
 
-    def mark(self, question: str, parameters: Sequence[Any]) -> object:
+    def mark(self, question: str) -> object:
         # It changes when other connections change the file.
-        return self._watch.ask("PRAGMA data_version", ())
+        return self._watch.ask("PRAGMA data_version")
 
     def connect_outside_pool(self) -> _FileConnection:
         connection: _FileConnection = super().connect_outside_pool()
@@ -718,14 +716,11 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
         with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
             return statements.all(text, parameters)
 
-    def prepared_query(
-        self, connection: Any, question: str, parameters: Sequence[Any]
-    ) -> Callable[[], object]:
+    def prepared_query(self, connection: Any, question: str) -> Callable[[], object]:
         # The driver's cursor would take longer than the server.
         psycopg = import_module("psycopg")
-        text = psycopg.ClientCursor(connection).mogrify(question, parameters)
         server, name = connection.pgconn, b"contentapi_version"
-        server.prepare(name, text.encode())
+        server.prepare(name, question.encode())
 
         def ask() -> object:
             result = server.exec_prepared(name, [])

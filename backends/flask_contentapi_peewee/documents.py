@@ -95,7 +95,7 @@ class Documents:
     """Writes and reads the objects of an endpoint."""
 
     def __init__(self, tables: EndpointTables, engine: Engine) -> None:
-        self._tables, self._engine = tables, engine
+        self.tables, self.engine = tables, engine
         self.endpoint, self.table = tables.endpoint, tables.documents
         #: The columns that are not derived from others.
         self.fixed = (*tables.fixed, *(["url_path"] if tables.endpoint.tree else []))
@@ -106,7 +106,7 @@ class Documents:
 
     def own_columns(self, declared: ObjectType) -> dict[str, Column]:
         """The fields of a type that are in its documents."""
-        return {n: c for n, c in declared.columns.items() if n not in self._tables.fixed}
+        return {n: c for n, c in declared.columns.items() if n not in self.tables.fixed}
 
     def has_large(self, names: Iterable[str]) -> bool:
         """Whether there are large fields among some fields, in any type."""
@@ -172,12 +172,12 @@ class Documents:
         """Changes the document of an object in the database, if its two parts were others."""
         if stored[1:3] != tuple(before):
             values = [*stored[1:3], stored.id]
-            self._engine.database.execute_sql(self.table.update_text, values)
+            self.engine.database.execute_sql(self.table.update_text, values)
 
     def words(self, row: Row) -> Words:
         """The words that an object is found by, as tokens."""
         declared = self.endpoint.type_of(row[1])
-        tokens = self._engine.tokens
+        tokens = self.engine.tokens
         return row[0], tokens(title_text(declared, row)), tokens(rest_text(declared, row))
 
     # Reading.
@@ -398,27 +398,30 @@ def _split(
 class Inserter:
     """Inserts many objects of one endpoint, in batches."""
 
-    def __init__(self, engine: Engine, endpoint: EndpointTables) -> None:
-        self._engine = engine
-        self._endpoint = endpoint
+    def __init__(self, documents: Documents) -> None:
+        self._documents, self._tables = documents, documents.tables
         self._waiting: defaultdict[StoredTable, list[Sequence[Any]]] = defaultdict(list)
         self._words: list[Words] = []
         self._number = 0
 
-    def add(self, base: Sequence[Any], stored: Stored) -> None:
-        """Adds an object, without its words.
+    def add(self, row: Row, extras: Mapping[str, Any], position: TreePosition | None) -> None:
+        """Adds an object.
 
-        :param base: its values in the endpoint's own table, all of them.
+        :param row: its columns.
+        :param extras: what its document has besides.
+        :param position: the position of a page.
         """
-        waiting = self._waiting
-        waiting[self._endpoint.base].append(base)
-        waiting[self._endpoint.documents].append(stored[:3])
-        self.add_derived(stored, (*stored.indexed, self._endpoint.terms))
+        documents, tables, waiting = self._documents, self._tables, self._waiting
+        stored = documents.stored(row, extras)
+        waiting[tables.base].append(documents.base_values(row, position))
+        waiting[tables.documents].append(stored[:3])
+        self.add_derived(stored, (*stored.indexed, tables.terms))
+        self.add_words(documents.words(row))
 
     def add_derived(self, stored: Stored, into: Iterable[StoredTable]) -> None:
         """Adds rows that are derived from an object to some tables of the endpoint."""
         for table in into:
-            if table is self._endpoint.terms:
+            if table is self._tables.terms:
                 self._waiting[table].extend(stored.terms)
             elif table in stored.indexed:
                 self._waiting[table].append(stored.indexed[table])
@@ -434,11 +437,12 @@ class Inserter:
 
     def flush(self) -> None:
         """Writes what has been added and is not yet written."""
+        engine = self._documents.engine
         for table, rows in self._waiting.items():
             if rows:
-                self._engine.insert(table.insert_text, rows)
+                engine.insert(table.insert_text, rows)
         self._waiting.clear()
         self._number = 0
         if self._words:
-            self._engine.put_words(self._endpoint.words, self._words)
+            engine.put_words(self._tables.words, self._words)
         self._words.clear()

@@ -95,14 +95,16 @@ class Engine(ABC):
             if isinstance(database, Pool):
                 database.close_all()
 
-    def mark(self, question: str, parameters: Sequence[Any]) -> object:
+    def mark(self, question: str) -> object:
         """A mark that stays the same as long as the version read last is valid; None if only a
         query on this thread's connection can tell.
+
+        :param question: the statement for the version.
         """
         if not isinstance(self.reading, Pool) or not self.reading.is_closed():
             # An open connection may have uncommitted changes.
             return None
-        return self.reading.mark(question, parameters)
+        return self.reading.mark(question)
 
     @abstractmethod
     def among(self, column: Clause, values: SQL) -> Clause:

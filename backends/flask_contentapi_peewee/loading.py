@@ -94,13 +94,9 @@ def _load_objects(
     endpoint = table.endpoint
     positions = _find_positions(table) if endpoint.tree else {}
     documents = statements.documents[endpoint.name]
-    inserter = Inserter(statements.tables.engine, statements.tables.endpoints[endpoint.name])
-    total = len(table.rows)
-    for row, extras in watched(entries, f"writing {endpoint.name}", total):
-        row = documents.in_language(row, locales)
-        base = documents.base_values(row, positions.get(row[0]))
-        inserter.add(base, documents.stored(row, extras))
-        inserter.add_words(documents.words(row))
+    inserter = Inserter(documents)
+    for row, extras in watched(entries, f"writing {endpoint.name}", len(table.rows)):
+        inserter.add(documents.in_language(row, locales), extras, positions.get(row[0]))
     inserter.flush()
 
 

@@ -307,10 +307,10 @@ class DatabaseReader(Reader):
         if self._is_stamp_checked:
             return
         version = self._statements.version
-        mark = self.tables.engine.mark(version.text, version.fill(_UNKNOWN))
+        mark = self.tables.engine.mark(version.text)
         if mark is not None and mark == self._structure.mark:
             return
-        ((stamp,),) = self._execute(version, _UNKNOWN)
+        ((stamp,),) = self._execute(version, Values(NOBODY))
         self._check_stamp(str(stamp))
         self._structure.mark = mark
 
@@ -322,9 +322,6 @@ class DatabaseReader(Reader):
         if stamp != self._structure.stamp:
             raise ContentChanged
         self._is_stamp_checked = True
-
-
-_UNKNOWN = Values(NOBODY)
 
 
 def _from_nearer_end(query: Query, total: int) -> Query:

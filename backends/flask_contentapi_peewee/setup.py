@@ -230,7 +230,7 @@ class Setup:
         records: RecordReader,
     ) -> None:
         documents, now = reader.documents[end.endpoint.name], self.tables.types
-        inserter = Inserter(self._engine, end)
+        inserter = Inserter(documents)
         tables = [table for table in missing if table in end.indexes or table is end.terms]
         fills_words = end.words in missing
         wanted = {*labels}.union(*(table.labels for table in tables))

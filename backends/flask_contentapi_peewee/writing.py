@@ -159,11 +159,9 @@ class DatabaseTransaction(Transaction):
     def _add(
         self, endpoint: str, objects: Iterable[tuple[StoredObject, TreePosition | None]]
     ) -> None:
-        documents = self.documents[endpoint]
-        inserter = Inserter(self.engine, self.tables.endpoints[endpoint])
+        inserter = Inserter(self.documents[endpoint])
         for new, position in objects:
-            inserter.add(documents.base_values(new.row, position), documents.stored(*new))
-            inserter.add_words(documents.words(new.row))
+            inserter.add(*new, position)
         inserter.flush()
 
     def replace(self, endpoint: str, old: StoredObject, new: StoredObject) -> None:
@@ -184,7 +182,7 @@ class DatabaseTransaction(Transaction):
             )
             update.where(tables.base["id"] == after.id).execute()
         documents.update(before[1:3], after)
-        inserter = Inserter(self.engine, tables)
+        inserter = Inserter(documents)
         was, now = before.indexed, after.indexed
         stale: list[StoredTable] = [t for t in tables.indexes if was.get(t) != now.get(t)]
         if before.terms != after.terms:
