@@ -47,6 +47,8 @@ class Engine(ABC):
     prefix: ClassVar[str] = "*"
     #: Whether loaded words may become searchable a moment after the rest.
     words_come_late: ClassVar[bool] = False
+    #: The isolation in which all reads of a transaction are consistent, if there are several.
+    isolation: ClassVar[Sequence[str]] = ()
     #: Whether searches within :meth:`snapshot` find what there was at its beginning.
     keeps_words: ClassVar[bool] = True
 
@@ -195,11 +197,9 @@ class Engine(ABC):
         with self.transaction():
             yield
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """A context in which reads are consistent, even if others write."""
-        with atomic(self.reading):
-            yield
+        return atomic(self.reading, *self.isolation)
 
     def all(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]

@@ -14,7 +14,7 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool, atomic
+from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool
 from flask_contentapi_peewee.engines import INDEXED, Engine
 
 #: How long to wait for others that change the tables, in s; a timeout is required.
@@ -28,6 +28,8 @@ class MariaDB(Engine):
     casts = ("SIGNED", "CHAR")
     random = "RAND"
     analyzing = "ANALYZE TABLE"
+    # Servers may have another default.
+    isolation = ("REPEATABLE READ",)
     words_come_late = True
     keeps_words = False
     sql_types = {
@@ -63,12 +65,6 @@ class MariaDB(Engine):
             # A connection that is lost has released it.
             with suppress(*DATABASE_ERRORS):
                 self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        # Servers may have another default.
-        with atomic(self.reading, "REPEATABLE READ"):
-            yield
 
     def rows(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]

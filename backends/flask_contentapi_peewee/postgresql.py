@@ -26,6 +26,7 @@ EXPECTED = 10
 class PostgreSQL(Engine):
     """PostgreSQL. With several hosts in the address, it reads from standbys."""
 
+    isolation = ("REPEATABLE READ",)
     prefix, joining = ":*", (" & ", " | ")
     sql_types = {
         **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
@@ -58,12 +59,6 @@ class PostgreSQL(Engine):
     def schema_lock(self) -> Iterator[None]:
         with super().schema_lock():
             self.database.execute_sql("SELECT pg_advisory_xact_lock(hashtext('contentapi'))")
-            yield
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        with super().snapshot():
-            self.reading.execute_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             yield
 
     index_start = INDEXED

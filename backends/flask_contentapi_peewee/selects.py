@@ -62,67 +62,67 @@ class _BaseTable:
     :param aliased: whether it has an alias, because it occurs twice in the statement.
     """
 
-    def __init__(self, all_tables: Tables, endpoint: str, aliased: bool = False) -> None:
+    def __init__(
+        self, all_tables: Tables, shape: Shape, endpoint: str, aliased: bool = False
+    ) -> None:
         self._all_tables, tables = all_tables, all_tables.endpoints[endpoint]
-        self._endpoint = tables.endpoint
+        self._shape, self._engine, self._endpoint = shape, all_tables.engine, tables.endpoint
         self.model: Any = tables.base.model.alias() if aliased else tables.base.model
         self._fields = tables.base.fields
-        self._aliased = aliased
 
     def field(self, column: str) -> Any:
-        field = self._fields[column]
-        return getattr(self.model, field.name) if self._aliased else field
+        return getattr(self.model, self._fields[column].name)
 
-    def visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        if shape.visible.everything:
+    def visibility(self) -> Iterator[Clause]:
+        if self._shape.visible.everything:
             return
-        conditions = [*self._visibility(shape, engine)]
-        if conditions and shape.visible.previewed == self._endpoint.name:
-            previewed = slot(engine, lambda values: values.viewer.previewed[1])
+        conditions = [*self._visibility()]
+        if conditions and self._shape.visible.previewed == self._endpoint.name:
+            previewed = slot(self._engine, lambda values: values.viewer.previewed[1])
             conditions = [any_of([all_of(conditions), self.field("id") == previewed])]
         yield from conditions
 
-    def _visibility(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
+    def _visibility(self) -> Iterator[Clause]:
+        engine, visible = self._engine, self._shape.visible
         if self._endpoint.tree:
-            access, moment = self.field("access_"), literal(shape.visible.since)
+            access, moment = self.field("access_"), literal(visible.since)
             opened = slot(engine, lambda values: engine.array([OPEN, *values.viewer.pages]))
-            yield engine.among(access, opened) if shape.visible.opened else access == literal(OPEN)
+            yield engine.among(access, opened) if visible.opened else access == literal(OPEN)
             # Nearly all pages are visible, so an index would be useless.
             yield engine.unindexed(self.field("visible_from_")) <= moment
             yield engine.unindexed(self.field("visible_until_")) > moment
-        elif self._endpoint.collections and shape.visible.closed:
+        elif self._endpoint.collections and visible.closed:
             collection = self.field("collection")
             closed = slot(engine, lambda values: engine.array(values.closed))
             yield collection.is_null() | ~engine.among(collection, closed)
         elif self._endpoint.essential is not None:
             page = self.field(self._endpoint.essential)
-            pages = _BaseTable(self._all_tables, "pages", aliased=True)
-            yield page.is_null() | pages.has_visible(page, shape, engine)
+            pages = _BaseTable(self._all_tables, self._shape, "pages", aliased=True)
+            yield page.is_null() | pages.has_visible(page)
 
-    def has_visible(
-        self, identity: Clause, shape: Shape, engine: Engine, within_site: bool = False
-    ) -> Clause:
+    def has_visible(self, identity: Clause, within_site: bool = False) -> Clause:
         """The condition that the viewer may see the object with an id.
 
         :param within_site: whether it also has to be a page in the scope.
         """
-        conditions = [self.field("id") == identity, *self.visibility(shape, engine)]
-        conditions += self.in_scope(shape, engine) if within_site else ()
+        conditions = [self.field("id") == identity, *self.visibility()]
+        conditions += self.in_scope() if within_site else ()
         return fn.EXISTS(self.model.select(SQL("1")).where(all_of(conditions)))
 
-    def path(self, shape: Shape, engine: Engine) -> Clause:
+    def path(self) -> Clause:
         """The path, without its index if others narrow more."""
-        path = self.field("path_")
-        return engine.unindexed(path) if shape.walk or shape.is_narrow else path
+        path, shape = self.field("path_"), self._shape
+        return self._engine.unindexed(path) if shape.walk or shape.is_narrow else path
 
-    def in_scope(self, shape: Shape, engine: Engine) -> Iterator[Clause]:
-        if shape.visible.scope is None:
+    def in_scope(self) -> Iterator[Clause]:
+        paths = self._shape.visible.scope
+        if paths is None:
             return
-        path, paths = self.path(shape, engine), shape.visible.scope
+        path = self.path()
         if len(paths) > 1:
             # One range can be walked in default order. Several would have to be sorted.
             yield _between(path, min(paths), max(map(end, paths)))
-            path = engine.unindexed(path)
+            path = self._engine.unindexed(path)
         yield any_of([_between(path, start, end(start)) for start in paths])
 
 
@@ -138,7 +138,7 @@ class Select:
         self.shape = shape
         self._engine = tables.engine
         self._end = tables.endpoints[shape.endpoint]
-        self._base = _BaseTable(tables, shape.endpoint)
+        self._base = _BaseTable(tables, shape, shape.endpoint)
         self._words = peewee.Table(self._end.words)
         first, *others = [self._end.lineage(label) for label in shape.types or ("",)]
         #: The index tables in which all objects of the types have a row.
@@ -238,10 +238,10 @@ class Select:
 
     def _conditions(self) -> Iterator[Clause]:
         shape = self.shape
-        yield from self._base.visibility(shape, self._engine)
+        yield from self._base.visibility()
         # Pages below a page in the scope are in the scope as well.
         if not _BELOW & set(shape.relations):
-            yield from self._base.in_scope(shape, self._engine)
+            yield from self._base.in_scope()
         if shape.types is not None:
             labels = sorted(shape.types)
             label = self._base.field("type")
@@ -282,13 +282,9 @@ class Select:
 
     def named(self) -> Iterator[Clause]:
         """The path of each page that the query names; NULL if it may not be seen in the scope."""
-        shape, engine = self.shape, self._engine
-        for number in range(len(shape.relations)):
-            yield self._of_page(
-                "path_",
-                self._page(number),
-                lambda pages: [*pages.visibility(shape, engine), *pages.in_scope(shape, engine)],
-            )
+        for number in range(len(self.shape.relations)):
+            page = self._page(number)
+            yield self._of_page("path_", page, lambda p: [*p.visibility(), *p.in_scope()])
 
     def _of_page(
         self,
@@ -296,7 +292,7 @@ class Select:
         identity: Clause,
         conditions: Callable[[_BaseTable], Sequence[Clause]] = lambda pages: (),
     ) -> Clause:
-        pages = _BaseTable(self._all_tables, self.shape.endpoint, aliased=True)
+        pages = _BaseTable(self._all_tables, self.shape, self.shape.endpoint, aliased=True)
         met = all_of([pages.field("id") == identity, *conditions(pages)])
         return pages.model.select(pages.field(column)).where(met)
 
@@ -310,7 +306,7 @@ class Select:
             wanted = self._of_page("translation_key", page)
             same = self._engine.compare(self._base.field("translation_key"), "=", wanted)
             return same & (self.identity != page)
-        path = self._base.path(self.shape, self._engine)
+        path = self._base.path()
         if self.shape.counted:
             start = self.slot(lambda values: values.named[number])
             return (path > start) & (path < self.slot(lambda values: end(values.named[number])))
@@ -408,9 +404,9 @@ class Select:
         declared = self._column(column)
         if declared is None or declared.target is None:
             return
-        endpoint, shape = declared.target.served_at.name, self.shape
-        objects = _BaseTable(self._all_tables, endpoint, aliased=True)
-        yield objects.has_visible(field, shape, self._engine, declared.within_site)
+        endpoint = declared.target.served_at.name
+        objects = _BaseTable(self._all_tables, self.shape, endpoint, aliased=True)
+        yield objects.has_visible(field, declared.within_site)
 
     # Order.
 
