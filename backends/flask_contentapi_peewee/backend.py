@@ -185,8 +185,9 @@ class PeeweeBackend(Backend):
                 ]
                 with self._transaction() as reader:
                     self.setup.forget(reader)
-                steps += [f"The table {name} is dropped." for name in self.setup.others(database)]
-                self.setup.drop_others()
+                for name in self.setup.others(database):
+                    self.engine.drop_table(name)
+                    steps.append(f"The table {name} is dropped.")
         return steps
 
     # Reading.
@@ -267,7 +268,7 @@ class PeeweeBackend(Backend):
 
     def _read_structure(self, database: peewee.Database) -> Structure:
         tables = self.tables
-        query = peewee.Select(columns=[tables.version(), tables.state_of("declared")])
+        query = peewee.Select(columns=[tables.version, tables.state_of("declared")])
         ((stamp, declared),) = tables.all(query.bind(database), database)
         if declared != tables.declared:
             self._is_ready = False

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import partial
-from operator import add, and_, or_
+from operator import and_, or_
 from typing import Any
 
 import orjson
@@ -94,24 +94,20 @@ def last_number(path: str) -> int:
 
 def all_of(conditions: Sequence[Clause]) -> Clause:
     """The condition that all conditions are met; true if there are none."""
-    return _balanced(and_, conditions) if conditions else SQL("1 = 1")
+    return balanced(and_, conditions) if conditions else SQL("1 = 1")
 
 
 def any_of(conditions: Sequence[Clause]) -> Clause:
     """The condition that one of the conditions is met; false if there are none."""
-    return _balanced(or_, conditions) if conditions else SQL("1 = 0")
+    return balanced(or_, conditions) if conditions else SQL("1 = 0")
 
 
-def sum_of(numbers: Sequence[Clause]) -> Clause:
-    """The sum of some numbers, at least one."""
-    return _balanced(add, numbers)
-
-
-def _balanced(join: Callable[[Clause, Clause], Clause], parts: Sequence[Clause]) -> Clause:
+def balanced(join: Callable[[Clause, Clause], Clause], parts: Sequence[Clause]) -> Clause:
+    """Parts of a statement, at least one, joined by an operator."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    return join(_balanced(join, parts[:middle]), _balanced(join, parts[middle:]))
+    return join(balanced(join, parts[:middle]), balanced(join, parts[middle:]))
 
 
 # Values.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from operator import add
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import peewee
 from peewee import SQL
 
 from flask_contentapi.search import TITLE_WEIGHT
-from flask_contentapi_peewee.columns import Clause, StoredField, sum_of
+from flask_contentapi_peewee.columns import Clause, StoredField, balanced
 from flask_contentapi_peewee.connections import Pool, atomic
 from flask_contentapi_peewee.words import server_tokens
 
@@ -268,7 +269,7 @@ class Engine(ABC):
         counted = [TITLE_WEIGHT * self.has(table, word, in_title=True) for word in words]
         if not every:
             counted += [self.has(table, word) for word in words]
-        return sum_of(counted).desc()
+        return balanced(add, counted).desc()
 
     @abstractmethod
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:

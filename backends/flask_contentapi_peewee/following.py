@@ -234,10 +234,10 @@ class Copying:
         for some in batches(noted):
             self._copy(source, some)
         for find in (self._keys_without_row, self._new_keys):
-            others = whole or (
-                number != before + self._growth if number is not None else own != own_now
+            differs = whole or (
+                own != own_now if number is None else number != before + self._growth
             )
-            if whole or (others and stored != now):
+            if differs and (whole or stored != now):
                 for some in batches(find(source)):
                     self._copy(source, some)
         if stored != now:

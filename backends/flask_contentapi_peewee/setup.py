@@ -175,10 +175,9 @@ class Setup:
                     else:
                         table.model.create_table()
             yield missing
-            for name in filter(is_derived, self.others(database)):
-                self._engine.drop_table(name)
-            if replacing:
-                self.drop_others()
+            for name in self.others(database):
+                if replacing or is_derived(name):
+                    self._engine.drop_table(name)
 
     def others(self, database: peewee.Database) -> list[str]:
         """The names of tables that no declared type needs."""
@@ -187,11 +186,6 @@ class Setup:
         words = tuple(f"{name}_" for name in self.tables.words)
         found = (name for name in database.get_tables() if name.startswith(PREFIX))
         return [name for name in found if name not in known and not name.startswith(words)]
-
-    def drop_others(self) -> None:
-        """Drops the tables that no declared type needs."""
-        for name in self.others(self._engine.database):
-            self._engine.drop_table(name)
 
     # Migrating.
 
@@ -298,8 +292,8 @@ class Setup:
 
     def forget(self, reader: DatabaseReader) -> None:
         """Deletes the values of fields that types do not have any longer."""
-        former = self.former(self._engine.database)
-        kept = json.loads(self.tables.read_state(self._engine.database)["former"])
+        database = self._engine.database
+        former, kept = self.former(database), json.loads(self.tables.read_state(database)["former"])
         for name, end in self.tables.endpoints.items():
             documents = reader.documents[name]
             labels = [label for label in former if label in end.endpoint.types]

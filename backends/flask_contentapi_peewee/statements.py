@@ -81,27 +81,27 @@ class Statements:
     @cached_property
     def version(self) -> Statement:
         """The current version of the content."""
-        return self._statement(peewee.Select(columns=[self.tables.version()]))
+        return self._statement(peewee.Select(columns=[self.tables.version]))
 
     def _count(self, shape: Shape) -> Statement:
         """The stamp, the path of each page that the query names (NULL if it may not be seen), and
         how many objects match."""
         select = Select(self.tables, shape)
         total = select.query(fn.COUNT(SQL("*")))
-        query = peewee.Select(columns=[self.tables.version(), *select.named(), total])
+        query = peewee.Select(columns=[self.tables.version, *select.named(), total])
         return self._statement(query, select)
 
     def _facet(self, shape: Shape, column: str) -> tuple[Statement, StoredField]:
         """The most frequent values of a column, how many objects have each, the stamp; and the
         column with the values."""
         select = Select(self.tables, shape)
-        query, field = select.facet(column, self.tables.version())
+        query, field = select.facet(column, self.tables.version)
         return self._statement(query, select), field
 
     def _page(self, shape: Shape) -> tuple[Statement, Projection]:
         select, each = Select(self.tables, shape), shape.each
         projection = self._projection(select)
-        columns, joined = [*projection.nodes, self.tables.version()], projection.joined
+        columns, joined = [*projection.nodes, self.tables.version], projection.joined
         if not shape.deep and each is None:
             query = select.query(*columns, joined=joined).order_by(*select.order())
             return self._statement(_window(query, select, shape), select), projection
@@ -119,7 +119,7 @@ class Statements:
     def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
         select = Select(self.tables, shape)
         projection = self._projection(select)
-        columns = [*projection.nodes, self.tables.version()]
+        columns = [*projection.nodes, self.tables.version]
         query = select.query(*columns, joined=projection.joined).where(select.wanted())
         return self._statement(query, select), projection
 

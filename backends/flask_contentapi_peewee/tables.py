@@ -269,6 +269,8 @@ class Tables:
             restriction="json?",
             sort="integer",
         )
+        #: The version of the content.
+        self.version = self.state_of("stamp")
         #: The rows of the site's own models that are to be read again, or are left out.
         self.followed = make.table(
             "followed",
@@ -317,10 +319,6 @@ class Tables:
                     f"{name} would be the name of {number} tables and indexes at once. Rename one "
                     "of the types, endpoints or fields, or give a type another app_label."
                 )
-
-    def version(self) -> Clause:
-        """The version of the content."""
-        return self.state_of("stamp")
 
     def state_of(self, key: str) -> Clause:
         """The value of a key of the state, which stands in the text of the statement."""
