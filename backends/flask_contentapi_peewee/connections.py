@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -77,13 +77,9 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
     """
 
     def __init__(self, *args: Any, recheck: float = 0.0, **options: Any) -> None:
-        self._watch = _VersionWatch(self)
-        self._to_close_on_return: set[Any] = set()
-        self._holds_watch_lock = False
-        self._may_connect = threading.Event()
-        self._may_connect.set()
         super().__init__(*args, **options)
-        self._recheck = recheck
+        self._recheck, self._holds_watch_lock = recheck, False
+        self.renew()
         _pools.add(self)
 
     def mark(self, question: str) -> object:
@@ -224,15 +220,15 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         self._pool_lock.release()
         self._may_connect.set()
 
-    def reset_after_fork(self) -> None:
-        """In a forked process, forgets what belongs to the parent."""
+    def renew(self) -> None:
+        """Makes anew what a forked process does not share with its parent."""
         self._lock = threading.Lock()
         self._may_connect = threading.Event()
         self._may_connect.set()
         self._pool_lock = threading.RLock()
         self._pool_available = threading.Condition(self._pool_lock)
         self._in_use: dict[Any, Any] = {}
-        self._to_close_on_return = set()
+        self._to_close_on_return: set[Any] = set()
         self._watch = _VersionWatch(self)
 
 
@@ -299,15 +295,9 @@ def _hold_pools() -> None:
         pool.hold()
 
 
-def _release_pools() -> None:
+def _go_on(with_pool: Callable[[Pool], None]) -> None:
     while _held_pools:
-        _held_pools.pop().release()
-    _forking.release()
-
-
-def _reset_pools() -> None:
-    while _held_pools:
-        _held_pools.pop().reset_after_fork()
+        with_pool(_held_pools.pop())
     _forking.release()
 
 
@@ -315,7 +305,9 @@ if hasattr(os, "register_at_fork"):
     # Processes cannot share connections, as the workers of a server would if it loads the site
     # before it forks.
     os.register_at_fork(
-        before=_hold_pools, after_in_parent=_release_pools, after_in_child=_reset_pools
+        before=_hold_pools,
+        after_in_parent=partial(_go_on, Pool.release),
+        after_in_child=partial(_go_on, Pool.renew),
     )
 
 
