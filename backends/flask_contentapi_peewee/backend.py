@@ -361,7 +361,7 @@ class PeeweeBackend(Backend):
     def _refresh(self) -> None:
         with self._reporting_outages(), connected(self.engine.database):
             self.engine.analyze(self.tables.names, self.tables.words)
-        if self.engine.words_come_late:
+        if self.engine.words_are_apart:
             with self._transaction():
                 # A new version, as searches that missed late words may have been cached.
                 pass
@@ -427,7 +427,7 @@ class PeeweeBackend(Backend):
                 self._thread.reading = True
                 structure = self._read_structure(database)
                 confirm = partial(self._require_version, structure.stamp)
-                confirm_search = None if self.engine.keeps_words else confirm
+                confirm_search = confirm if self.engine.words_are_apart else None
                 reader = DatabaseReader(
                     database, self._statements, structure, confirm_search=confirm_search
                 )
@@ -477,7 +477,7 @@ class PeeweeBackend(Backend):
         database = self.engine.database
         try:
             with connected(database):
-                self.engine.test_writing(self.tables.state.model._meta.table_name)
+                self.engine.test_writing(self.tables.state.name)
         except (*DATABASE_ERRORS, ConnectionLost) as error:
             if refuses_writing(error):
                 yield error_sentence(error, self.engine.name)

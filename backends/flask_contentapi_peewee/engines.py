@@ -46,12 +46,11 @@ class Engine(ABC):
     words_columns: ClassVar[tuple[str, str, str]] = ("id", "title", "rest")
     #: What is behind a token that is the beginning of another one.
     prefix: ClassVar[str] = "*"
-    #: Whether loaded words may become searchable a moment after the rest.
-    words_come_late: ClassVar[bool] = False
+    #: Whether words are no part of transactions: loaded ones may become searchable a moment after
+    #: the rest, and searches within :meth:`snapshot` find what others have changed.
+    words_are_apart: ClassVar[bool] = False
     #: The isolation in which all reads of a transaction are consistent, if there are several.
     isolation: ClassVar[Sequence[str]] = ()
-    #: Whether searches within :meth:`snapshot` find what there was at its beginning.
-    keeps_words: ClassVar[bool] = True
 
     def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:
         self.database = database

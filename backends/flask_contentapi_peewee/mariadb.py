@@ -30,8 +30,7 @@ class MariaDB(Engine):
     analyzing = "ANALYZE TABLE"
     # Servers may have another default.
     isolation = ("REPEATABLE READ",)
-    words_come_late = True
-    keeps_words = False
+    words_are_apart = True
     sql_types = {
         **dict.fromkeys(
             ("text", "json", "blocks"), "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
