@@ -24,7 +24,6 @@ from flask_contentapi_peewee.connections import (
     BorrowedConnection,
     ConnectionLost,
     connected,
-    error_sentence,
     is_outage,
     refuses_writing,
 )
@@ -128,7 +127,7 @@ class PeeweeBackend(Backend):
             except ConfigurationError as error:
                 raise BackendUnavailable(str(error)) from error
             except DATABASE_ERRORS as error:
-                raise BackendUnavailable(error_sentence(error, self.engine.name)) from error
+                raise BackendUnavailable(self.engine.sentence(error)) from error
             self._is_ready = True
 
     def _check_ready(self, database: peewee.Database) -> None:
@@ -154,7 +153,7 @@ class PeeweeBackend(Backend):
             ):
                 self.setup.create()
         except DATABASE_ERRORS as error:
-            raise ConfigurationError(error_sentence(error, self.engine.name)) from error
+            raise ConfigurationError(self.engine.sentence(error)) from error
 
     def migrate(self, *, forget: bool = False) -> list[str]:
         """Makes what is derived from the content anew, if the declared types have changed.
@@ -256,7 +255,7 @@ class PeeweeBackend(Backend):
         except DATABASE_ERRORS as error:
             if not is_outage(error):
                 raise
-            raise BackendUnavailable(error_sentence(error, self.engine.name)) from error
+            raise BackendUnavailable(self.engine.sentence(error)) from error
 
     def _current_reader(self, database: peewee.Database) -> DatabaseReader:
         # Within a write() block the version is the same before and after each change.
@@ -480,7 +479,7 @@ class PeeweeBackend(Backend):
                 self.engine.test_writing(self.tables.state.name)
         except (*DATABASE_ERRORS, ConnectionLost) as error:
             if refuses_writing(error):
-                yield error_sentence(error, self.engine.name)
+                yield self.engine.sentence(error)
 
 
 class SQLiteBackend(PeeweeBackend):

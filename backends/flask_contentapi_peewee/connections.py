@@ -400,15 +400,6 @@ def _codes_of(error: BaseException) -> set[object]:
     return {getattr(original, "sqlstate", None), of_file, *original.args[:1]}
 
 
-def error_sentence(error: BaseException, name: str) -> str:
-    """A database's error as a sentence.
-
-    :param name: the name of the database in messages.
-    """
-    trouble = "can only be read" if refuses_writing(error) else "cannot be used"
-    return f"{name} {trouble}: {reason(error)}."
-
-
 def reason(error: BaseException) -> str:
     """The first line of a database's error message, which has no passwords."""
     said = next((part for part in reversed(error.args) if isinstance(part, str)), str(error))

@@ -15,7 +15,7 @@ from peewee import SQL
 
 from flask_contentapi.search import TITLE_WEIGHT
 from flask_contentapi_peewee.columns import Clause, StoredField, balanced
-from flask_contentapi_peewee.connections import Pool, atomic
+from flask_contentapi_peewee.connections import Pool, atomic, reason, refuses_writing
 from flask_contentapi_peewee.words import server_tokens
 
 #: How many characters of a text are indexed if an index cannot hold all.
@@ -73,6 +73,11 @@ class Engine(ABC):
     def name(self) -> str:
         """What it is called in messages."""
         return "The database"
+
+    def sentence(self, error: BaseException) -> str:
+        """An error of the database as a sentence."""
+        trouble = "can only be read" if refuses_writing(error) else "cannot be used"
+        return f"{self.name} {trouble}: {reason(error)}."
 
     def require_there(self) -> None:  # noqa: B027 - most are
         """Makes sure that there may be a database to connect to.
