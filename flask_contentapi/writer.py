@@ -368,9 +368,10 @@ class Writer:
         :returns: the id of the alias.
         :raises ContentError: if a value does not fit.
         """
-        copy = self._copy(self.record("pages", page))
+        record = self.record("pages", page)
         own = {"parent": parent, "alias_of": page, "translation_key": None}
-        return self.add("pages", {**copy, **own, **changes})
+        own["locale"] = record.get("locale")
+        return self.add("pages", {**self._copy(record), **own, **changes})
 
     @_change
     def translate(self, page: int, locale: str, /, **changes: Any) -> int:

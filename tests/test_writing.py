@@ -298,6 +298,11 @@ def test_a_new_page_has_the_language_of_its_parent(make_api: MakeAPI) -> None:
     assert languages == ["fr", "en", "en", "en"]
 
 
+def test_an_alias_has_the_language_of_its_page_even_if_that_is_none(make_api: MakeAPI) -> None:
+    with writing(make_api({"pages": [page(1), page(2, locale="fr")]})) as writer:
+        assert "locale" not in writer.record("pages", writer.alias(1, 2))
+
+
 def test_languages_that_pages_name_are_declared_with_the_first(make_api: MakeAPI) -> None:
     pages = [page(1, locale="nl"), page(2), page(3, locale="en", live=False), page(4, locale="de")]
     api = make_api({"pages": pages})
