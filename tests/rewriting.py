@@ -78,8 +78,9 @@ class Add(Change):
         record = {**self.record, "id": made}
         if self.endpoint == "pages":
             record["slug"] = record["slug"] or known("pages", made)["slug"]
-            above = [p for p in content.get("pages", ()) if p["id"] == record.get("parent")]
-            record = {**{"locale": p["locale"] for p in above if "locale" in p}, **record}
+            for above in content.get("pages", ()):
+                if above["id"] == record.get("parent") and "locale" in above:
+                    record.setdefault("locale", above["locale"])
             put(content, record, self.before)
         else:
             content.setdefault(self.endpoint, []).append(record)
