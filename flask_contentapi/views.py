@@ -306,8 +306,7 @@ class Responder:
         :raises NotFound: if it is unknown.
         """
         known = self.reader.locales
-        # Not every database compares texts with NUL characters, which nothing has.
-        if not known and "\0" not in locale:
+        if not known:
             in_locale = (Filter("locale", "eq", locale),)
             query = Query(
                 "pages", (), self.viewer, self.scope, filters=in_locale, limit=1, count=False
@@ -553,6 +552,9 @@ class FindView(EndpointView):
         :raises NotFound: if there is none.
         """
         check_length(responder.request.query_string)
+        # Not every database compares texts with NUL characters, which nothing has.
+        if any("\0" in responder.given.get(name, "") for name in ("html_path", "locale")):
+            raise not_found(self.endpoint)
         for filters, paths in self.candidates(responder):
             query = Query(
                 self.endpoint.name,
@@ -611,7 +613,7 @@ class FindPageView(FindView):
         is_other = locale not in (None, home.locale)
         yield ((at_path, in_language) if is_other else (at_path,)), None
         # If the path itself names a tree, only that one counts. Otherwise one query asks the rest.
-        if parts and others and locale == requested and "\0" not in parts[-1]:
+        if parts and others and locale == requested:
             named = Filter("slug", "eq", parts[-1])
             yield (named, in_language), [other.url_path + slugs for other in others]
 
