@@ -307,31 +307,27 @@ INSTANTS = (fields.DateTime, fields.NaiveDateTime, fields.AwareDateTime)
 def answer_field(field: fields.Field[Any]) -> fields.Field[Any]:
     """The field that serialises answers, made from the declared one and, inside it, from the
     declared ones there."""
-    if type(field) in INSTANTS and field.format in (None, "iso", "iso8601"):  # type: ignore[attr-defined]
-        return Instant(**_options(field))
-    if type(field) is fields.Decimal:
-        places = _decimal_kind(field).places  # type: ignore[attr-defined]
-        return DecimalText(places, field.rounding, **_options(field))
-    # A schema can be nested in itself, so it is not looked at until it is needed.
-    if type(field) is fields.Nested:
-        schema = partial(_answer_schema, field)
-        return fields.Nested(schema, many=field.many, **_options(field))
-    if type(field) is fields.Pluck:
-        schema = partial(_answer_schema, field)
-        return fields.Pluck(schema, field.field_name, many=bool(field.many), **_options(field))
     copied: Any = copy.copy(field)
-    if type(field) is fields.List:
+    # What validators compare is not what these write.
+    if type(field) in INSTANTS and copied.format in (None, "iso", "iso8601"):
+        copied.__class__, copied.validators = Instant, []
+    elif type(field) is fields.Decimal:
+        copied.__class__, copied.validators = DecimalText, []
+    elif type(field) in (fields.Nested, fields.Pluck):
+        # A schema can be nested in itself, so it is not looked at until it is needed.
+        copied.nested, copied._schema = partial(_answer_schema, field), None
+    elif type(field) is fields.List:
         copied.inner = answer_field(field.inner)
-    if type(field) is fields.Tuple:
+    elif type(field) is fields.Tuple:
         copied.tuple_fields = [answer_field(inner) for inner in field.tuple_fields]
-    if type(field) is fields.Dict:
+    elif type(field) is fields.Dict:
         copied.key_field, copied.value_field = (
             inner and answer_field(inner) for inner in (field.key_field, field.value_field)
         )
     return copied  # type: ignore[no-any-return]
 
 
-def _answer_schema(nested: fields.Nested) -> Schema:
+def _answer_schema(nested: Any) -> Schema:
     schema = nested.schema
     copied: Any = copy.copy(schema)
     # The hook has already changed the fields that are copied here.
@@ -340,11 +336,3 @@ def _answer_schema(nested: fields.Nested) -> Schema:
         name: answer_field(field) for name, field in schema.declared_fields.items()
     }
     return copied  # type: ignore[no-any-return]
-
-
-#: The options of a field that affect serialisation by a schema, or describe it.
-_KEY_OPTIONS = ("attribute", "data_key", "dump_default", "dump_only", "load_only", "metadata")
-
-
-def _options(field: fields.Field[Any]) -> dict[str, Any]:
-    return {name: getattr(field, name) for name in _KEY_OPTIONS}
