@@ -31,7 +31,6 @@ from flask_contentapi.sources import (
     RichTexts,
     RowLayout,
     Step,
-    Stored,
     Way,
 )
 from flask_contentapi.types import Entry
@@ -578,13 +577,12 @@ class Planner:
 
     def _key(self, layout: RowLayout, export: Export, selection: Selection) -> Key:
         if (source := export.source) is not None:
-            value, kind, index = source.compile(layout)
+            value, kind, index = source(layout)
             value = _serialized(export, value, kind)
-            if isinstance(source, Stored):
-                place = layout.note_text(source.column)
-                if isinstance(export.field, RichText) and layout.rich.format != "db_html":
-                    layout.rich.origins.append(Origin(layout.level, layout.only, place, _texts))
-                    value = _written(value, layout.rich.writer)
+            # It shows nothing but stored texts.
+            if isinstance(export.field, RichText) and layout.rich.format != "db_html":
+                layout.rich.origins.append(Origin(layout.level, layout.only, index, _texts))
+                value = _written(value, layout.rich.writer)
             return Key(export, value, index, export.volatile)
         if export.way is not None:
             return self._way(export, layout, export.way, selection)
@@ -785,7 +783,7 @@ def facet_of(declared: ObjectType, export: Export) -> Facet:
     if column is None:
         return Facet(export.name, export.name, value, False)
     if source is not None and not column.kind.many:
-        value = _serialized(export, *source.compile(RowLayout(declared))[:2])
+        value = _serialized(export, *source(RowLayout(declared))[:2])
     return Facet(export.name, column.name, value, export.volatile)
 
 

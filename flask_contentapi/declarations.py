@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -228,14 +227,9 @@ def _message_text(messages: Any) -> str:
     return str(messages)
 
 
-class Source(ABC):
-    """Where the value of a key comes from; :mod:`flask_contentapi.sources` has all."""
-
-    @abstractmethod
-    def compile(self, layout: Any) -> Any:
-        """Adds what is needed to a :class:`~flask_contentapi.sources.RowLayout`; returns the
-        function from the context of a request to the one from a row to the value, and the kind of
-        the values, None if they can be anything."""
+#: Where the value of a key comes from; :mod:`flask_contentapi.sources` has all. It adds what is
+#: needed to a :class:`~flask_contentapi.sources.RowLayout`, and returns how values are made.
+Source = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -291,21 +285,6 @@ class ObjectType:
     columns: dict[str, Column] = field(default_factory=dict)
     exports: dict[str, Export] = field(default_factory=dict)
     searched: tuple[Column, ...] = ()
-    _partial: dict[frozenset[str], type[Content]] = field(default_factory=dict, repr=False)
-
-    def class_without(self, names: frozenset[str], mark: Callable[[str], Any]) -> type[Content]:
-        """A variant of its class whose objects lack some of the fields.
-
-        Declarations decide which fields these are, so there are few such classes.
-
-        :param mark: makes the attribute that replaces a field.
-        """
-        if names not in self._partial:
-            own = self.content_class
-            marks = {name: mark(name) for name in sorted(names)}
-            partial = type(own.__name__, (own,), {"__module__": own.__module__, **marks})
-            self._partial[names] = partial
-        return self._partial[names]
 
     @property
     def served_at(self) -> Endpoint:

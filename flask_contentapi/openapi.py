@@ -30,7 +30,7 @@ from flask_contentapi.fields import DecimalText
 from flask_contentapi.parameters import PARAMETERS, PART, STREAM_TYPE, Parameters
 from flask_contentapi.renditions import MIME_TYPES
 from flask_contentapi.selection import Selection
-from flask_contentapi.sources import DetailURL, Type
+from flask_contentapi.sources import BUILT_IN
 
 
 class AnswerSchema(Schema):
@@ -118,7 +118,7 @@ class _Schemas:
             field = copy.copy(export.field)
             field.allow_none = _can_be_null(export)
             field.validators = field.validators if column is not None else []
-            if isinstance(export.source, Type):
+            if export.source is BUILT_IN["type"]:
                 field.validators = [validate.OneOf(labels)]
                 field.allow_none = None in labels
         elif (inner := column.target or column.child) is not None:
@@ -144,7 +144,7 @@ class _Schemas:
 def _can_be_null(export: Export) -> bool:
     column = export.column
     if column is None:
-        return not (isinstance(export.source, DetailURL) or "type" in export.field.metadata)
+        return not (export.source is BUILT_IN["detail_url"] or "type" in export.field.metadata)
     # A value can be infinite, or from a time when the field was declared otherwise.
     if isinstance(column.kind, kinds.Float) or not column.is_plain:
         return True

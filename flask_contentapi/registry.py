@@ -11,7 +11,7 @@ from typing import Any
 from marshmallow import fields, missing
 
 from flask_contentapi import kinds
-from flask_contentapi.declarations import Column, Endpoint, Export, ObjectType
+from flask_contentapi.declarations import Column, Endpoint, Export, ObjectType, Source
 from flask_contentapi.errors import BadRequest, DeclarationError, suggest
 from flask_contentapi.fields import (
     RENDITION,
@@ -30,7 +30,7 @@ from flask_contentapi.fields import (
 from flask_contentapi.parameters import PARAMETERS
 from flask_contentapi.renditions import read_spec
 from flask_contentapi.selection import WAYS, Selection, parse_fields
-from flask_contentapi.sources import BUILT_IN, Computed, RenditionOf, Stored, attribute
+from flask_contentapi.sources import BUILT_IN, Stored, attribute, computed, rendition_of
 from flask_contentapi.types import (
     APIField,
     APIFilter,
@@ -269,10 +269,10 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
             raise mistake(declared, "api_fields", what, hint)
         return made(answer_field(field), Stored(source), None)
     written, compute = _computation(declared, given.name, field, source)
-    return made(written, Computed(compute, given.needs), None)
+    return made(written, computed(compute, given.needs), None)
 
 
-def _rendition(declared: ObjectType, field: Rendition) -> RenditionOf:
+def _rendition(declared: ObjectType, field: Rendition) -> Source:
     images = [
         name
         for name, column in declared.columns.items()
@@ -285,7 +285,7 @@ def _rendition(declared: ObjectType, field: Rendition) -> RenditionOf:
         read_spec(str(field.spec))
     except ValueError as error:
         raise mistake(declared, "api_fields", f"has a Rendition; {error}".rstrip(".")) from None
-    return RenditionOf(field.relation, field.spec)
+    return rendition_of(field.relation, field.spec)
 
 
 def _computation(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,6 +22,8 @@ from flask_contentapi.markup import KINDS, convert, targets_in
 from flask_contentapi.query import Row
 from flask_contentapi.renditions import FocalPoint, Picture
 
+#: How many classes of objects that lack some fields are kept; declarations decide which these are.
+PARTIAL_CLASSES = 1024
 #: Takes a row, or a value in it.
 Getter = Callable[[Any], Any]
 S = TypeVar("S", bound="Step")
@@ -324,88 +326,71 @@ _WAYS = {
 }
 
 
-class Stored(Source):
+@dataclass(frozen=True, slots=True)
+class Stored:
     """A stored field, as it is, except that ids of hidden objects are left out."""
 
-    def __init__(self, column: str) -> None:
-        self.column = column
+    column: str
 
-    def compile(self, layout: RowLayout) -> Compiled:
-        column = layout.type.columns[self.column]
-        if column.target is not None or column.related_blocks:
-            kind = column.kind if column.is_plain and not column.related_blocks else None
+    def __call__(self, layout: RowLayout) -> Compiled:
+        column, index = layout.type.columns[self.column], layout.note_text(self.column)
+        kind = column.kind if column.is_plain else None
+        if column.target is not None:
             return Compiled(_attribute(layout, self.column), kind)
-        index = layout.index_of(self.column)
-        if not column.is_plain:
-            return Compiled(lambda context: column.to_python, None, index)
-        return Compiled(None, column.kind, index)
+        return Compiled(None if column.is_plain else lambda context: column.to_python, kind, index)
 
 
-class Type(Source):
+def _type(layout: RowLayout) -> Compiled:
     """The label of an object's type; None if the type is not declared (contract, Records)."""
-
-    def compile(self, layout: RowLayout) -> Compiled:
-        if layout.type.endpoint is None:
-            label = layout.type.label
-            return Compiled(lambda context: lambda row: label, kinds.Text())
-        declared = {label: label for label in layout.type.endpoint.types}.get
-        return Compiled(lambda context: declared, kinds.Text(), layout.index_of("type"))
+    if layout.type.endpoint is None:
+        label = layout.type.label
+        return Compiled(lambda context: lambda row: label, kinds.Text())
+    declared = {label: label for label in layout.type.endpoint.types}.get
+    return Compiled(lambda context: declared, kinds.Text(), layout.index_of("type"))
 
 
-class DetailURL(Source):
+def _detail_url(layout: RowLayout) -> Compiled:
     """The address of an object's detail view, with the ``site`` parameter if needed."""
+    endpoint, index = layout.type.served_at, layout.index_of("id")
+    path = layout.index_of("url_path") if endpoint.tree else None
 
-    def compile(self, layout: RowLayout) -> Compiled:
-        endpoint, index = layout.type.served_at, layout.index_of("id")
-        path = layout.index_of("url_path") if endpoint.tree else None
+    def bind(context: Context) -> Getter:
+        addresses = context.addresses
+        start, here = addresses.detail_url(endpoint.name), addresses.here
+        if path is None:
+            return lambda row: f"{start}{row[index]}/"
 
-        def bind(context: Context) -> Getter:
-            addresses = context.addresses
-            start, here = addresses.detail_url(endpoint.name), addresses.here
-            if path is None:
-                return lambda row: f"{start}{row[index]}/"
+        def address(row: Row) -> str:
+            site = "" if row[path].startswith(here) else addresses.other_site(row[path])
+            return f"{start}{row[index]}/?site={site}" if site else f"{start}{row[index]}/"
 
-            def address(row: Row) -> str:
-                site = "" if row[path].startswith(here) else addresses.other_site(row[path])
-                return f"{start}{row[index]}/?site={site}" if site else f"{start}{row[index]}/"
+        return address
 
-            return address
-
-        return Compiled(bind, kinds.Text())
+    return Compiled(bind, kinds.Text())
 
 
-class Address(Source):
-    """The address that a column leads to.
-
-    :param method: the method of :class:`Addresses` that makes it.
-    """
-
-    def __init__(self, column: str, method: str) -> None:
-        self.column, self.method = column, method
-
-    def compile(self, layout: RowLayout) -> Compiled:
-        address = attrgetter(f"addresses.{self.method}")
-        return Compiled(address, kinds.Text(), layout.note_text(self.column))
+def _address(column: str, method: str) -> Source:
+    """The address that a column leads to, made by a method of :class:`Addresses`."""
+    made = attrgetter(f"addresses.{method}")
+    return lambda layout: Compiled(made, kinds.Text(), layout.note_text(column))
 
 
-class Location(Source):
+def _location(layout: RowLayout) -> Compiled:
     """The address that a redirect leads to: that of its page, or else its link."""
+    page, link = layout.index_of("redirect_page"), layout.note_text("redirect_link")
+    lookup = layout.related(layout.type.columns["redirect_page"], embedded=False)
+    path = lookup.layout.index_of("url_path")
 
-    def compile(self, layout: RowLayout) -> Compiled:
-        page, link = layout.index_of("redirect_page"), layout.note_text("redirect_link")
-        lookup = layout.related(layout.type.columns["redirect_page"], embedded=False)
-        path = lookup.layout.index_of("url_path")
+    def bind(context: Context) -> Getter:
+        found, html_url = context.related[lookup.slot], context.addresses.html_url
 
-        def bind(context: Context) -> Getter:
-            found, html_url = context.related[lookup.slot], context.addresses.html_url
+        def location(row: Row) -> str | None:
+            of_page = found.get(row[page])
+            return (of_page and html_url(of_page[path])) or row[link] or None
 
-            def location(row: Row) -> str | None:
-                of_page = found.get(row[page])
-                return (of_page and html_url(of_page[path])) or row[link] or None
+        return location
 
-            return location
-
-        return Compiled(bind, kinds.Text())
+    return Compiled(bind, kinds.Text())
 
 
 #: A width or height, in pixels, that no image has.
@@ -428,45 +413,35 @@ def picture_of(layout: RowLayout) -> Callable[[Row], Picture]:
     return picture
 
 
-class NamedRenditions(Source):
+def _renditions(layout: RowLayout) -> Compiled:
     """The renditions of an image that the site has named."""
+    endpoint, picture = layout.type.served_at.name, picture_of(layout)
+    layout.made.append(lambda addresses: len(addresses.renditions.names))
 
-    def compile(self, layout: RowLayout) -> Compiled:
-        endpoint, picture = layout.type.served_at.name, picture_of(layout)
-        layout.made.append(lambda addresses: len(addresses.renditions.names))
+    def bind(context: Context) -> Getter:
+        addresses = context.addresses
+        names = addresses.renditions.names
 
-        def bind(context: Context) -> Getter:
-            addresses = context.addresses
-            names = addresses.renditions.names
+        def renditions(row: Row) -> Any:
+            shown = picture(row)
+            return {name: addresses.rendition(endpoint, shown, name) for name in names}
 
-            def renditions(row: Row) -> Any:
-                shown = picture(row)
-                return {name: addresses.rendition(endpoint, shown, name) for name in names}
+        return renditions
 
-            return renditions
-
-        return Compiled(bind, kinds.Json())
+    return Compiled(bind, kinds.Json())
 
 
-class RenditionOf(Source):
-    """One rendition of the image that a relation leads to; None if it may not be seen.
+def rendition_of(relation: str, spec: str) -> Source:
+    """One rendition of the image that a relation leads to; None if it may not be seen."""
 
-    :param relation: the column of the relation.
-    :param spec: the spec.
-    """
-
-    def __init__(self, relation: str, spec: str) -> None:
-        self.relation = relation
-        self.spec = spec
-
-    def compile(self, layout: RowLayout) -> Compiled:
-        index = layout.index_of(self.relation)
-        lookup = layout.related(layout.type.columns[self.relation], shared=True)
+    def compile(layout: RowLayout) -> Compiled:
+        index = layout.index_of(relation)
+        lookup = layout.related(layout.type.columns[relation], shared=True)
         endpoint, picture = lookup.endpoint, picture_of(lookup.layout)
 
         def bind(context: Context) -> Getter:
             found, addresses = context.related[lookup.slot], context.addresses
-            name = addresses.renditions.named(self.spec)
+            name = addresses.renditions.named(spec)
 
             def rendition(row: Row) -> Any:
                 image = found.get(row[index])
@@ -477,8 +452,10 @@ class RenditionOf(Source):
 
         return Compiled(bind, kinds.Json())
 
+    return compile
 
-class Computed(Source):
+
+def computed(compute: Callable[[Any], Any], needs: Sequence[str] | None = None) -> Source:
     """A value that the site's code computes from an object.
 
     The object has the stored fields that are needed: texts, numbers and dates as Python values,
@@ -489,12 +466,8 @@ class Computed(Source):
     :param needs: the stored fields it reads; None: all but ``parent`` and ``alias_of``.
     """
 
-    def __init__(self, compute: Callable[[Any], Any], needs: Sequence[str] | None = None) -> None:
-        self.compute = compute
-        self.needs = needs
-
-    def compile(self, layout: RowLayout) -> Compiled:
-        build, compute = _builder(layout, self.needs), self.compute
+    def compile(layout: RowLayout) -> Compiled:
+        build = _builder(layout, needs)
 
         def bind(context: Context) -> Getter:
             instance = build(context)
@@ -502,15 +475,17 @@ class Computed(Source):
 
         return Compiled(bind, None)
 
+    return compile
+
 
 #: The sources of keys that no stored field has, by the name of the key.
 BUILT_IN: Mapping[str, Source] = {
-    "detail_url": DetailURL(),
-    "download_url": Address("file", "download_url"),
-    "html_url": Address("url_path", "html_url"),
-    "location": Location(),
-    "renditions": NamedRenditions(),
-    "type": Type(),
+    "detail_url": _detail_url,
+    "download_url": _address("file", "download_url"),
+    "html_url": _address("url_path", "html_url"),
+    "location": _location,
+    "renditions": _renditions,
+    "type": _type,
 }
 
 
@@ -528,7 +503,7 @@ def _builder(layout: RowLayout, needs: Sequence[str] | None = None) -> Bind:
     names = [*layout.type.plain_columns] if needs is None else needs
     attributes = [(name, _attribute(layout, name)) for name in names]
     unread = frozenset(layout.type.columns) - frozenset(names)
-    content_class = layout.type.class_without(unread, _Unread)
+    content_class = _partial_class(layout.type, unread)
 
     def bind(context: Context) -> Getter:
         getters = [(name, get(context)) for name, get in attributes]
@@ -541,6 +516,14 @@ def _builder(layout: RowLayout, needs: Sequence[str] | None = None) -> Bind:
         return build
 
     return bind
+
+
+@lru_cache(PARTIAL_CLASSES)
+def _partial_class(declared: ObjectType, unread: frozenset[str]) -> type[Any]:
+    """The class of a type, except that its objects lack some fields."""
+    whole = declared.content_class
+    attributes: dict[str, Any] = {name: _Unread(name) for name in sorted(unread)}
+    return type(whole.__name__, (whole,), {"__module__": whole.__module__, **attributes})
 
 
 class _Unread:
