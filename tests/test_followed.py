@@ -863,6 +863,7 @@ WRONG: list[tuple[Callable[[], list[Followed]], str]] = [
     (lambda: [Followed(Post, PostPage, {"titel": 1})], "no field 'titel' to be given. Did you"),
     (lambda: [Followed(Post, PostPage, {"title": Section.name})], "title is a column of Section"),
     (lambda: [Followed(Post, PostPage, changed=Section.changed)], "changed must be a column"),
+    (lambda: [Followed(Post, PostPage, changed=Post.changed, ids_from="9")], "ids_from must be"),  # type: ignore[arg-type]
 ]
 
 

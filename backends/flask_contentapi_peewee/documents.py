@@ -440,7 +440,7 @@ class Inserter:
         engine = self._documents.engine
         for table, rows in self._waiting.items():
             if rows:
-                engine.insert(table.insert_text, rows)
+                engine.insert(table.name, table.fields, rows)
         self._waiting.clear()
         self._number = 0
         if self._words:

@@ -173,8 +173,11 @@ class Engine(ABC):
         """Drops a table, if it exists."""
         self.database.execute_sql(f"DROP TABLE IF EXISTS {self.quoted(table)}")
 
-    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Inserts many rows with one statement."""
+    def insert(self, table: str, columns: Iterable[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Inserts many rows into a table."""
+        names = [self.quoted(name) for name in columns]
+        values = ", ".join([self.database.param] * len(names))
+        sql = f"INSERT INTO {self.quoted(table)} ({', '.join(names)}) VALUES ({values})"  # noqa: S608
         self.database.cursor().executemany(sql, rows)
 
     @contextmanager
@@ -252,9 +255,7 @@ class Engine(ABC):
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         """Adds the words of objects that have none in the table."""
-        names, values = ", ".join(self.words_columns), ", ".join([self.database.param] * 3)
-        sql = f"INSERT INTO {self.quoted(table)} ({names}) VALUES ({values})"  # noqa: S608
-        self.insert(sql, [*rows])
+        self.insert(table, self.words_columns, [*rows])
 
     def words_id(self, table: peewee.Table) -> Clause:
         """The column with the id of the object whose words a row has."""

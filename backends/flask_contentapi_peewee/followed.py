@@ -113,6 +113,8 @@ class Source:
             )
         if followed.changed is not None and getattr(followed.changed, "model", 0) != self.model:
             raise ConfigurationError(f"{followed}: changed must be a column of {name}.")
+        if not isinstance(followed.ids_from, int):
+            raise ConfigurationError(f"{followed}: ids_from must be an integer.")
 
     def _getters(
         self, given: Mapping[str, Any], others: Sequence[Followed]

@@ -144,8 +144,9 @@ class Following:
 
     def _note(self, label: str, key: int) -> None:
         # Transactions of the site must not wait for each other, so each adds rows of its own.
-        values = [secrets.randbits(62), label, key, NOTED, None]
-        self._database.execute_sql(self._table.insert_text, values)
+        values = secrets.randbits(62), label, key, NOTED, None
+        row = dict(zip(self._table.fields.values(), values, strict=True))
+        self._table.model.insert(row).execute()
 
     # Copying.
 
@@ -331,7 +332,8 @@ class Copying:
                 self._refuse(source, identity, source.problem(identity, name, message))
         self._insert(source, [*new.values()])
         if self._left_out:
-            self._transaction.engine.insert(self._table.insert_text, self._left_out)
+            table = self._table
+            self._transaction.engine.insert(table.name, table.fields, self._left_out)
             self._left_out.clear()
 
     def _read(self, source: Source, rows: Mapping[int, Any]) -> dict[int, Fitting]:

@@ -27,6 +27,7 @@ class PostgreSQL(Engine):
     """PostgreSQL. With several hosts in the address, it reads from standbys."""
 
     isolation = ("REPEATABLE READ",)
+    words_columns = ("id", "title", "words")
     prefix, joining = ":*", (" & ", " | ")
     sql_types = {
         **dict.fromkeys(("text", "json", "blocks"), 'TEXT COLLATE "C"'),
@@ -72,6 +73,14 @@ class PostgreSQL(Engine):
             while found := database.execute_sql(f"FETCH {FETCHED} FROM contentapi").fetchall():
                 yield from found
             database.execute_sql("CLOSE contentapi")
+
+    def insert(self, table: str, columns: Iterable[str], rows: Sequence[Sequence[Any]]) -> None:
+        # A single row takes as long as with INSERT, 500 of them take a sixth.
+        names = ", ".join([self.quoted(name) for name in columns])
+        copy = f"COPY {self.quoted(table)} ({names}) FROM STDIN"
+        with self.database.cursor().copy(copy) as copied:
+            for row in rows:
+                copied.write_row(row)
 
     def among(self, column: Clause, values: SQL) -> Clause:
         return peewee.Expression(column, "=", fn.ANY(values))
@@ -131,9 +140,7 @@ class PostgreSQL(Engine):
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         # The words of the title have a second column, so that no long text is read for them.
-        values = "(%s, CAST(%s AS TSVECTOR), CAST(%s AS TSVECTOR))"
-        sql = f"INSERT INTO {self.quoted(table)} (id, title, words) VALUES {values}"  # noqa: S608
-        self.insert(sql, [(i, title, f"{title} {rest}") for i, title, rest in rows])
+        super().put_words(table, [(i, title, f"{title} {rest}") for i, title, rest in rows])
 
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))

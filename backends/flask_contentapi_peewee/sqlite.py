@@ -167,9 +167,7 @@ class SQLite(Engine):
         self, table: str, ids: Sequence[int], words: Callable[[], Iterable[Words]]
     ) -> None:
         # The index alone does not know what words an object has.
-        name = self.quoted(table)
-        delete = f"INSERT INTO {name} ({name}, rowid, title, rest) VALUES ('delete', ?, ?, ?)"  # noqa: S608
-        self.insert(delete, [*words()])
+        self.insert(table, (table, *self.words_columns), [("delete", *known) for known in words()])
 
     @staticmethod
     def tokens(words: str) -> str:

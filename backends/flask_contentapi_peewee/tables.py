@@ -81,27 +81,15 @@ class StoredTable:
         return self.model.select(*[self.fields[c] if isinstance(c, str) else c for c in columns])
 
     @cached_property
-    def insert_text(self) -> str:
-        """The statement that inserts a row."""
-        placeholder = SQL(self.model._meta.database.param)
-        text: str = self.model.insert(dict.fromkeys(self._ordered, placeholder)).sql()[0]
-        return text
-
-    @cached_property
     def update_text(self) -> str:
         """The statement that changes a row; its id comes last."""
-        key, *others = self._ordered
+        # peewee orders the columns so; rows have the order of the fields.
+        key, *others = ordered = self.model._meta.sorted_fields
+        assert [*self.fields] == [field.column_name for field in ordered]
         placeholder = SQL(self.model._meta.database.param)
         update = self.model.update(dict.fromkeys(others, placeholder))
         text: str = update.where(key == placeholder).sql()[0]
         return text
-
-    @property
-    def _ordered(self) -> list[StoredField]:
-        # peewee orders the columns of a statement so; rows have the order of the fields.
-        ordered = self.model._meta.sorted_fields
-        assert [*self.fields] == [field.column_name for field in ordered]
-        return [*ordered]
 
 
 class EndpointTables:
