@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,151 +27,6 @@ _SURELY = 0.92
 #: The names of renditions, which are in their addresses.
 _RENDITION = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Checked settings (contract, Settings).
-
-    :param url_prefix: the path that all addresses of the API start with, without a trailing
-        slash.
-    :param base_url: what addresses in answers start with, without a trailing slash; None: the
-        host that the request is sent to.
-    :param media_url: the path or address that file names are appended to, with a trailing slash.
-    :param limit_max: the greatest limit of a list, in objects; None: no maximum.
-    :param embed_max: how many objects an answer may embed; None: any number.
-    :param search_enabled: whether lists can be searched.
-    :param stream_enabled: whether lists can be sent as a whole, one object a line.
-    :param sites_enabled: whether the sites and the languages have endpoints, too.
-    :param explorer: whether there is the page for people; None: in debug mode.
-    :param i18n: whether pages have languages that clients can filter by.
-    :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
-        returns them.
-    :param rich_text_format: the format of rich text if the client names none.
-    :param renditions: the specs of renditions, by name.
-    :param rendition_url: the template of the addresses of renditions that another server makes.
-    :param media_folder: the folder of all files.
-    :param rendition_folder: the folder of renditions.
-    :param cache_size: the size of the cache of answers, in bytes; 0: no cache.
-    :param cache_max_age: ``max-age`` of responses, in seconds; None: caches must revalidate.
-    :param cache_stale: ``stale-while-revalidate`` of responses, in seconds.
-    :param cache_tag_header: the header with the cache tags of a response; None: no header.
-    :param release: the release of the site, which ETags depend on.
-    """
-
-    url_prefix: str = "/api/v2"
-    base_url: str | None = None
-    media_url: str = "/media/"
-    limit_max: int | None = 20
-    embed_max: int | None = 10_000
-    search_enabled: bool = True
-    stream_enabled: bool = False
-    sites_enabled: bool = False
-    explorer: bool | None = None
-    i18n: bool = False
-    stop_words: frozenset[str] = STOP_WORDS
-    rich_text_format: str = "db_html"
-    renditions: Mapping[str, str] = field(default_factory=dict)
-    rendition_url: str | None = None
-    media_folder: Path | None = None
-    rendition_folder: Path | None = None
-    cache_size: int = 16 << 20
-    cache_max_age: int | None = None
-    cache_stale: int = 0
-    cache_tag_header: str | None = None
-    release: str = ""
-
-    @property
-    def default_limit(self) -> int:
-        """The limit of a list if the client gives none."""
-        return _DEFAULT_LIMIT if self.limit_max is None else min(_DEFAULT_LIMIT, self.limit_max)
-
-    @property
-    def makes_renditions(self) -> bool:
-        """Whether renditions are made here."""
-        return self.media_folder is not None and self.rendition_url is None
-
-    @property
-    def shaping(self) -> dict[str, Any]:
-        """The settings that answers depend on, without those about caching and folders."""
-        others = ("cache_size", "cache_max_age", "cache_stale", "media_folder", "rendition_folder")
-        return {name: value for name, value in vars(self).items() if name not in others}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], prefix: str) -> Settings:
-        """The settings of an application.
-
-        :raises ConfigurationError: naming each wrong key and what it may be.
-        """
-        values, defaults = dict[str, Any](), cls()
-        problems = []
-        for name, (attribute, check, written) in _SETTINGS.items():
-            key, default = _key(config, prefix, name), getattr(defaults, attribute)
-            value = config.get(key, default)
-            try:
-                values[attribute] = check(value)
-            except ValueError as error:
-                # Flask reads environment variables as JSON; what is not JSON becomes a text.
-                is_text = isinstance(value, str) or isinstance(default, str) or "true" in written
-                hint = f"; in environment variables write {written}" if written and is_text else ""
-                message = f"{key} is {value!r}; it must be {error}{hint}"
-                problems.append(message if message.endswith("?") else f"{message}.")
-        if problems:
-            raise ConfigurationError("\n".join(problems))
-        return cls(**values)
-
-
-def no_backend(prefix: str) -> str:
-    """The message if no backend is given or configured."""
-    return f"{prefix}BACKEND is not set, and no backend is given in Python; so there is no content."
-
-
-def doubtful_settings(
-    config: Mapping[str, Any], prefix: str, others: Iterable[str] = (), *, all_known: bool = True
-) -> Iterator[str]:
-    """A message about each key that looks like a setting of an instance but is not.
-
-    Also one if debug mode is on because of a text, as ``no`` in an environment variable, and one
-    about each setting in the environment that the application has not taken from there.
-
-    :param others: the prefixes of the other instances; one of them may start with this one.
-    :param all_known: whether there are no other instances; if not, keys that may be settings of
-        a later instance are ignored.
-    """
-    debug = config.get("DEBUG")
-    if isinstance(debug, str) and debug:
-        yield (
-            f"DEBUG is {debug!r}, a text, and so debug mode is on; it must be True or False; in "
-            "environment variables write true or false."
-        )
-    environment = Config("")
-    environment.from_prefixed_env()
-    for key in (_I18N, *(prefix + name for name in _NAMES)):
-        if key in environment and config.get(key, ...) != environment[key]:
-            yield (
-                f"FLASK_{key} is set, but {key} is something else: call "
-                "app.config.from_prefixed_env() before ContentAPI."
-            )
-    longer = tuple(other for other in others if len(other) > len(prefix))
-    known = {_I18N, *(start + name for start in (prefix, *others) for name in _NAMES)}
-    # Likely abbreviations, too short to be found by similarity.
-    shortened = f"{prefix}I18N", "CMS_I18N"
-    endings = () if all_known else tuple(f"_{name}" for name in _NAMES)
-    for key in config if prefix else ():
-        if key in known or key.endswith(endings):
-            continue
-        means_i18n = key in shortened or suggest(key, [_I18N], likeness=_SURELY)
-        if means_i18n and (key == shortened[0] or not key.startswith((prefix, *others))):
-            yield f"There is no setting {key}. Did you mean {_I18N}?"
-        elif key.startswith(prefix) and not key.startswith(longer):
-            hint = re.sub(r"'(\w+)'", rf"{prefix}\1", suggest(key.removeprefix(prefix), _NAMES))
-            yield f"There is no setting {key}.{hint}"
-
-
-def _key(config: Mapping[str, Any], prefix: str, name: str) -> str:
-    """The key of a setting; for one setting the site-wide key, unless the instance has its own."""
-    own = prefix + name
-    return _I18N if name == _SITE_WIDE and own not in config else own
 
 
 def _url_prefix(value: Any) -> str:
@@ -326,30 +181,164 @@ def _stop_words(value: Any) -> frozenset[str]:
     return frozenset(word for text in given for word in words(text))
 
 
-#: All settings: their keys without the prefix, the attributes, the checks, and what is written in
-#: environment variables if that is not evident.
-_SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
-    "URL_PREFIX": ("url_prefix", _url_prefix, ""),
-    "BASE_URL": ("base_url", _base_url, "null for None"),
-    "MEDIA_URL": ("media_url", _media_url, ""),
-    "LIMIT_MAX": ("limit_max", _maximum, "100 or null"),
-    "EMBED_MAX": ("embed_max", _maximum, "10000 or null"),
-    "SEARCH_ENABLED": ("search_enabled", _boolean, "true or false"),
-    "STREAM_ENABLED": ("stream_enabled", _boolean, "true or false"),
-    "SITES_ENABLED": ("sites_enabled", _boolean, "true or false"),
-    "EXPLORER": ("explorer", _boolean_or_none, "true, false or null"),
-    _SITE_WIDE: ("i18n", _boolean, "true or false"),
-    "STOP_WORDS": ("stop_words", _stop_words, '["der", "die"]'),
-    "RICH_TEXT_FORMAT": ("rich_text_format", _rich_text_format, "html"),
-    "RENDITIONS": ("renditions", _renditions, '{"thumb": "fill-200x200"}'),
-    "RENDITION_URL": ("rendition_url", _rendition_url, "null for None"),
-    "RENDITION_FOLDER": ("rendition_folder", _folder, "null for None"),
-    "MEDIA_FOLDER": ("media_folder", _folder, "null for None"),
-    "CACHE_SIZE": ("cache_size", _bytes, "16777216"),
-    "CACHE_MAX_AGE": ("cache_max_age", _seconds_or_none, "60 or null"),
-    "CACHE_STALE_WHILE_REVALIDATE": ("cache_stale", _seconds, "60"),
-    "CACHE_TAG_HEADER": ("cache_tag_header", _header, "null for None"),
-    "RELEASE": ("release", _release, "it in double quotes, as '\"1e5\"'"),
-}
-#: The same names, and that of the setting that the extension reads.
+def _setting(default: Any, check: Callable[[Any], Any], written: str = "", key: str = "") -> Any:
+    """An attribute of :class:`Settings`.
+
+    :param check: returns the attribute for what is configured; raises a ValueError that says what
+        it must be.
+    :param written: what is written in environment variables, if that is not evident.
+    :param key: its key without the prefix, if that is not its name.
+    """
+    metadata = {"key": key, "default": default, "check": check, "written": written}
+    return field(default_factory=lambda: default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings (contract, Settings).
+
+    :param url_prefix: the path that all addresses of the API start with, without a trailing
+        slash.
+    :param base_url: what addresses in answers start with, without a trailing slash; None: the
+        host that the request is sent to.
+    :param media_url: the path or address that file names are appended to, with a trailing slash.
+    :param limit_max: the greatest limit of a list, in objects; None: no maximum.
+    :param embed_max: how many objects an answer may embed; None: any number.
+    :param search_enabled: whether lists can be searched.
+    :param stream_enabled: whether lists can be sent as a whole, one object a line.
+    :param sites_enabled: whether the sites and the languages have endpoints, too.
+    :param explorer: whether there is the page for people; None: in debug mode.
+    :param i18n: whether pages have languages that clients can filter by.
+    :param stop_words: words that searches ignore, as :func:`flask_contentapi.search.words`
+        returns them.
+    :param rich_text_format: the format of rich text if the client names none.
+    :param renditions: the specs of renditions, by name.
+    :param rendition_url: the template of the addresses of renditions that another server makes.
+    :param media_folder: the folder of all files.
+    :param rendition_folder: the folder of renditions.
+    :param cache_size: the size of the cache of answers, in bytes; 0: no cache.
+    :param cache_max_age: ``max-age`` of responses, in seconds; None: caches must revalidate.
+    :param cache_stale: ``stale-while-revalidate`` of responses, in seconds.
+    :param cache_tag_header: the header with the cache tags of a response; None: no header.
+    :param release: the release of the site, which ETags depend on.
+    """
+
+    url_prefix: str = _setting("/api/v2", _url_prefix)
+    base_url: str | None = _setting(None, _base_url, "null for None")
+    media_url: str = _setting("/media/", _media_url)
+    limit_max: int | None = _setting(20, _maximum, "100 or null")
+    embed_max: int | None = _setting(10_000, _maximum, "10000 or null")
+    search_enabled: bool = _setting(True, _boolean, "true or false")
+    stream_enabled: bool = _setting(False, _boolean, "true or false")
+    sites_enabled: bool = _setting(False, _boolean, "true or false")
+    explorer: bool | None = _setting(None, _boolean_or_none, "true, false or null")
+    i18n: bool = _setting(False, _boolean, "true or false", key=_SITE_WIDE)
+    stop_words: frozenset[str] = _setting(STOP_WORDS, _stop_words, '["der", "die"]')
+    rich_text_format: str = _setting("db_html", _rich_text_format, "html")
+    renditions: Mapping[str, str] = _setting({}, _renditions, '{"thumb": "fill-200x200"}')
+    rendition_url: str | None = _setting(None, _rendition_url, "null for None")
+    rendition_folder: Path | None = _setting(None, _folder, "null for None")  # noqa: RUF009
+    media_folder: Path | None = _setting(None, _folder, "null for None")  # noqa: RUF009
+    cache_size: int = _setting(16 << 20, _bytes, "16777216")
+    cache_max_age: int | None = _setting(None, _seconds_or_none, "60 or null")
+    cache_stale: int = _setting(0, _seconds, "60", key="CACHE_STALE_WHILE_REVALIDATE")
+    cache_tag_header: str | None = _setting(None, _header, "null for None")
+    release: str = _setting("", _release, "it in double quotes, as '\"1e5\"'")
+
+    @property
+    def default_limit(self) -> int:
+        """The limit of a list if the client gives none."""
+        return _DEFAULT_LIMIT if self.limit_max is None else min(_DEFAULT_LIMIT, self.limit_max)
+
+    @property
+    def makes_renditions(self) -> bool:
+        """Whether renditions are made here."""
+        return self.media_folder is not None and self.rendition_url is None
+
+    @property
+    def shaping(self) -> dict[str, Any]:
+        """The settings that answers depend on, without those about caching and folders."""
+        others = ("cache_size", "cache_max_age", "cache_stale", "media_folder", "rendition_folder")
+        return {name: value for name, value in vars(self).items() if name not in others}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], prefix: str) -> Settings:
+        """The settings of an application.
+
+        :raises ConfigurationError: naming each wrong key and what it may be.
+        """
+        values, problems = dict[str, Any](), []
+        for name, setting in _SETTINGS.items():
+            _, default, check, written = setting.metadata.values()
+            key = _key(config, prefix, name)
+            value = config.get(key, default)
+            try:
+                values[setting.name] = check(value)
+            except ValueError as error:
+                # Flask reads environment variables as JSON; what is not JSON becomes a text.
+                is_text = isinstance(value, str) or isinstance(default, str) or "true" in written
+                hint = f"; in environment variables write {written}" if written and is_text else ""
+                message = f"{key} is {value!r}; it must be {error}{hint}"
+                problems.append(message if message.endswith("?") else f"{message}.")
+        if problems:
+            raise ConfigurationError("\n".join(problems))
+        return cls(**values)
+
+
+#: All settings, by their keys without the prefix.
+_SETTINGS = {one.metadata["key"] or one.name.upper(): one for one in fields(Settings)}
+#: The same keys, and that of the setting that the extension reads.
 _NAMES = (*_SETTINGS, "BACKEND")
+
+
+def no_backend(prefix: str) -> str:
+    """The message if no backend is given or configured."""
+    return f"{prefix}BACKEND is not set, and no backend is given in Python; so there is no content."
+
+
+def doubtful_settings(
+    config: Mapping[str, Any], prefix: str, others: Iterable[str] = (), *, all_known: bool = True
+) -> Iterator[str]:
+    """A message about each key that looks like a setting of an instance but is not.
+
+    Also one if debug mode is on because of a text, as ``no`` in an environment variable, and one
+    about each setting in the environment that the application has not taken from there.
+
+    :param others: the prefixes of the other instances; one of them may start with this one.
+    :param all_known: whether there are no other instances; if not, keys that may be settings of
+        a later instance are ignored.
+    """
+    debug = config.get("DEBUG")
+    if isinstance(debug, str) and debug:
+        yield (
+            f"DEBUG is {debug!r}, a text, and so debug mode is on; it must be True or False; in "
+            "environment variables write true or false."
+        )
+    environment = Config("")
+    environment.from_prefixed_env()
+    for key in (_I18N, *(prefix + name for name in _NAMES)):
+        if key in environment and config.get(key, ...) != environment[key]:
+            yield (
+                f"FLASK_{key} is set, but {key} is something else: call "
+                "app.config.from_prefixed_env() before ContentAPI."
+            )
+    longer = tuple(other for other in others if len(other) > len(prefix))
+    known = {_I18N, *(start + name for start in (prefix, *others) for name in _NAMES)}
+    # Likely abbreviations, too short to be found by similarity.
+    shortened = f"{prefix}I18N", "CMS_I18N"
+    endings = () if all_known else tuple(f"_{name}" for name in _NAMES)
+    for key in config if prefix else ():
+        if key in known or key.endswith(endings):
+            continue
+        means_i18n = key in shortened or suggest(key, [_I18N], likeness=_SURELY)
+        if means_i18n and (key == shortened[0] or not key.startswith((prefix, *others))):
+            yield f"There is no setting {key}. Did you mean {_I18N}?"
+        elif key.startswith(prefix) and not key.startswith(longer):
+            hint = re.sub(r"'(\w+)'", rf"{prefix}\1", suggest(key.removeprefix(prefix), _NAMES))
+            yield f"There is no setting {key}.{hint}"
+
+
+def _key(config: Mapping[str, Any], prefix: str, name: str) -> str:
+    """The key of a setting; for one setting the site-wide key, unless the instance has its own."""
+    own = prefix + name
+    return _I18N if name == _SITE_WIDE and own not in config else own
