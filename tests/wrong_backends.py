@@ -589,7 +589,7 @@ class FetchesOutOfScope(ListReader):
 # The content as a whole.
 
 
-@caught_by("test_next_change_is_not_missed[a page goes live]")
+@caught_by("test_next_change_is_not_missed")
 class ForgetsThatPagesGoLive(ListReader):
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
         found = super().next_change(viewer, scope)

@@ -11,7 +11,7 @@ from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.content import Restriction
 from flask_contentapi.query import Viewer
 from flask_contentapi.sites import Home, Site
-from flask_contentapi.testing.kit import Kit, query
+from flask_contentapi.testing.kit import Kit, named, query
 from flask_contentapi.testing.sample import NOW
 
 _LOGIN = {"type": "login"}
@@ -98,37 +98,28 @@ class FactTests(Kit):
         with sample.reader() as first, sample.reader() as second:
             assert first.version == second.version
 
-    @pytest.mark.parametrize(
-        ("moment", "change"),
-        [
-            pytest.param(datetime.min, datetime(2026, 2, 1), id="a page goes live"),
-            pytest.param(datetime(2026, 2, 1), NOW, id="not the moment itself"),
-            pytest.param(NOW, NOW + _MICROSECOND, id="to the microsecond"),
-        ],
-    )
-    def test_next_change_is_not_missed(
-        self, reader: Reader, moment: datetime, change: datetime
-    ) -> None:
-        found = reader.next_change(Viewer(moment.replace(tzinfo=UTC)))
-        assert found == change.replace(tzinfo=UTC)
-
-    def test_next_change_is_none_where_nothing_changes_any_more(self, reader: Reader) -> None:
-        assert reader.next_change(Viewer(NOW + _MICROSECOND)) is None
+    def test_next_change_is_not_missed(self, reader: Reader) -> None:
+        first = datetime.min.replace(tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+        moments = (*first, NOW, NOW + _MICROSECOND)
+        found = [reader.next_change(Viewer(moment)) for moment in moments]
+        assert found == [*moments[1:], None]
 
     @pytest.mark.parametrize(
         ("hour", "page", "scope", "pages"),
-        [
-            pytest.param(0, 7, [1], (), id="in the scope"),
-            pytest.param(7, 8, [1], (), id="one after the other"),
-            pytest.param(8, None, [1], (), id="not the moment itself"),
-            pytest.param(0, 6, None, (), id="without a scope"),
-            pytest.param(0, 6, [1, 50], (), id="in several home pages"),
-            pytest.param(0, 6, [50], (), id="in another site"),
-            pytest.param(0, None, [], (), id="in no site"),
-            pytest.param(0, 4, [1], (3,), id="of a restricted page"),
-            pytest.param(4, 5, [1], (3,), id="below a restricted page"),
-            pytest.param(0, 5, [40], (3,), id="of a page below"),
-        ],
+        named(
+            [
+                ("in the scope", 0, 7, [1], ()),
+                ("one after the other", 7, 8, [1], ()),
+                ("not the moment itself", 8, None, [1], ()),
+                ("without a scope", 0, 6, None, ()),
+                ("in several home pages", 0, 6, [1, 50], ()),
+                ("in another site", 0, 6, [50], ()),
+                ("in no site", 0, None, [], ()),
+                ("of a restricted page", 0, 4, [1], (3,)),
+                ("below a restricted page", 4, 5, [1], (3,)),
+                ("of a page below", 0, 5, [40], (3,)),
+            ]
+        ),
     )
     def test_next_change_is_one_that_the_viewer_sees(
         self,

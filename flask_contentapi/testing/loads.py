@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 from threading import Event, Thread
@@ -39,6 +40,11 @@ def add(section: str, record: Any) -> Change:
     return lambda content: content[section].append(record)
 
 
+def drop(section: str, index: int) -> Change:
+    """Takes a record away from a section."""
+    return lambda content: content[section].pop(index)
+
+
 def _rooms(levels: int) -> list[dict[str, Any]]:
     """A room on each level of the tree."""
     plain = {"type": "museum.Room", "title": "Museum"}
@@ -54,7 +60,7 @@ def _both(first: Change, second: Change) -> Change:
 
 CHANGES: list[tuple[str, Change]] = [
     ("a title", put("pages", 2, title="shop")),
-    ("a page less", lambda content: content["pages"].pop(2)),
+    ("a page less", drop("pages", 2)),
     ("siblings in another order", lambda content: content["pages"].reverse()),
     ("a page at another place", put("pages", 2, parent=3)),
     ("a draft", put("pages", 2, live=False)),
@@ -340,12 +346,15 @@ class LoadTests(Kit):
 
     def test_readers_of_several_threads_see_whole_contents(self, small: Backend) -> None:
         one, other = ((1, 3, 2, 4), 4, 4), (tuple(range(1, 10)), 9, 9)
-        watchers = [_Watcher(small, self._forgiven()) for _ in range(4)]
-        for watcher in watchers:
-            watcher.start()
-        for content in ({"pages": _rooms(9)}, SMALL) * 5:
-            small.load(content)
-        seen = set().union(*(watcher.stop() for watcher in watchers))
+        stopped = Event()
+        with ThreadPoolExecutor(4) as pool:
+            watched = [pool.submit(_watch, small, self._forgiven(), stopped) for _ in range(4)]
+            try:
+                for content in ({"pages": _rooms(9)}, SMALL) * 5:
+                    small.load(content)
+            finally:
+                stopped.set()
+        seen = set().union(*(watch.result() for watch in watched))
         assert seen <= {one, other}
         assert one in seen
 
@@ -356,44 +365,20 @@ class LoadTests(Kit):
             assert found(outer, query("people")) == ([1, 2, 3], 3)
 
 
-class _Watcher(Thread):
-    """Reads repeatedly, each time with a new reader.
+def _watch(backend: Backend, forgiven: tuple[type[Exception], ...], stopped: Event) -> set[Any]:
+    """What is seen by reading repeatedly, each time with a new reader.
 
     :param forgiven: the errors that may be raised.
+    :param stopped: is set when loading has ended, so that one of the attempts that a request makes
+        must succeed.
     """
-
-    def __init__(self, backend: Backend, forgiven: tuple[type[Exception], ...]) -> None:
-        super().__init__()
-        self._backend = backend
-        self._forgiven = forgiven
-        self._stopped = Event()
-        self._seen: set[Any] = set()
-        self._error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            while not self._stopped.is_set():
-                self._look()
-            # Loading has ended, so one of the attempts that a request makes must succeed.
-            for _ in range(ATTEMPTS):
-                self._look()
-        except Exception as error:  # raised again by stop()
-            self._error = error
-
-    def _look(self) -> None:
-        with suppress(*self._forgiven):
-            with self._backend.reader() as reader:
+    seen = set()
+    left = ATTEMPTS
+    while left:
+        left -= stopped.is_set()
+        with suppress(*forgiven):
+            with backend.reader() as reader:
                 ids, total = found(reader, query())
                 again = len(reader.fetch("pages", range(100), ["id"], query().viewer))
-            self._seen.add((tuple(ids), total, again))
-
-    def stop(self) -> set[Any]:
-        """Everything that it has read.
-
-        :raises Exception: the error that reading raised.
-        """
-        self._stopped.set()
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._seen
+            seen.add((tuple(ids), total, again))
+    return seen

@@ -209,6 +209,7 @@ _SECOND = {
     "translation_key": "minerals-2",
     "floor": 0,
 }
+_HALL = {"first_published_at": "2025-05-01T12:00:00+02:00", "floor": 2}
 _DIORAMA = {"scale": {"z": 87, "a": [1, None]}, "story": "obsidian"}
 _SOON = "2026-03-01T12:00:00.000001Z"
 
@@ -229,14 +230,7 @@ _PAGES = [
     _page(61, 60, "cards", "Cards"),
     _page(1, None, "home", "Museum", translation_key="home"),
     _page(20, 1, "minerals", "Minerals", **_MINERALS),
-    _page(
-        12,
-        1,
-        "Minerals",
-        "Hall of minerals",
-        first_published_at="2025-05-01T12:00:00+02:00",
-        floor=2,
-    ),
+    _page(12, 1, "Minerals", "Hall of minerals", **_HALL),
     _page(10, 1, "minerals-2", "Hall of minerals", **_SECOND),
     _page(30, 1, "depot", "Depot with obsidian", live=False),
     _page(32, 1, "opens", "Opens", go_live_at=NOW),
@@ -262,7 +256,14 @@ _PAGES = [
     _page(90, None, "leftover", "Leftover"),
 ]
 
-_SCAN = {"photographer": "Åsa", "resolution": 1200}
+_PHOTO = {"file": "agate.jpg", "width": 800, "height": 600, "photographer": "Ada"}
+_SCAN = {
+    "file": "scans/agate 1.png",
+    "width": 2**31,
+    "height": 1,
+    "photographer": "Åsa",
+    "resolution": 1200,
+}
 
 
 def _image(id: int, title: str, collection: int | None = None, **more: Any) -> dict[str, Any]:
@@ -271,27 +272,8 @@ def _image(id: int, title: str, collection: int | None = None, **more: Any) -> d
 
 
 _IMAGES = [
-    _image(
-        3,
-        "Agate",
-        2,
-        type="museum.Scan",
-        file="scans/agate 1.png",
-        width=2**31,
-        height=1,
-        tags=["macro"],
-        **_SCAN,
-    ),
-    _image(
-        1,
-        "Agate",
-        1,
-        file="agate.jpg",
-        width=800,
-        height=600,
-        tags=["macro", "Macro"],
-        photographer="Ada",
-    ),
+    _image(3, "Agate", 2, type="museum.Scan", tags=["macro"], **_SCAN),
+    _image(1, "Agate", 1, tags=["macro", "Macro"], **_PHOTO),
     _image(2, "agate", file="https://cdn.example/agate.jpg", width=800, tags=["Macro"]),
     _image(4, "Beryl", 3, width=800),
     _image(5, "Agate", 5, tags=["macro"]),

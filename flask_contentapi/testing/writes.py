@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from threading import Thread
-from typing import Any
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from operator import methodcaller
 
 import pytest
 
@@ -15,84 +15,71 @@ from flask_contentapi.errors import ContentError
 from flask_contentapi.signals import content_changed
 from flask_contentapi.testing.kit import Kit, found, named, query
 from flask_contentapi.testing.loads import Change as Loaded
-from flask_contentapi.testing.loads import add, changed, put
-from flask_contentapi.writer import Writer
-
-Change = Callable[[Writer], Any]
+from flask_contentapi.testing.loads import add, changed, drop, put
 
 _SHELF = {"id": 9, "type": "museum.Room", "parent": 1, "title": "Shelf", "slug": "shelf"}
 _SITE = {"hostname": "x.example", "root_page": 3, "is_default": True}
-_EXHIBIT = {"type": "museum.Exhibit", "parent": 1, "title": "Twin"}
+_TWIN = {"type": "museum.Exhibit", "parent": 1, "title": "Twin", "captions": [{"id": 1}]}
+_SAME = {"old_path": "old/", "site": "museum.example:80", "redirect_link": "/"}
+_INNER = {"name": "Inner", "parent": 1}
 
-#: Changes, each with what makes the same of the content before it is loaded.
-CHANGES: list[tuple[str, Change, Loaded]] = [
+#: What is called on a writer, each with what makes the same of the content before it is loaded.
+CHANGES: list[tuple[str, methodcaller, Loaded]] = [
     (
         "a page in front of another",
-        lambda writer: writer.add("pages", _SHELF, before=2),
+        methodcaller("add", "pages", _SHELF, before=2),
         lambda content: content["pages"].insert(2, _SHELF),
     ),
-    (
-        "a title",
-        lambda writer: writer.update("people", 1, name="Eve"),
-        put("people", 0, name="Eve"),
-    ),
-    ("a page at another place", lambda writer: writer.move(2, 3), put("pages", 2, parent=3)),
-    (
-        "a slug",
-        lambda writer: writer.update("pages", 1, slug="start"),
-        put("pages", 0, slug="start"),
-    ),
-    (
-        "a page less",
-        lambda writer: writer.delete("pages", 2),
-        lambda content: content["pages"].pop(2),
-    ),
+    ("a title", methodcaller("update", "people", 1, name="Eve"), put("people", 0, name="Eve")),
+    ("a page at another place", methodcaller("move", 2, 3), put("pages", 2, parent=3)),
+    ("a slug", methodcaller("update", "pages", 1, slug="start"), put("pages", 0, slug="start")),
+    ("a page less", methodcaller("delete", "pages", 2), drop("pages", 2)),
     (
         "what an undeclared type has besides",
-        lambda writer: writer.update("pages", 4, scale=43),
+        methodcaller("update", "pages", 4, scale=43),
         put("pages", 3, scale=43),
     ),
     (
         "a child object",
-        lambda writer: writer.update("pages", 3, captions=[{"text": "New"}]),
+        methodcaller("update", "pages", 3, captions=[{"text": "New"}]),
         put("pages", 1, captions=[{"id": 2, "text": "New"}]),
     ),
-    ("a language", lambda writer: writer.put_locale("fr"), add("locales", "fr")),
-    ("a site", lambda writer: writer.put_site(**_SITE), add("sites", _SITE)),
-    (
-        "a site less",
-        lambda writer: writer.delete_site("museum.example"),
-        lambda content: content["sites"].pop(),
-    ),
+    ("a language", methodcaller("put_locale", "fr"), add("locales", "fr")),
+    ("a site", methodcaller("put_site", **_SITE), add("sites", _SITE)),
+    ("a site less", methodcaller("delete_site", "museum.example"), drop("sites", 0)),
     (
         "a collection",
-        lambda writer: writer.put_collection(name="Inner", parent=1),
-        add("collections", {"id": 2, "name": "Inner", "parent": 1}),
+        methodcaller("put_collection", **_INNER),
+        add("collections", {"id": 2, **_INNER}),
     ),
 ]
 
 #: Changes that are refused, each with a part of the message.
-REFUSED: list[tuple[str, Change]] = [
-    ("there is no page 404", lambda writer: writer.add("pages", {**_SHELF, "parent": 404})),
-    ("a sibling has the slug", lambda writer: writer.update("pages", 2, slug="agate")),
-    ("there is no sibling 1", lambda writer: writer.move(2, 1, before=1)),
-    ("a page cannot go below itself", lambda writer: writer.move(1, 3)),
-    ("there are pages below it", lambda writer: writer.delete("pages", 1)),
-    ("is the home of museum.example", lambda w: w.delete("pages", 1, descendants=True)),
-    ("is the id of another", lambda w: w.update("pages", 3, captions=[{"id": 7}, {"id": 7}])),
-    (
-        "stands in another object",
-        lambda writer: writer.add("pages", {**_EXHIBIT, "captions": [{"id": 1}]}),
-    ),
-    (
-        "has this path already",
-        lambda writer: writer.add(
-            "redirects", {"old_path": "old/", "site": "museum.example:80", "redirect_link": "/"}
-        ),
-    ),
-    ("objects lie in it", lambda writer: writer.delete_collection(1)),
-    ("form a circle", lambda writer: writer.put_collection(id=1, parent=1)),
+REFUSED: list[tuple[str, methodcaller]] = [
+    ("there is no page 404", methodcaller("add", "pages", {**_SHELF, "parent": 404})),
+    ("a sibling has the slug", methodcaller("update", "pages", 2, slug="agate")),
+    ("there is no sibling 1", methodcaller("move", 2, 1, before=1)),
+    ("a page cannot go below itself", methodcaller("move", 1, 3)),
+    ("there are pages below it", methodcaller("delete", "pages", 1)),
+    ("is the home of museum.example", methodcaller("delete", "pages", 1, descendants=True)),
+    ("is the id of another", methodcaller("update", "pages", 3, captions=[{"id": 7}, {"id": 7}])),
+    ("stands in another object", methodcaller("add", "pages", _TWIN)),
+    ("has this path already", methodcaller("add", "redirects", _SAME)),
+    ("objects lie in it", methodcaller("delete_collection", 1)),
+    ("form a circle", methodcaller("put_collection", id=1, parent=1)),
 ]
+
+
+@contextmanager
+def _heard(backend: Backend) -> Iterator[list[frozenset[str]]]:
+    """The tags that a backend sends meanwhile."""
+    sent = []
+
+    def hear(sender: object, tags: frozenset[str]) -> None:
+        sent.append(tags)
+
+    with content_changed.connected_to(hear, backend):
+        yield sent
 
 
 class WriteTests(Kit):
@@ -100,7 +87,7 @@ class WriteTests(Kit):
 
     @pytest.mark.parametrize(("change", "same"), named(CHANGES))
     def test_change_makes_what_loading_makes(
-        self, small: Backend, change: Change, same: Loaded
+        self, small: Backend, change: methodcaller, same: Loaded
     ) -> None:
         before = _version(small)
         with small.write() as writer:
@@ -115,7 +102,7 @@ class WriteTests(Kit):
 
     @pytest.mark.parametrize(("message", "change"), REFUSED)
     def test_refused_change_leaves_everything(
-        self, small: Backend, message: str, change: Change
+        self, small: Backend, message: str, change: methodcaller
     ) -> None:
         before = [*small.dump()]
         with small.write() as writer, pytest.raises(ContentError, match=message):
@@ -134,22 +121,15 @@ class WriteTests(Kit):
         assert [*small.dump()] == before[1]
 
     def test_others_see_changes_at_the_end(self, small: Backend) -> None:
-        seen = []
-
-        def look() -> None:
+        def look() -> list[int]:
             with small.reader() as reader:
-                seen.append(found(reader, query("people"))[0])
+                return found(reader, query("people"))[0]
 
-        with small.write() as writer:
+        with ThreadPoolExecutor() as others, small.write() as writer:
             writer.add("people", {"name": "Eve"})
-            with small.reader() as reader:
-                assert reader.version is None
-                assert found(reader, query("people"))[0] == [1, 2]
-            other = Thread(target=look)
-            other.start()
-            other.join()
-        look()
-        assert seen == [[1], [1, 2]]
+            assert (_version(small), look()) == (None, [1, 2])
+            assert others.submit(look).result() == [1]
+        assert look() == [1, 2]
 
     def test_ids_are_not_given_again(self, small: Backend) -> None:
         for wanted in (2, 3):
@@ -177,33 +157,21 @@ class WriteTests(Kit):
             parent, last = 1, writer.add("pages", {**room, "parent": 1})
             for _ in range(DEEPEST - 1):
                 parent = writer.add("pages", {**room, "parent": parent})
-            for change in (
-                lambda: writer.add("pages", {**room, "parent": parent}),
-                lambda: writer.move(last, parent),
-            ):
+            below = methodcaller("add", "pages", {**room, "parent": parent})
+            for change in (below, methodcaller("move", last, parent)):
                 with pytest.raises(ContentError, match=f"is on level {DEEPEST + 1}"):
-                    change()
+                    change(writer)
 
     def test_changed_tags_are_sent_once(self, small: Backend) -> None:
-        sent = []
-
-        def hear(sender: object, tags: frozenset[str]) -> None:
-            sent.append(tags)
-
-        with content_changed.connected_to(hear, small), small.write() as writer:
+        with _heard(small) as sent, small.write() as writer:
             writer.update("people", 1, name="Eve")
             assert sent == []
         assert sent == [frozenset(["people", "people-1"])]
 
     def test_links_in_rich_text_are_relations(self, small: Backend) -> None:
-        sent = []
-
-        def hear(sender: object, tags: frozenset[str]) -> None:
-            sent.append(tags)
-
         with small.write() as writer:
             writer.update("pages", 3, panel='See <a linktype="page" id="2">the shop</a>.')
-        with content_changed.connected_to(hear, small), small.write() as writer:
+        with _heard(small) as sent, small.write() as writer:
             writer.unpublish(2)
         assert sent == [frozenset(["pages", "pages-2", "pages-3"])]
 
