@@ -141,6 +141,7 @@ class ContentView(BaseModelView):
     form_base_class = SecureForm
     form_columns: Sequence[str] | None = None
     form_excluded_columns: Sequence[str] = ()
+    column_sortable_list = ("title",)
     page_size = 50
     #: The endpoint.
     declared: Endpoint
@@ -285,21 +286,15 @@ class ContentView(BaseModelView):
     def get_one(self, id: Any) -> Item | None:
         """An object with all its values; None if there is none, or its type is not declared."""
         endpoint, viewer = self.declared, self._viewer
+        columns = lambda label: endpoint.type_of(label).column_names  # noqa: E731
         try:
-            identity = int(id)
-        except (TypeError, ValueError):
+            item = self.fetch(endpoint.name, [int(id)])[int(id)]
+        except (KeyError, TypeError, ValueError):
             return None
-
-        def read(reader: Reader) -> tuple[str, Row] | None:
-            columns = lambda label: endpoint.type_of(label).column_names  # noqa: E731
-            return reader.get(endpoint.name, identity, columns, viewer)
-
-        found = self._read(read) if identity in kinds.INT64 else None
+        found = self._read(lambda reader: reader.get(endpoint.name, item.id, columns, viewer))
         if found is None or found[0] not in endpoint.types:
             return None
-        item = self.fetch(endpoint.name, [identity]).get(identity)
-        version = _version(write_record(endpoint, found[1]))
-        return item and replace(item, row=found[1], version=version)
+        return replace(item, row=found[1], version=_version(write_record(endpoint, found[1])))
 
     # What Flask-Admin asks for.
 
@@ -312,10 +307,6 @@ class ContentView(BaseModelView):
         more = ["state"] * self.declared.tree + ["language"] * self._has_languages
         more += ["type"] * (len(self.declared.types) > 1)
         return ["file"] * self.declared.images + ["title", *more]
-
-    def scaffold_sortable_columns(self) -> dict[str, str]:
-        """The columns that lists can be sorted by."""
-        return {"title": "title"}
 
     def init_search(self) -> bool:
         """Whether lists can be searched."""
