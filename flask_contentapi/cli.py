@@ -127,6 +127,12 @@ def _field_lines(declared: ObjectType) -> Iterator[str]:
             yield f"{name:24}computed"
 
 
+_NO_DEFAULT_SITE = (
+    "No site is the default, so that lists of pages are refused at all hosts but those of the "
+    "sites. Give one is_default."
+)
+
+
 @click.command()
 @_pass_state
 def check(state: State) -> None:
@@ -136,8 +142,11 @@ def check(state: State) -> None:
     configuration where they make it unusable, are reported by every command.
     """
     problems = [*_configuration_problems(state), *map(str, _content_problems(state.backend))]
+    notes = [*state.backend.notes()]
     # Content with problems may be unreadable.
-    notes = [*(() if problems else _default_site_note(state.backend)), *state.backend.notes()]
+    sites = [] if problems else state.backend.read(lambda reader: [*reader.sites])
+    if sites and not any(site.is_default for site in sites):
+        notes.insert(0, _NO_DEFAULT_SITE)
     for line in (*problems, *(f"Note: {note}" for note in notes)):
         click.echo(line)
     if problems:
@@ -153,15 +162,6 @@ def _content_problems(backend: Backend, *, values: bool = True) -> list[Problem]
 
 def _problem_count(number: int) -> str:
     return f"{number} problem{'s' * (number > 1)}"
-
-
-def _default_site_note(backend: Backend) -> Iterator[str]:
-    """The note that requests to hosts of no site are refused, if there is no default site."""
-    if not any(site.is_default for site in backend.read(lambda reader: reader.sites)):
-        yield (
-            "No site is the default, so that lists of pages are refused at all hosts but those "
-            "of the sites. Give one is_default."
-        )
 
 
 def _configuration_problems(state: State) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from marshmallow import ValidationError, fields, validate
@@ -22,15 +23,13 @@ T = TypeVar("T")
 
 
 def _check_hostname(hostname: str) -> None:
-    try:
-        is_bare = read_host(hostname)[1] is None
-    except ValueError:
-        is_bare = False
-    if not is_bare:
-        raise ValidationError(
-            "must be a host name, as 'example.org': letters, digits, hyphens and underscores, at "
-            "most 63 between dots, without scheme, port and path"
-        )
+    with suppress(ValueError):
+        if read_host(hostname)[1] is None:
+            return
+    raise ValidationError(
+        "must be a host name, as 'example.org': letters, digits, hyphens and underscores, at "
+        "most 63 between dots, without scheme, port and path"
+    )
 
 
 def _columns(**declared: fields.Field[Any]) -> dict[str, Column]:

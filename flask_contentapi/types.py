@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
@@ -56,6 +57,7 @@ def _check_restriction(rule: Mapping[str, Any]) -> None:
         raise ValidationError('must have a type, as {"type": "login"}')
 
 
+@dataclass(eq=False)
 class APIField:
     """One key of an answer.
 
@@ -72,25 +74,18 @@ class APIField:
         another service. Answers that show it are never cached.
     """
 
-    def __init__(
-        self,
-        name: str,
-        field: fields.Field[Any] | None = None,
-        *,
-        source: str | None = None,
-        needs: Sequence[str] | None = None,
-        volatile: bool = False,
-    ) -> None:
-        self.name = name
-        self.field = field
-        self.source = source
-        self.needs = needs
-        self.volatile = volatile
+    name: str
+    field: fields.Field[Any] | None = None
+    _: KW_ONLY
+    source: str | None = None
+    needs: Sequence[str] | None = None
+    volatile: bool = False
 
     def __repr__(self) -> str:
         return f"APIField({self.name!r})"
 
 
+@dataclass(eq=False)
 class APIFilter:
     """An additional query parameter that compares a stored field.
 
@@ -99,10 +94,9 @@ class APIFilter:
     :param operator: ``ge`` (the parameter's value or more), ``gt``, ``le`` or ``lt``.
     """
 
-    def __init__(self, name: str, source: str, operator: Literal["lt", "le", "gt", "ge"]) -> None:
-        self.name = name
-        self.source = source
-        self.operator = operator
+    name: str
+    source: str
+    operator: Literal["lt", "le", "gt", "ge"]
 
 
 class Content:

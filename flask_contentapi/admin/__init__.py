@@ -77,7 +77,7 @@ class Item:
     :param language: for a page, its locale.
     :param above: for a page, the id of the page above it.
     :param has_children: whether there are pages below it.
-    :param file: for an image, its file; in lists the address of that.
+    :param file: for an image, the address of its file.
     :param row: the columns of its type, :attr:`ObjectType.column_names`; () in lists.
     :param version: differs after every change of the object; "" in lists.
     """
@@ -207,40 +207,36 @@ class ContentView(BaseModelView):
             searches=(Search(found, every=True, prefix=True),) if found else (),
             **limits,
         )
+        if text.strip() and not found:
+            return 0, []
         selected = self._read(lambda reader: reader.select(query))
-        items = self._items(known, selected.rows)
-        if known.images:
-            address = self._addresses().download_url
-            items = [replace(item, file=address(item.file or "")) for item in items]
-        return (selected.total, items) if found or not text.strip() else (0, [])
+        return selected.total, self._items(known, selected.rows)
 
     def fetch(self, endpoint: str, ids: Iterable[int]) -> dict[int, Item]:
         """Objects of an endpoint that there are, by their ids."""
         known, viewer = self.api.state.registry.endpoints[endpoint], self._viewer
         there = [id for id in ids if id in kinds.INT64]
         rows = self._read(lambda reader: reader.fetch(endpoint, there, _columns(known), viewer))
-        return {item.id: item for item in self._items(known, [*rows.values()])}
+        return {item.id: item for item in self._items(known, rows.values())}
 
-    def _items(self, endpoint: Endpoint, rows: Sequence[Row]) -> list[Item]:
-        items = [self._item(endpoint, row) for row in rows]
+    def _items(self, endpoint: Endpoint, rows: Iterable[Row]) -> list[Item]:
+        viewer, title = self._viewer, _title_column(endpoint)
+        address = self._addresses().download_url if endpoint.images else str
+        items = []
+        for row in rows:
+            values = dict(zip(_columns(endpoint), row, strict=True))
+            item = Item(row[0], row[1], str(values[title] or "") or f"{endpoint.name} {row[0]}")
+            if endpoint.tree:
+                language, above = values["locale"] or "", values["parent"]
+                item = replace(item, state=_state(values, viewer), language=language, above=above)
+            items.append(replace(item, file=address(values.get("file") or "")))
         live = [item.id for item in items if item.state == "live"]
         if not live:
             return items
-        everybody = self._viewer._replace(everything=False)
+        everybody = viewer._replace(everything=False)
         shown = self._read(lambda reader: reader.fetch(endpoint.name, live, ["id"], everybody))
         restricted = {*live} - shown.keys()
         return [replace(i, state="live, restricted") if i.id in restricted else i for i in items]
-
-    def _item(self, endpoint: Endpoint, row: Row) -> Item:
-        values = dict(zip(_columns(endpoint), row, strict=True))
-        title = str(values[_title_column(endpoint)] or "") or f"{endpoint.name} {row[0]}"
-        more: dict[str, Any] = {}
-        if endpoint.tree:
-            more = {"state": _state(values, self._viewer), "above": values["parent"]}
-            more["language"] = values["locale"] or ""
-        if endpoint.images:
-            more = {"file": values["file"]}
-        return Item(row[0], row[1], title, **more)
 
     def _addresses(self) -> Addresses:
         state = self.api.state
