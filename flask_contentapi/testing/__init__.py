@@ -15,22 +15,18 @@ rule that it checks. Needs pytest, which ``pip install 'flask_contentapi[testing
 import pytest
 
 # Makes failing assertions show their values, as in a suite's own tests.
-for (
-    _module
-) in "answers facts filters kit loads orders rows searches trees visibility writes".split():
+for _module in "answers facts filters kit lists loads rows visibility writes".split():
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
 from flask_contentapi.testing.answers import AnswerTests
 from flask_contentapi.testing.facts import FactTests
 from flask_contentapi.testing.filters import FilterTests
 from flask_contentapi.testing.kit import Kit
+from flask_contentapi.testing.lists import OrderTests, SearchTests, TreeTests
 from flask_contentapi.testing.loads import LoadTests
-from flask_contentapi.testing.orders import OrderTests
 from flask_contentapi.testing.rows import RowTests
 from flask_contentapi.testing.sample import CONTENT, NOW
 from flask_contentapi.testing.sample_types import TYPES
-from flask_contentapi.testing.searches import SearchTests
-from flask_contentapi.testing.trees import TreeTests
 from flask_contentapi.testing.visibility import VisibilityTests
 from flask_contentapi.testing.writes import WriteTests
 
