@@ -187,7 +187,7 @@ def dump(state: State, target: str, yes: bool) -> None:
     """
     if _is_backend(target):
         with closing(_open_backend(state, target)) as other, interruption_told(other.reader):
-            written = _replace(other, _Sections(state.backend.dump), yes=yes)
+            written = _replace(other, *_sections(state.backend.dump), yes=yes)
         # The address is not shown, because it may contain a password.
         click.echo(f"{written} written to {target.partition(':')[0]}.")
     elif target == "-":
@@ -215,11 +215,16 @@ def load(state: State, source: str, yes: bool) -> None:
     with interruption_told(state.backend.reader):
         if _is_backend(source):
             with closing(_open_backend(state, source)) as other:
-                loaded = _replace(state.backend, _Sections(other.dump), yes=yes)
+                loaded = _replace(state.backend, *_sections(other.dump), yes=yes)
         elif source.endswith(".jsonl"):
-            loaded = _replace(state.backend, _Sections(lambda: read_json_lines(source)), yes=yes)
+            loaded = _replace(state.backend, *_sections(lambda: read_json_lines(source)), yes=yes)
         else:
-            loaded = _replace(state.backend, read_json_file(source), yes=yes)
+            content = read_json_file(source)
+            # Anything but a list is refused when it is read.
+            counts = {
+                name: len(some) if isinstance(some, Sized) else 1 for name, some in content.items()
+            }
+            loaded = _replace(state.backend, content, counts, yes=yes)
         click.echo(f"{loaded} loaded into {state.backend_name}.")
         problems = len(_content_problems(state.backend, values=False))
     if problems:
@@ -236,8 +241,10 @@ def _require_persistent(state: State) -> None:
         )
 
 
-def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
-    lost, counts = backend.lost_by_loading(), _counts(content)
+def _replace(
+    backend: Backend, content: Mapping[str, Any], counts: Mapping[str, int], *, yes: bool
+) -> str:
+    lost = backend.lost_by_loading()
     if not any(counts.values()):
         lost = "There is nothing in it, so that all content would go."
     if lost and not yes:
@@ -251,11 +258,20 @@ def _replace(backend: Backend, content: Mapping[str, Any], *, yes: bool) -> str:
     return amounts(counts)
 
 
-def _counts(content: Mapping[str, Any]) -> Mapping[str, int]:
-    if isinstance(content, _Sections):
-        return content.counts
-    # Anything but a list is refused when it is read.
-    return {name: len(some) if isinstance(some, Sized) else 1 for name, some in content.items()}
+def _sections(read: Callable[[], Iterable[Record]]) -> tuple[Mapping[str, Any], Mapping[str, int]]:
+    """Records by section, read again for each section so that they need not all be in memory, and
+    how many records each section has.
+
+    :param read: returns all records, each with its section.
+    """
+    counts = Counter(section for section, _ in read())
+    return {section: _section(read, section) for section in counts}, counts
+
+
+def _section(read: Callable[[], Iterable[Record]], wanted: str) -> Iterator[Any]:
+    for section, record in read():
+        if section == wanted:
+            yield record
 
 
 @click.command()
@@ -461,29 +477,6 @@ def _open_backend(state: State, address: str) -> Backend:
         raise ConfigurationError(f"{address} keeps nothing; name a file or another backend.")
     backend.open(state.registry, logs=False)
     return backend
-
-
-class _Sections(Mapping[str, Iterable[Any]]):
-    """Records by section, read again for each section so that they need not all be in memory.
-
-    :param read: returns all records, each with its section.
-    :ivar counts: how many records each section has.
-    """
-
-    def __init__(self, read: Callable[[], Iterable[Record]]) -> None:
-        self._read = read
-        self.counts = Counter(section for section, _ in read())
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.counts)
-
-    def __getitem__(self, section: str) -> Iterator[Any]:
-        if section not in self.counts:
-            raise KeyError(section)
-        return (record for name, record in self._read() if name == section)
 
 
 def _is_unwatched() -> bool:

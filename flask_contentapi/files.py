@@ -206,24 +206,21 @@ class Lines:
         not JSON.
         """
         try:
-            return self.at(self._find(path))
+            position, members = _skip_space(self._text, 0), self._top
+            for step in path:
+                if step not in members:
+                    break
+                position = members[step].start
+                members = self._members(members[step].value)
+            return self.at(position)
         except (ValueError, IndexError, RecursionError):
             return 0
 
-    def _find(self, path: Sequence[str | int]) -> int:
-        position = _skip_space(self._text, 0)
-        members = self._top
-        for step in path:
-            if step not in members:
-                break
-            member = members[step]
-            position = member.start
-            members = {member.key: member for member in _members(self._text, member.value)}
-        return position
-
     @cached_property
     def _top(self) -> dict[str | int, _Member]:
-        start = _skip_space(self._text, 0)
+        return self._members(_skip_space(self._text, 0))
+
+    def _members(self, start: int) -> dict[str | int, _Member]:
         return {member.key: member for member in _members(self._text, start)}
 
 

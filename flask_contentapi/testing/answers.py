@@ -279,19 +279,18 @@ class AnswerTests(Kit):
             {"id": 11, "photo": None, "twin": None},
         ]
 
-    @pytest.mark.parametrize(("page", "parent"), [(23, 20), (61, 60), (31, None), (1, None)])
-    def test_parent_is_null_where_it_is_hidden(
-        self, visitor: FlaskClient, page: int, parent: int | None
+    @pytest.mark.parametrize(
+        ("key", "pages"),
+        [
+            ("parent", {23: 20, 61: 60, 31: None, 1: None}),
+            ("alias_of", {14: 23, 17: 10, 15: None, 20: None}),
+        ],
+    )
+    def test_relation_in_meta_is_null_where_it_is_hidden(
+        self, visitor: FlaskClient, key: str, pages: dict[int, int | None]
     ) -> None:
-        found = _get(visitor, f"pages/{page}/").get_json()["meta"]["parent"]
-        assert (found and found["id"]) == parent
-
-    @pytest.mark.parametrize(("page", "original"), [(14, 23), (17, 10), (15, None), (20, None)])
-    def test_alias_of_is_null_where_it_is_hidden(
-        self, visitor: FlaskClient, page: int, original: int | None
-    ) -> None:
-        found = _get(visitor, f"pages/{page}/").get_json()["meta"]["alias_of"]
-        assert (found and found["id"]) == original
+        metas = {page: _get(visitor, f"pages/{page}/").get_json()["meta"] for page in pages}
+        assert {page: meta[key] and meta[key]["id"] for page, meta in metas.items()} == pages
 
     def test_undeclared_type_is_null(self, visitor: FlaskClient) -> None:
         answer = _get(visitor, "pages/16/").get_json()

@@ -81,48 +81,39 @@ CHANGES: list[tuple[str, Change]] = [
     ("a language", add("locales", "fr")),
 ]
 
+_SAME = {"id": 2, "old_path": "old/", "site": "museum.example:80", "redirect_link": "/"}
+
 #: Faults: what is wrong, how to cause it, and the records and fields to be named in problems.
-FAULTS: list[tuple[str, Change, set[tuple[str, str]]]] = [
-    ("a parent that is not there", put("pages", 2, parent=404), {("pages 2", "parent")}),
+FAULTS: list[tuple[str, Change, set[str]]] = [
+    ("a parent that is not there", put("pages", 2, parent=404), {"pages 2 parent"}),
     (
         "a circle",
         _both(put("pages", 1, parent=2), put("pages", 2, parent=3)),
-        {("pages 2", "parent"), ("pages 3", "parent")},
+        {"pages 2 parent", "pages 3 parent"},
     ),
     (
         "a tree that is too deep",
         lambda content: content.update(pages=_rooms(DEEPEST + 1)),
-        {(f"pages {DEEPEST + 1}", "parent")},
+        {f"pages {DEEPEST + 1} parent"},
     ),
-    ("a second id", add("people", {"id": 1, "name": "Eve"}), {("people 1", "id")}),
-    ("a second slug", put("pages", 2, slug="agate"), {("pages 2", "slug")}),
-    ("a value that does not fit", put("images", 0, width="wide"), {("images 1", "width")}),
-    (
-        "a second path",
-        add(
-            "redirects",
-            {"id": 2, "old_path": "old/", "site": "museum.example:80", "redirect_link": "/"},
-        ),
-        {("redirects 2", "old_path")},
-    ),
-    ("a redirect to nothing", put("redirects", 0, redirect_page=None), {("redirects 1", "")}),
-    ("a number that does not fit", put("pages", 1, number=2**63), {("pages 3", "number")}),
-    (
-        "a relation to many with null",
-        put("pages", 1, neighbours=[1, None]),
-        {("pages 3", "neighbours")},
-    ),
-    ("a field that there is not", put("people", 0, nmae="x"), {("people 1", "nmae")}),
+    ("a second id", add("people", {"id": 1, "name": "Eve"}), {"people 1 id"}),
+    ("a second slug", put("pages", 2, slug="agate"), {"pages 2 slug"}),
+    ("a value that does not fit", put("images", 0, width="wide"), {"images 1 width"}),
+    ("a second path", add("redirects", _SAME), {"redirects 2 old_path"}),
+    ("a redirect to nothing", put("redirects", 0, redirect_page=None), {"redirects 1"}),
+    ("a number that does not fit", put("pages", 1, number=2**63), {"pages 3 number"}),
+    ("a relation to many with null", put("pages", 1, neighbours=[1, None]), {"pages 3 neighbours"}),
+    ("a field that there is not", put("people", 0, nmae="x"), {"people 1 nmae"}),
     (
         "a site without a page",
         put("sites", 0, root_page=404),
-        {("sites museum.example:80", "root_page")},
+        {"sites museum.example:80 root_page"},
     ),
-    ("a section that there is not", lambda content: content.update(pagse=[]), {("pagse", "")}),
+    ("a section that there is not", lambda content: content.update(pagse=[]), {"pagse"}),
     (
         "several at once",
         _both(put("pages", 2, parent=404), put("people", 0, born=7)),
-        {("pages 2", "parent"), ("people 1", "born")},
+        {"pages 2 parent", "people 1 born"},
     ),
 ]
 
@@ -247,12 +238,12 @@ class LoadTests(Kit):
 
     @pytest.mark.parametrize(("fault", "wrong"), named(FAULTS))
     def test_load_refuses_and_changes_nothing(
-        self, small: Backend, fault: Change, wrong: set[tuple[str, str]]
+        self, small: Backend, fault: Change, wrong: set[str]
     ) -> None:
         before = _state(small)
         with pytest.raises(ContentError) as raised:
             small.load(changed(fault))
-        assert {(problem.where, problem.field) for problem in raised.value.problems} == wrong
+        assert {f"{p.where} {p.field}".strip() for p in raised.value.problems} == wrong
         assert _state(small) == before
 
     def test_load_that_breaks_off_changes_nothing(self, small: Backend) -> None:
