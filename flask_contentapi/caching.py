@@ -21,7 +21,7 @@ from decimal import Decimal
 from enum import Enum
 from hashlib import blake2b
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, starmap
 from typing import TYPE_CHECKING, Any
 
 from flask import Request, Response
@@ -34,7 +34,7 @@ from flask_contentapi.markup import installed_packages
 from flask_contentapi.query import Viewer
 from flask_contentapi.registry import Registry
 from flask_contentapi.settings import Settings
-from flask_contentapi.signals import EVERYTHING
+from flask_contentapi.signals import EVERYTHING, tag_of
 from flask_contentapi.sites import Host
 from flask_contentapi.state import State
 from flask_contentapi.types import APIField, APIFilter, Content
@@ -47,6 +47,8 @@ MOST_TAGS = 100
 #: Where the WSGI environment of a request has the next scheduled change of a response that can be
 #: repeated until then, after its ``Cache-Control`` and its ``ETag``.
 UNTIL = "flask_contentapi.until"
+#: An object that a response is made of, by endpoint and id; without an id any of the endpoint.
+Tagged = tuple[str, int | None]
 #: As :attr:`Query.scope`.
 Scope = tuple[int, ...] | None
 #: The request headers that decide what a viewer may see, if the site has a hook for that.
@@ -56,16 +58,16 @@ VARY = "Cookie, Authorization"
 _ETAG = re.compile(r'(?:W/)?"(?P<tag>[0-9a-f]{32})(?:[:;-](?P<coding>[a-z0-9-]{1,20}))?"')
 
 
-def tag_header(header: str, tags: Iterable[str]) -> str:
-    """The value of a cache tag header, which names what a response is made of.
-
-    :param header: ``Cache-Tag`` (commas) or ``Surrogate-Key`` (spaces).
-    :param tags: names of endpoints, and of objects as ``pages-7``.
-    """
-    named = dict.fromkeys(tags)
+def tag(response: Response, settings: Settings, shown: Iterable[Tagged]) -> None:
+    """Adds the cache tags of what a response is made of, if they are configured."""
+    header = settings.cache_tag_header
+    if header is None:
+        return
+    named = dict.fromkeys(starmap(tag_of, shown))
     if len(named) > MOST_TAGS:
-        named = dict.fromkeys(tag.partition("-")[0] for tag in named)
-    return (", " if header == "Cache-Tag" else " ").join([EVERYTHING, *named])
+        named = dict.fromkeys(name.partition("-")[0] for name in named)
+    between = ", " if header == "Cache-Tag" else " "
+    response.headers[header] = between.join([EVERYTHING, *named])
 
 
 def lifetime(settings: Settings, *, left: int | None, is_private: bool = False) -> str:
@@ -101,8 +103,8 @@ class Freshness:
     :ivar etags: the ETags, without quotes, of a response that pages of a scope can change by
         appearing or expiring, for two scopes: the site's, and None. Empty if the content has no
         version.
-    :ivar keys: the keys for caching the response, as :attr:`etags`; none if it is made for this
-        request alone. With a hook, computed fields may depend on the viewer too.
+    :ivar keys: the keys for caching the response, as :attr:`etags`; none with a hook, because
+        computed fields may depend on the viewer too.
     """
 
     def __init__(
@@ -135,8 +137,7 @@ class Freshness:
                 text = f"{what}\0{who}\0{where}\0{request.query_string!r}"
                 made[change] = blake2b(text.encode(), digest_size=16).hexdigest()
             self.etags[some] = made[change]
-        is_shared = state.can_view is None and request.method == "GET"
-        self.keys: Mapping[Scope, str] = self.etags if is_shared else {}
+        self.keys: Mapping[Scope, str] = self.etags if state.can_view is None else {}
 
     def not_modified(self) -> Response | None:
         """The 304 response, with the very ETag that the client sent; None if the client has another

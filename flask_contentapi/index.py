@@ -7,16 +7,16 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, ClassVar, cast
 
-from flask import Response, current_app
-from flask import request as current_request
+from flask import Request, Response, current_app
 from werkzeug.utils import redirect
 
 from flask_contentapi.addresses import host_of
+from flask_contentapi.caching import tag
 from flask_contentapi.errors import NotFound
 from flask_contentapi.openapi import describe
 from flask_contentapi.parameters import check_length, check_values
 from flask_contentapi.sites import Site
-from flask_contentapi.views import Bodiless, EndpointView, Responder, json_response, read_id
+from flask_contentapi.views import EndpointView, Responder, json_response, read_id
 
 
 class IndexView(EndpointView):
@@ -24,11 +24,11 @@ class IndexView(EndpointView):
 
     has_previews = False
 
-    def dispatch(self, **parts: str) -> Response:
-        """Answers GET and HEAD; browsers are sent to the explorer, if there is one."""
-        request, settings = current_request, self.state.settings
-        if not settings.explorer or request.method not in ("GET", "HEAD"):
-            return super().dispatch(**parts)
+    def answer(self, request: Request, **parts: str) -> Response:
+        """What there is; browsers are sent to the explorer, if there is one."""
+        settings = self.state.settings
+        if not settings.explorer:
+            return super().answer(request, **parts)
         wanted = request.accept_mimetypes.best_match(["application/json", "text/html"])
         if wanted == "text/html":
             base = self.state.origins.base(host_of(request), request.root_path)
@@ -36,7 +36,7 @@ class IndexView(EndpointView):
             response = cast(Response, redirect(location, 302, Response))
             response.headers["Cache-Control"] = "public, no-cache"
         else:
-            response = super().dispatch(**parts)
+            response = super().answer(request, **parts)
         response.vary.add("Accept")
         return response
 
@@ -55,7 +55,7 @@ class IndexView(EndpointView):
             body["explorer_url"] = f"{addresses.api}/explorer/"
             sites = responder.reader.sites
             body["sites"] = [_described(other) for other in sites if other.hostname]
-        return Bodiless() if responder.request.method == "HEAD" else json_response(body)
+        return json_response(body)
 
 
 class SectionView(EndpointView):
@@ -86,9 +86,8 @@ class SectionView(EndpointView):
             body = {"meta": {"total_count": len(found)}, "items": [*found.values()][part]}
         if body is None:
             raise NotFound(f"There is no such object in {self.name}, or it may not be seen.")
-        is_head = responder.request.method == "HEAD"
-        response: Response = Bodiless() if is_head else json_response(body)
-        responder.tag(response, ("pages", None))
+        response = json_response(body)
+        tag(response, self.state.settings, [("pages", None)])
         return response
 
     def known(self, responder: Responder) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -135,10 +134,7 @@ SECTION_VIEWS: Mapping[str, type[SectionView]] = {v.name: v for v in (SitesView,
 class OpenAPIView(EndpointView):
     """The description of the API. It does not depend on the content."""
 
-    def dispatch(self, **parts: str) -> Response:
-        request = current_request
-        if request.method not in ("GET", "HEAD"):
-            return super().dispatch(**parts)
+    def answer(self, request: Request, **parts: str) -> Response:
         base = self.state.origins.base(host_of(request), request.root_path)
         servers = [{"url": base + self.state.settings.url_prefix}]
         response = json_response({**self._description, "servers": servers})

@@ -13,12 +13,11 @@ from werkzeug.utils import redirect
 
 from flask_contentapi.addresses import host_of
 from flask_contentapi.backend import Reader
-from flask_contentapi.caching import VARY, tag_header
+from flask_contentapi.caching import VARY, tag
 from flask_contentapi.errors import NotFound
 from flask_contentapi.parameters import read_query_string
 from flask_contentapi.query import Viewer
 from flask_contentapi.renditions import MIME_TYPES, Picture, RenditionError
-from flask_contentapi.signals import tag_of
 from flask_contentapi.sources import RowLayout, picture_of
 from flask_contentapi.views import EndpointView, identify_viewer, not_found, read_id
 
@@ -26,9 +25,11 @@ from flask_contentapi.views import EndpointView, identify_viewer, not_found, rea
 class RenditionView(EndpointView):
     """The file of a rendition of an image."""
 
-    def _consistent_response(self, request: Request, **parts: str) -> Response:
+    def answer(self, request: Request, **parts: str) -> Response:
         identity = read_id(parts["id"])
         viewer, picture = self.state.backend.read(partial(self._find, request, identity))
+        if self.state.outages.is_reported:
+            self.state.outages.end()
         return self._respond(request, viewer, picture, parts["file"])
 
     def _find(self, request: Request, identity: int, reader: Reader) -> tuple[Viewer, Picture]:
@@ -70,15 +71,14 @@ class RenditionView(EndpointView):
     def _sent(self, path: Path, viewer: Viewer, identity: int) -> Response:
         """The response with a file. At its address there is never another picture."""
         response = send_file(path, MIME_TYPES[path.suffix[1:]])
-        headers, header = response.headers, self.state.settings.cache_tag_header
+        headers = response.headers
         who = "private" if viewer.pages or viewer.collections else "public"
         headers["Cache-Control"] = f"{who}, max-age=31536000, immutable"
         if viewer.previewed is not None:
             headers["Cache-Control"] = "private, no-store"
         if self.state.can_view is not None:
             headers["Vary"] = VARY
-        if header is not None:
-            headers[header] = tag_header(header, [tag_of(self.endpoint.name, identity)])
+        tag(response, self.state.settings, [(self.endpoint.name, identity)])
         # A drawing can have scripts.
         headers["Content-Security-Policy"] = (
             "default-src 'none'; style-src 'unsafe-inline'; sandbox"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import ExitStack
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from itertools import chain, starmap
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlencode
 
@@ -22,7 +22,7 @@ from flask_contentapi import kinds
 from flask_contentapi.addresses import host_of
 from flask_contentapi.answers import Plan
 from flask_contentapi.backend import Reader, attempted
-from flask_contentapi.caching import Freshness, tag_header
+from flask_contentapi.caching import Freshness, Tagged, tag
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import BadRequest, NotFound
@@ -36,7 +36,6 @@ from flask_contentapi.parameters import (
     read_query_string,
 )
 from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
-from flask_contentapi.signals import tag_of
 from flask_contentapi.sites import Site, normal_path, quote_slug, split_path
 from flask_contentapi.sources import Context, Lookup, Way
 from flask_contentapi.state import State
@@ -59,8 +58,6 @@ MAX_LINK = 3000
 _ID = re.compile(r"0*([0-9]{1,19})")
 #: Addresses that have no more to be quoted.
 _QUOTED = re.compile(r"[\w!$%&'()*+,./:;=?@~-]+", re.ASCII)
-#: An object that a response is made of, by endpoint and id; without an id any of the endpoint.
-Tagged = tuple[str, int | None]
 #: An id that no page has.
 NO_PAGE = -1
 #: The filters for the object that ``find/`` looks for, and the paths that count, the best one
@@ -87,18 +84,6 @@ def allowed_methods() -> Response:
     response = Response(headers={"Allow": ", ".join(_METHODS)})
     del response.headers["Content-Type"]
     return response
-
-
-class Bodiless(Response):
-    """The response to a HEAD request: no body, and no length because no body was made."""
-
-    default_mimetype = "application/json"
-
-    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
-        headers = super().get_wsgi_headers(environ)
-        # Extensions that compress responses set it to the length of the missing body.
-        headers.remove("Content-Length")
-        return headers
 
 
 class Complete(Response):
@@ -206,18 +191,13 @@ class Responder:
         :raises BadRequest: if too many objects would be embedded.
         """
         settings = self._state.settings
-        # For HEAD too, because its status has to be that of GET.
         related = plan.look_up(rows, self, settings.embed_max)
-        if self.request.method == "HEAD":
-            response: Response = Bodiless()
-        else:
-            build = plan.bind(Context(self.addresses, related))
-            body = wrap([build(row) for row in rows])
-            response = Complete(_json(body), content_type=_JSON)
+        build = plan.bind(Context(self.addresses, related))
+        response = json_response(wrap([build(row) for row in rows]))
         if plan.volatile:
             response.headers["Cache-Control"] = "no-store"
         if settings.cache_tag_header is not None:
-            self.tag(response, *shown, *plan.shown(related))
+            tag(response, settings, chain(shown, plan.shown(related)))
         return response
 
     def stream(self, plan: Plan, query: Query) -> Response:
@@ -230,7 +210,8 @@ class Responder:
         first = next(lines, b"")
         if self.request.method == "HEAD":
             lines.close()
-            response: Response = Bodiless()
+            response = Response()
+            response.automatically_set_content_length = False
         else:
             response = Response(stream_with_context(chain([first], lines)))
             response.call_on_close(lines.close)
@@ -239,8 +220,9 @@ class Responder:
             response.headers["Cache-Control"] = "no-store"
         # Which objects it is made of is known only at its end.
         steps = (step for step in plan.layout.steps if isinstance(step, Lookup | Way))
-        embedded = (step.layout.type.served_at.name for step in steps)
-        self.tag(response, *((name, None) for name in (query.endpoint, *embedded)))
+        embedded = [step.layout.type.served_at.name for step in steps]
+        shown = [(name, None) for name in (query.endpoint, *embedded)]
+        tag(response, self._state.settings, shown)
         return response
 
     def _lines(self, plan: Plan, query: Query) -> Generator[bytes]:
@@ -292,12 +274,6 @@ class Responder:
                     self.schedule = None
             result.append(found)
         return result
-
-    def tag(self, response: Response, *shown: Tagged) -> None:
-        """Adds the cache tags of what a response is made of, if they are configured."""
-        header = self._state.settings.cache_tag_header
-        if header is not None:
-            response.headers[header] = tag_header(header, starmap(tag_of, shown))
 
     def check_locale(self, locale: str) -> None:
         """Refuses unknown languages. If the content declares none, those of the pages count that
@@ -352,27 +328,29 @@ class EndpointView:
         self.endpoint = endpoint
 
     def dispatch(self, **parts: str) -> Response:
-        """Answers GET and HEAD by :meth:`get`.
+        """Answers GET and HEAD by :meth:`answer`.
 
         :param parts: the variable parts of the address.
         """
         # Through the proxy, each attribute access would look up the current context.
         request: Request = current_request._get_current_object()  # type: ignore[attr-defined]
         if request.method in ("GET", "HEAD"):
-            response = self._consistent_response(request, **parts)
-            if self.state.outages.is_reported:
-                self.state.outages.end()
-            return response
+            return self.answer(request, **parts)
         if request.method == "OPTIONS":
             return allowed_methods()
         raise MethodNotAllowed(_METHODS, f"Only {', '.join(_METHODS)} are answered here.")
 
-    def _consistent_response(self, request: Request, **parts: str) -> Response:
+    def answer(self, request: Request, **parts: str) -> Response:
+        """The response to GET and HEAD, by default that of :meth:`get`."""
         if self.is_long(request):
-            return attempted(lambda: self._long_answer(request, **parts))
-        answer, key = self.state.backend.read(lambda reader: self._answer(request, reader, **parts))
-        # Only now is it certain that the answer is from a single state.
-        self.state.answer_cache.put(key, answer)
+            answer = attempted(lambda: self._long_answer(request, **parts))
+        else:
+            read = self.state.backend.read
+            answer, key = read(lambda reader: self._answer(request, reader, **parts))
+            # Only now is it certain that the answer is from a single state.
+            self.state.answer_cache.put(key, answer)
+        if self.state.outages.is_reported:
+            self.state.outages.end()
         return answer
 
     def _long_answer(self, request: Request, **parts: str) -> Response:
@@ -543,7 +521,7 @@ class FindView(EndpointView):
         address = f"{responder.addresses.detail_url(self.endpoint.name)}{row[0]}/"
         location = f"{address}{'?' if kept else ''}{urlencode(kept)}"
         response = cast(Response, redirect(location, 302, Complete))
-        responder.tag(response, (self.endpoint.name, None))
+        tag(response, self.state.settings, [(self.endpoint.name, None)])
         return response
 
     def find(self, responder: Responder) -> Row:

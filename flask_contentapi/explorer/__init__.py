@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import NamedTuple, cast
 
-from flask import Response
-from flask import request as current_request
+from flask import Request, Response
 
 from flask_contentapi.declarations import Endpoint
 from flask_contentapi.errors import ConfigurationError, NotFound
@@ -70,19 +69,17 @@ class ExplorerView(EndpointView):
         ]
         self._files = {path.name: _File(path.read_bytes(), kind) for path, kind in known if kind}
 
-    def dispatch(self, **parts: str) -> Response:
-        """Answers GET and HEAD with a file.
+    def answer(self, request: Request, **parts: str) -> Response:
+        """The response with a file.
 
         :param parts: its name, ``file``; without one it is the page.
         """
-        if current_request.method not in ("GET", "HEAD"):
-            return super().dispatch(**parts)
         file = self._files.get(parts.get("file", _PAGE))
         if file is None:
             raise NotFound(f"The explorer has no such file. It is at {self.path}.")
         response = Response(file.content, mimetype=file.mimetype, headers=_HEADERS)
         response.add_etag()
-        return cast(Response, response.make_conditional(current_request))
+        return cast(Response, response.make_conditional(request))
 
     @property
     def path(self) -> str:
