@@ -107,22 +107,19 @@ class AnswerCache:
     """
 
     def __init__(self, size: int) -> None:
-        self._size = size
         self._cache: BoundedCache[_Answer] = BoundedCache(size, _size)
 
-    def get(self, key: str | None) -> Response | None:
+    def get(self, key: str) -> Response | None:
         """The answer with a key, without lifetime and ETag; None if it is not cached."""
-        if key is None or not self._size:
-            return None
         answer = self._cache.get(key)
         return None if answer is None else Response(*answer)
 
     def put(self, key: str | None, response: Response) -> None:
-        """Caches an answer, unless it must be made each time."""
-        if key is None or not self._size or response.headers["Cache-Control"] == "no-store":
+        """Caches an answer, unless it must be made each time, or is useless to a client that has no
+        answer yet."""
+        if key is None or response.headers["Cache-Control"] == "no-store":
             return
         if response.status_code == 304:
-            # It is useless to a client that has no answer yet.
             return
         headers = [(name, value) for name, value in response.headers if name not in _OWN]
         # orjson's bytes are part of a longer buffer, which would be kept as a whole.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import types
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
@@ -195,6 +195,17 @@ _WRITTEN = (*_PLAIN, *_CALENDAR)
 #: their instances with all attributes. Of anything else only the class counts.
 _DECLARATIONS = (Content, fields.Field, Schema, validate.Validator, PageURLs, Enum)
 _PARTS = (*_DECLARATIONS, APIField, APIFilter)
+#: The attributes that tell all of other things, which code consists of.
+_TOLD: tuple[tuple[type[Any], Sequence[str]], ...] = (
+    (types.FunctionType, ("__code__", "__defaults__", "__kwdefaults__", "__closure__")),
+    (types.CodeType, ("co_code", "co_names", "co_consts")),
+    (types.MethodType, ("__func__", "__self__")),
+    (staticmethod, ("__func__",)),
+    (classmethod, ("__func__",)),
+    (property, ("fget",)),
+    (functools.cached_property, ("func",)),
+    (functools.partial, ("func", "args", "keywords")),
+)
 #: Packages whose classes are identified by the version, and those that write rich text.
 _USED = ("flask_contentapi", "marshmallow", *sorted(installed_packages()))
 _RELEASES = tuple(f"{name} {version(name)}" for name in _USED)
@@ -257,20 +268,9 @@ def _parts(value: Any) -> Iterable[Any]:
             {n: v for n, v in vars(b).items() if n[:2] != "__" or isinstance(v, types.FunctionType)}
             for b in own
         ]
-    if isinstance(value, types.FunctionType):
-        return [value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__]
     if isinstance(value, types.CellType):
         return [] if value == types.CellType() else [value.cell_contents]
-    if isinstance(value, types.CodeType):
-        return [value.co_code, value.co_names, value.co_consts]
-    if isinstance(value, types.MethodType | staticmethod | classmethod):
-        return [value.__func__, getattr(value, "__self__", None)]
-    if isinstance(value, property):
-        return [value.fget]
-    if isinstance(value, functools.cached_property):
-        return [value.func]
-    if isinstance(value, functools.partial):
-        return [value.func, value.args, value.keywords]
     if isinstance(value, _PARTS):
         return [type(value), getattr(value, "__dict__", {})]
-    return []
+    told = next((names for kind, names in _TOLD if isinstance(value, kind)), ())
+    return [getattr(value, name) for name in told]

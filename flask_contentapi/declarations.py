@@ -46,11 +46,6 @@ class Column:
         return relation_in(self.field)
 
     @cached_property
-    def derive(self) -> Callable[[Mapping[str, Any]], str] | None:
-        """What gives its values from those before it; None if records have them."""
-        return self.field.derive if isinstance(self.field, Derived) else None
-
-    @cached_property
     def names_others(self) -> bool:
         """Whether its values, or those of child objects, can name other objects."""
         inner = self.child.columns.values() if self.child is not None else ()
@@ -138,22 +133,19 @@ class Column:
             return lambda: no_value() if (value := default()) is None else self.kind.read(value)
         return no_value if default is None else lambda: self.kind.read(default)
 
-    def read(self, value: Any) -> Any:
-        """The stored value for a value in a record.
-
-        :raises ValueError: if the value does not fit, saying what would.
-        """
-        return self.default() if value is None else self.read_given(value)
-
     @cached_property
     def steps(self) -> tuple[Any, Callable[[], Any], Callable[[Any], Any] | None]:
-        """How it is read: :attr:`derive`, :attr:`default`, and :attr:`read_given`, which is None
-        for child objects."""
-        return self.derive, self.default, self.read_given if self.child is None else None
+        """How it is read: what gives its values from those before it, None if records have them;
+        :attr:`default`; and :attr:`read_given`, which is None for child objects."""
+        derive = self.field.derive if isinstance(self.field, Derived) else None
+        return derive, self.default, self.read_given if self.child is None else None
 
     @cached_property
     def read_given(self) -> Callable[[Any], Any]:
-        """Reads a value as :meth:`read` does, if it is not None."""
+        """Reads the stored value for a value in a record that is not None.
+
+        It raises a ValueError, saying what would fit, if the value does not.
+        """
         # Fields that accept all values of their kind are read without a detour.
         return self._read_checked if self.is_checked else self.kind.read
 
@@ -353,15 +345,6 @@ class ObjectType:
         return (first, "type", *rest) if self.endpoint else (first, *rest)
 
     @cached_property
-    def plain_columns(self) -> tuple[str, ...]:
-        """Its stored fields, except relations that are always shown with the same fields."""
-        return tuple(
-            name
-            for name, column in self.columns.items()
-            if not (column.relation and column.relation.shown)
-        )
-
-    @cached_property
     def places(self) -> dict[str, int]:
         """The index of each column in its rows."""
         return {name: index for index, name in enumerate(self.column_names)}
@@ -434,16 +417,19 @@ class Endpoint:
 
         :raises BadRequest: if there is none.
         """
-        app_label, _, model_name = text.partition(".")
-        found = self.types.get(text)
-        for label, declared in self.types.items() if found is None else ():
-            known_app, _, known_name = label.partition(".")
-            if (known_app, known_name.lower()) == (app_label, model_name.lower()):
-                found = declared
+        # The registry refuses labels that differ in letter case alone.
+        wanted, known = _folded(text), self.types.items()
+        found = self.types.get(text) or next((t for n, t in known if _folded(n) == wanted), None)
         if found is None:
             hint = suggest(text, self.types) or f" There are {', '.join(self.types)}."
             raise BadRequest(f"There is no type {text!r}.{hint}")
         return found
+
+
+def _folded(label: str) -> str:
+    """A label as it is compared: the name of the model in any case, the first part exactly."""
+    app_label, _, model_name = label.partition(".")
+    return f"{app_label}.{model_name.lower()}"
 
 
 def targets_of(

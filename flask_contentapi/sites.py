@@ -171,24 +171,22 @@ class Sites:
 
     def __init__(self, sites: Iterable[Site], first_root: tuple[Home, ...] = ()) -> None:
         self._sites = tuple(sites) or (Site("", is_default=True, homes=first_root),)
-        self._by_address = {(site.hostname, site.port): site for site in self._sites}
-        self._shared = Counter(site.hostname for site in self._sites)
+        hosts = Counter(site.hostname for site in self._sites)
+        #: The sites by what names them, the full name first.
+        self._named = {f"{site.hostname}:{site.port}": site for site in self._sites}
+        self._named |= {s.hostname: s for s in self._sites if hosts[s.hostname] == 1}
         self._default = next((site for site in self._sites if site.is_default), None)
 
     def __iter__(self) -> Iterator[Site]:
         return iter(self._sites)
-
-    def _of_host(self, hostname: str) -> Site | None:
-        if self._shared[hostname] != 1:
-            return None
-        return next(site for site in self._sites if site.hostname == hostname)
 
     def answering(self, hostname: str, port: int) -> Site | None:
         """The site that answers to a host; None if there is neither one nor a default site.
 
         :param hostname: the host name, in its normal form.
         """
-        return self._by_address.get((hostname, port)) or self._of_host(hostname) or self._default
+        full = f"{hostname}:{port}"
+        return self._named.get(full) or self._named.get(hostname) or self._default
 
     def named(self, text: str) -> Site:
         """The site that the ``site`` parameter names.
@@ -203,27 +201,26 @@ class Sites:
             hostname, port = read_host(text)
         except ValueError:
             raise NotFound(f"There is no site {text!r}.") from None
-        if port is None and self._shared[hostname] > 1:
-            ports = sorted(site.port for site in self._sites if site.hostname == hostname)
-            names = " or ".join(f"{hostname}:{port}" for port in ports)
-            raise BadRequest(f"Several sites are at {hostname}: ask for {names}.")
-        site = self._of_host(hostname) if port is None else self._by_address.get((hostname, port))
-        if site is None:
+        known = self._named.get(hostname if port is None else f"{hostname}:{port}")
+        if known is not None:
+            return known
+        ports = sorted(site.port for site in self._sites if site.hostname == hostname)
+        if port is not None or not ports:
             raise NotFound(f"There is no site {text!r}.")
-        return site
+        names = " or ".join(f"{hostname}:{port}" for port in ports)
+        raise BadRequest(f"Several sites are at {hostname}: ask for {names}.")
 
     def name(self, site: Site) -> str:
         """The value of the ``site`` parameter for a site, with the port only if it is needed."""
-        shared = self._shared[site.hostname] > 1
-        return f"{site.hostname}:{site.port}" if shared else site.hostname
+        own = site.hostname
+        return own if own in self._named else f"{own}:{site.port}"
 
     @cached_property
     def aliases(self) -> Mapping[str, Sequence[str]]:
         """For each text in its normal form that names a site, all that name the same site."""
-        known: dict[str, list[str]] = {}
+        known: dict[str, Sequence[str]] = {}
         for site in self._sites if self._sites[0].hostname else ():
-            names = [f"{site.hostname}:{site.port}"]
-            names += [site.hostname] * (self._shared[site.hostname] == 1)
+            names = tuple(dict.fromkeys((f"{site.hostname}:{site.port}", self.name(site))))
             known |= dict.fromkeys(names, names)
         return known
 

@@ -500,9 +500,12 @@ def attribute(name: str) -> Callable[[Any], Any]:
 
 
 def _builder(layout: RowLayout, needs: Sequence[str] | None = None) -> Bind:
-    names = [*layout.type.plain_columns] if needs is None else needs
-    attributes = [(name, _attribute(layout, name)) for name in names]
-    unread = frozenset(layout.type.columns) - frozenset(names)
+    columns = layout.type.columns
+    if needs is None:
+        # All but relations that are always shown with the same fields.
+        needs = [n for n, c in columns.items() if not (c.relation and c.relation.shown)]
+    attributes = [(name, _attribute(layout, name)) for name in needs]
+    unread = frozenset(columns) - frozenset(needs)
     content_class = _partial_class(layout.type, unread)
 
     def bind(context: Context) -> Getter:
