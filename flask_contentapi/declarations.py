@@ -151,20 +151,17 @@ class Column:
 
     def _read_checked(self, value: Any) -> Any:
         stored = self.kind.read(value)
-        self._check(value, stored)
+        self.check(stored)
         return stored
 
     def check(self, stored: Any) -> None:
         """Raises a ValueError if the field does not take a stored value (any longer)."""
-        self._check(stored if self.is_plain else self.kind.write(stored), stored)
-
-    def _check(self, value: Any, stored: Any) -> None:
         try:
             if self.is_plain:
                 for validator in self.field.validators:
                     validator(stored)
             else:
-                self.field.deserialize(value)
+                self.field.deserialize(self.kind.write(stored))
         except ValidationError as error:
             raise ValueError(_message_text(error.messages)) from None
         except Exception as error:

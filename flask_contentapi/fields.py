@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, time
-from decimal import Context as DecimalContext
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -174,8 +173,7 @@ class DecimalText(fields.Decimal):
         if not number.is_finite():
             return None
         if self.places is not None:
-            exact = DecimalContext(prec=2 * kinds.DECIMAL_DIGITS + abs(number.adjusted()))
-            number = number.quantize(self.places, rounding=self.rounding, context=exact)
+            number = number.quantize(self.places, rounding=self.rounding, context=kinds.EXACT)
         return format(number, "f")
 
 

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context
 from decimal import Decimal as PythonDecimal
 from typing import Any, ClassVar, Final, NamedTuple, TypeGuard, TypeVar
 
@@ -35,6 +35,8 @@ class Gap(NamedTuple):
 INT64: Final = range(-(2**63), 2**63)
 #: Digits of a decimal before and after its point that every backend can store exactly.
 DECIMAL_DIGITS: Final = 30
+#: Computes with decimals without rounding them.
+EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 #: The resolution of instants and times of day.
 MICROSECOND: Final = timedelta(microseconds=1)
 #: Digits beyond the microseconds.
@@ -197,19 +199,14 @@ class Decimal(Kind):
 
     def _canonical(self, number: PythonDecimal) -> PythonDecimal | None:
         """The number with its places; None if it has more digits than can be stored."""
-        sign, digits, exponent = number.as_tuple()
+        # There is no minus zero.
+        number = EXACT.plus(number).normalize(EXACT)
+        exponent = number.as_tuple().exponent
         assert isinstance(exponent, int)
-        end = len(digits)
-        while end > 1 and digits[end - 1] == 0:
-            end -= 1
-        digits, exponent = digits[:end], exponent + len(digits) - end
-        if not any(digits):
-            sign, digits, exponent = 0, (0,), 0
-        if -exponent > self._most_places or len(digits) + exponent > DECIMAL_DIGITS:
+        if -exponent > self._most_places or number.adjusted() >= DECIMAL_DIGITS:
             return None
-        wanted = min(exponent, 0) if self.places is None else -self.places
-        digits += (0,) * max(exponent - wanted, 0)
-        return PythonDecimal((sign, digits, min(wanted, exponent)))
+        places = max(-exponent, 0) if self.places is None else self.places
+        return number.quantize(_last_digit(places), context=EXACT)
 
     def write(self, value: Any) -> Any:
         return format(value, "f")
@@ -222,17 +219,20 @@ class Decimal(Kind):
         return self._gap(wanted) if number is None else number
 
     def _gap(self, number: PythonDecimal) -> Gap:
-        exact = Context(prec=DECIMAL_DIGITS + self._most_places)
-        step = PythonDecimal((0, (1,), -self._most_places))
-        highest = exact.subtract(PythonDecimal((0, (1,), DECIMAL_DIGITS)), step)
+        step = _last_digit(self._most_places)
+        highest = EXACT.subtract(_last_digit(-DECIMAL_DIGITS), step)
         if number.copy_abs() > highest:
             highest = highest.copy_sign(number)
             return Gap(None, highest) if highest < 0 else Gap(highest, None)
         below, above = (
-            self._canonical(number.quantize(step, rounding, exact))
+            self._canonical(number.quantize(step, rounding, EXACT))
             for rounding in (ROUND_FLOOR, ROUND_CEILING)
         )
         return Gap(below, above)
+
+
+def _last_digit(places: int) -> PythonDecimal:
+    return PythonDecimal((0, (1,), -places))
 
 
 class Boolean(Kind):

@@ -7,20 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-__all__ = [
-    "MOST_VALUES",
-    "Filter",
-    "ObjectKey",
-    "Order",
-    "Query",
-    "Relation",
-    "Row",
-    "Search",
-    "Selected",
-    "Tree",
-    "Viewer",
-]
-
 #: How many values of a facet are given at most.
 MOST_VALUES = 20
 #: The values of the requested columns, in order.
