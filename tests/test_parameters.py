@@ -467,6 +467,12 @@ def test_find_without_a_match_is_404(reference: API, query: str) -> None:
     assert reference.refusal(f"pages/find/{query}", 404)
 
 
+@pytest.mark.parametrize("id", ["10", " 10 ", "%2B10", "0010"])
+def test_find_reads_ids_as_lists_do(reference: API, id: str) -> None:
+    assert reference.get(f"pages/find/?id={id}").headers["Location"].endswith("/pages/10/")
+    assert reference.ids(f"pages/?id={id}") == [10]
+
+
 @pytest.mark.parametrize("query", ["", "?path=/log/", "?id=x"])
 def test_find_says_what_it_needs(reference: API, query: str) -> None:
     needed = "find/ needs html_path, the path of a page, or id, a number."
