@@ -430,9 +430,6 @@ class ListView(EndpointView):
     def get(self, responder: Responder, **parts: str) -> Response:
         name, query_string = self.endpoint.name, responder.request.query_string
         asked = self.state.parameters.list(name, query_string)
-        for condition in asked.query.filters if self.endpoint.tree else ():
-            if condition[:2] == ("locale", "eq"):
-                responder.check_locale(condition.value)
         # Without a home page the answer is that of a site whose home page is hidden.
         home = responder.site.homes[0].page if responder.site.homes else NO_PAGE
         plan, filters, tree = asked.plan, asked.query.filters, asked.query.tree
@@ -449,6 +446,9 @@ class ListView(EndpointView):
         )
         if selected.unseen:
             raise BadRequest(_unseen_message(asked.query, query, selected.unseen))
+        for condition in asked.query.filters if self.endpoint.tree else ():
+            if condition[:2] == ("locale", "eq"):
+                responder.check_locale(condition.value)
         if query.limit is None:
             return responder.stream(plan, query)
         meta: dict[str, Any] = {"total_count": selected.total}

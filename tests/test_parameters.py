@@ -9,7 +9,7 @@ from flask_contentapi.query import Filter
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.samples import blog, page, site
-from tests.stores import on_all, on_memory
+from tests.stores import on_all, on_memory, on_two
 
 pytestmark = on_memory
 
@@ -329,6 +329,16 @@ def test_a_missing_site_goes_before_what_else_is_wrong(reference: API) -> None:
     assert reference.refusal("pages/?limit=abc&site=nowhere.example", 404)
     assert reference.refusal("pages/999/?fields=nothing", 404)
     assert reference.refusal("pages/2/?fields=nothing", 400)
+
+
+@on_two
+def test_an_unknown_language_goes_after_what_else_is_wrong(make_api: MakeAPI) -> None:
+    content = {"locales": ["en"], "pages": [page(1, locale="en"), page(2, 1, live=False)]}
+    api = make_api(content, config={"CMS_I18N_ENABLED": True})
+    assert api.refusal("pages/?locale=xx", 404)
+    assert api.refusal("pages/?locale=xx&site=nowhere.example", 404)
+    for wrong in ("child_of=2", "translation_of=99", "limit=x", "fields=x"):
+        assert api.refusal(f"pages/?locale=xx&{wrong}", 400)
 
 
 @pytest.mark.parametrize("value", ["x=%00", "fields=%00", "title=" + "a" * 5000])
