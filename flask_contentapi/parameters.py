@@ -248,8 +248,9 @@ class Parameters:
 
     def _list(self, endpoint: Endpoint, given: Mapping[str, str]) -> Asked:
         check_values(given)
-        absent = {n for n, value in given.items() if not value and n in PARAMETERS}
-        absent = {name for name in absent if PARAMETERS[name].empty_is_absent}
+        empty = (PARAMETERS[n] for n, value in given.items() if not value and n in PARAMETERS)
+        of_endpoint = (one for one in empty if one.where.has(endpoint, self.settings))
+        absent = {one.name for one in of_endpoint if one.empty_is_absent}
         asked, given = given, {n: value for n, value in given.items() if n not in absent}
         named: list[ObjectType] = []
         if "type" in given and PARAMETERS["type"].where.has(endpoint, self.settings):

@@ -39,7 +39,9 @@ def test_unknown_parameters_are_refused_by_name(reference: API, query: str, name
     assert name in reference.refusal(f"pages/?{query}")
 
 
-@pytest.mark.parametrize("query", ["type=media.Picture", "child_of=2", "site=localhost"])
+@pytest.mark.parametrize(
+    "query", ["type=media.Picture", "child_of=2", "site=localhost", "type=", "site=", "type__not="]
+)
 def test_images_have_no_parameters_of_pages(reference: API, query: str) -> None:
     assert query.partition("=")[0] in reference.refusal(f"images/?{query}")
 
