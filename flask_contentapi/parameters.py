@@ -588,7 +588,6 @@ PARAMETERS = {
             "search_operator",
             "Whether objects must have every word (and) or one of them (or).",
             lambda *_: Parsed(_read_operator, type="string", enum=["and", "or"]),
-            _SEARCHED,
             empty_is_absent=True,
         ),
         Parameter(
