@@ -1,6 +1,6 @@
-"""The description of the API by OpenAPI 3.1, made from what answers: the declared fields of types,
-of which the plans that make answers (:mod:`flask_contentapi.answers`) consist too, and the table of
-parameters (9 of what is beyond the contract).
+"""The description of the API by OpenAPI 3.1, made from what answers: the schemas of types, and the
+table of parameters (9 of what is beyond the contract). _Schemas and the plans that make answers
+(:mod:`flask_contentapi.answers`) come from the same declared fields.
 
 ``fields`` makes answers vary. An item has the schema of its type if it has all default fields of
 lists, and otherwise that of what was selected, where every key is optional.
@@ -12,6 +12,7 @@ import copy
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 
@@ -31,6 +32,156 @@ from flask_contentapi.renditions import MIME_TYPES
 from flask_contentapi.selection import Selection
 from flask_contentapi.sources import BUILT_IN
 
+
+class AnswerSchema(Schema):
+    """Base of the schemas."""
+
+    class Meta:
+        # Later releases may add keys.
+        unknown = EXCLUDE
+
+
+#: The labels that ``type`` can have; None for an undeclared type.
+_Labels = Sequence[str | None]
+
+
+class _Schemas:
+    """The schemas of types and endpoints, each created on first use.
+
+    Their fields are ``required`` if answers have them always, and ``allow_none`` if they can be
+    null. What else a key can hold is in the attribute ``alternatives``, a list of fields.
+    """
+
+    def __init__(self, i18n: bool = False) -> None:
+        self._i18n = i18n
+        self._made: dict[object, type[AnswerSchema]] = {}
+
+    def of(self, declared: ObjectType) -> type[AnswerSchema]:
+        """The schema of all keys that a type shows; those of items in lists are required."""
+        if declared not in self._made:
+            endpoint, own = declared.endpoint, declared.content_class
+            chosen = choose(declared, "list", i18n=self._i18n) if endpoint else ()
+            required = {export.name for export, _ in chosen}
+            # With those that it derives from: their lists have its objects too.
+            known = endpoint.every_type if endpoint else ()
+            above = (other for other in known if issubclass(own, other.content_class))
+            types = dict.fromkeys((declared, *above))
+            self._made[declared] = self._make(declared.label, types, required, [declared.label])
+        return self._made[declared]
+
+    def selected(self, endpoint: Endpoint) -> type[AnswerSchema]:
+        """The schema of what a selection leaves of any object of an endpoint."""
+        if endpoint not in self._made:
+            name, labels = f"{endpoint.name}.Selected", [*endpoint.types, None]
+            self._made[endpoint] = self._make(name, endpoint.every_type, (), labels)
+        return self._made[endpoint]
+
+    def _whole(self, declared: ObjectType) -> type[AnswerSchema]:
+        """The schema of all keys that a type shows, all of them required, also further inside."""
+        key = declared, "whole"
+        if key not in self._made:
+            labels = [*declared.endpoint.types, None] if declared.endpoint else [declared.label]
+            self._made[key] = self._make("", [declared], declared.exports, labels, whole=True)
+        return self._made[key]
+
+    def _make(
+        self,
+        name: str,
+        types: Iterable[ObjectType],
+        required: Collection[str],
+        labels: _Labels,
+        *,
+        whole: bool = False,
+    ) -> type[AnswerSchema]:
+        """The schema of objects of some types, which may write the same key differently.
+
+        :param required: the keys that are always there.
+        """
+        body: dict[str, Any] = {}
+        meta: dict[str, Any] = {}
+        for export in (export for declared in types for export in declared.exports.values()):
+            field = self._field(export, labels, whole)
+            field.required = export.name in required
+            known = (meta if export.in_meta else body).setdefault(export.name, field)
+            if known is not field:
+                known.alternatives += [field, *field.alternatives]
+        always = any(field.required for field in meta.values())
+        nested = fields.Nested(_generated(meta, f"{name}.Meta"), required=always)
+        return _generated({"id": body.pop("id"), "meta": nested, **body}, name)
+
+    def _field(self, export: Export, labels: _Labels, whole: bool) -> Any:
+        column = export.column
+        field: Any
+        if export.way is not None:
+            field = fields.List(fields.Nested(self._embedded(export.way, None, whole)))
+        elif column is None or export.source is not None:
+            field = copy.copy(export.field)
+            field.allow_none = _can_be_null(export)
+            field.validators = field.validators if column is not None else []
+            if export.source is BUILT_IN["type"]:
+                field.validators = [validate.OneOf(labels)]
+                field.allow_none = None in labels
+        elif (inner := column.target or column.child) is not None:
+            field = fields.Nested(self._embedded(inner, export.shown, whole))
+            many = column.kind.many or column.child is not None
+            field = fields.List(field) if many else field
+            field.allow_none = not many
+        else:
+            field = fields.List(fields.Raw())
+        field.alternatives = [*_defaults(export)]
+        return field
+
+    def _embedded(self, inner: ObjectType, shown: Selection | None, whole: bool) -> Any:
+        # A function, because types may point to each other in a circle.
+        if shown is not None:
+            exclude = [*_left_out(inner, shown)]
+            return lambda: self._whole(inner)(exclude=exclude)
+        if whole:
+            return lambda: self._whole(inner)
+        return lambda: self.selected(inner.endpoint) if inner.endpoint else self.of(inner)
+
+
+def _can_be_null(export: Export) -> bool:
+    column = export.column
+    if column is None:
+        return not (export.source is BUILT_IN["detail_url"] or "type" in export.field.metadata)
+    # A value can be infinite, or from a time when the field was declared otherwise.
+    if isinstance(column.kind, kinds.Float) or not column.is_plain:
+        return True
+    default = column.field.load_default
+    return not column.field.required and (callable(default) or column.default() is None)
+
+
+def _defaults(export: Export) -> Iterator[fields.Field[Any]]:
+    """The default of a stored field, as one that has only this value, if the field itself would
+    not accept it."""
+    column = export.column
+    if column is None or column.field.required or callable(column.field.load_default):
+        return
+    default = column.default()
+    try:
+        for validator in column.field.validators if default is not None else ():
+            validator(default)
+    except ValidationError:
+        yield fields.Raw(validate=validate.Equal(default))
+
+
+def _left_out(declared: ObjectType, selection: Selection, before: str = "") -> Iterator[str]:
+    chosen = {export.name: inner for export, inner in choose(declared, "nested", selection)}
+    for name, export in declared.exports.items():
+        path = f"{before}meta.{name}" if export.in_meta else f"{before}{name}"
+        if name not in chosen:
+            yield path
+        elif export.nested is not None:
+            yield from _left_out(export.nested, chosen[name], f"{path}.")
+    if not any(declared.exports[name].in_meta for name in chosen):
+        yield f"{before}meta"
+
+
+def _generated(declared: dict[str, fields.Field[Any]], label: str) -> type[AnswerSchema]:
+    return AnswerSchema.from_dict(declared, name=label)  # type: ignore[return-value]
+
+
 _Json = dict[str, Any]
 #: Modules whose fields write what apispec says of them.
 _KNOWN = ("marshmallow.", "flask_contentapi.")
@@ -38,28 +189,22 @@ _KNOWN = ("marshmallow.", "flask_contentapi.")
 _UNUSABLE = re.compile(r"[^A-Za-z0-9._-]")
 
 
-class _Schema(Schema):
-    class Meta:
-        # Later releases may add keys.
-        unknown = EXCLUDE
-
-
-class _Error(_Schema):
+class _Error(AnswerSchema):
     message = fields.String(required=True, metadata={"examples": ["limit must be from 0 to 20."]})
 
 
-class _Endpoint(_Schema):
+class _Endpoint(AnswerSchema):
     url = fields.String(required=True)
     types = fields.List(fields.String(), required=True)
 
 
-class _Site(_Schema):
+class _Site(AnswerSchema):
     hostname = fields.String(required=True)
     port = fields.Integer(required=True)
     site_name = fields.String(required=True)
 
 
-class _Index(_Schema):
+class _Index(AnswerSchema):
     endpoints = fields.Dict(fields.String(), fields.Nested(_Endpoint), required=True)
     locales = fields.List(fields.String(), required=True)
     site = fields.Nested(_Site, required=True, allow_none=True)
@@ -68,7 +213,7 @@ class _Index(_Schema):
     sites = fields.List(fields.Nested(_Site))
 
 
-class _Meta(_Schema):
+class _Meta(AnswerSchema):
     type = fields.String(required=True)
     detail_url = fields.String(required=True)
 
@@ -80,19 +225,19 @@ class _SiteItem(_Site):
     is_default_site = fields.Boolean(required=True)
 
 
-class _LocaleItem(_Schema):
+class _LocaleItem(AnswerSchema):
     id = fields.Integer(required=True, validate=validate.Range(1))
     meta = fields.Nested(_Meta, required=True)
     language_code = fields.String(required=True)
     is_default = fields.Boolean(required=True)
 
 
-class _Value(_Schema):
+class _Value(AnswerSchema):
     value = fields.Raw(required=True)
     count = fields.Integer(required=True, validate=validate.Range(1))
 
 
-class _Total(_Schema):
+class _Total(AnswerSchema):
     total_count = fields.Integer(required=True, validate=validate.Range(0))
     facets = fields.Dict(fields.String(), fields.List(fields.Nested(_Value)))
 
@@ -101,6 +246,10 @@ class _Converter(OpenAPIConverter):
     field_mapping = {**DEFAULT_FIELD_MAPPING, DecimalText: ("string", "decimal")}
 
     def field2property(self, field: fields.Field[Any]) -> _Json:
+        others = getattr(field, "alternatives", ())
+        return _any_of(self._property(each) for each in (field, *others))
+
+    def _property(self, field: fields.Field[Any]) -> _Json:
         # A site's own field writes anything, unless its metadata says what.
         if not type(field)._serialize.__module__.startswith(_KNOWN):
             return self.metadata2properties(field)
@@ -183,8 +332,7 @@ def _headers(*names: str) -> _Json:
 class _Description:
     def __init__(self, title: str, parameters: Parameters) -> None:
         self._parameters, self._settings = parameters, parameters.settings
-        self._names: set[str] = set()
-        self._made: dict[ObjectType | Endpoint, _Json] = {}
+        self._schemas = _Schemas(self._settings.i18n)
         plugin = _Plugin(self._name_of)  # type: ignore[arg-type]
         self._spec = APISpec(title, self._settings.release or "1", "3.1.0", plugins=[plugin])
         assert plugin.converter is not None
@@ -240,9 +388,9 @@ class _Description:
         return self._component(f"{name}.List", page)
 
     def _item(self, endpoint: Endpoint) -> _Json:
-        own = {label: self._shown(declared) for label, declared in endpoint.types.items()}
+        own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}
         mapping = {label: ref["$ref"] for label, ref in own.items()}
-        selected = self._shown(endpoint)
+        selected = self._ref(self._schemas.selected(endpoint))
         self._component_of(selected)["x-fields"] = _chosen(endpoint.base)
         for label, ref in own.items():
             self._component_of(ref)["x-fields"] = _chosen(endpoint.types[label])
@@ -339,94 +487,6 @@ class _Description:
             return min(max(1, schema.get("minimum", 1)), schema.get("maximum", 1))
         return _EXAMPLES.get((kind, schema.get("format")))
 
-    # Objects.
-
-    def _shown(self, described: ObjectType | Endpoint) -> _Json:
-        """The schema of all keys that a type shows, where those of items in lists are required; or
-        of what a selection leaves of any object of an endpoint."""
-        if described in self._made:
-            return self._made[described]
-        required: set[str] = set()
-        labels: list[str | None]
-        if isinstance(described, Endpoint):
-            name, types = f"{described.name}.Selected", [*described.every_type]
-            labels = [*described.types, None]
-        else:
-            name, types, labels = described.label, [described], [described.label]
-            if described.endpoint is not None:
-                chosen = choose(described, "list", i18n=self._settings.i18n)
-                required = {export.name for export, _ in chosen}
-                # With those that it derives from: their lists have its objects too.
-                types += [t for t in described.endpoint.every_type if described.label in t.types]
-        name = self._free(name)
-        # Types may point to each other in a circle.
-        self._made[described] = {"$ref": f"#/components/schemas/{name}"}
-        keys = [(e, None) for declared in dict.fromkeys(types) for e in declared.exports.values()]
-        self._spec.components.schema(name, self._object(keys, required, labels, name))
-        return self._made[described]
-
-    def _embedded(self, inner: ObjectType, selection: Selection | None) -> _Json:
-        if selection is None:
-            return self._shown(inner.endpoint or inner)
-        chosen = choose(inner, "nested", selection)
-        labels = [*inner.endpoint.types, None] if inner.endpoint else [inner.label]
-        return self._object(chosen, inner.exports, labels)
-
-    def _object(
-        self,
-        keys: Iterable[tuple[Export, Selection | None]],
-        required: Collection[str],
-        labels: Sequence[str | None],
-        name: str = "",
-    ) -> _Json:
-        """The schema of objects of some types, which may write the same key differently.
-
-        :param keys: their keys, each with what is selected inside it; None: all that can be.
-        :param required: the keys that are always there.
-        :param labels: the labels that ``type`` can have; None for an undeclared type.
-        :param name: the name of its component, if it has one.
-        """
-        values: defaultdict[tuple[bool, str], list[_Json]] = defaultdict(list)
-        for export, selection in keys:
-            values[export.in_meta, export.name] += self._values(export, selection, labels)
-        meta, body = (
-            {key: _any_of(made) for (in_meta, key), made in values.items() if in_meta is place}
-            for place in (True, False)
-        )
-        if not meta:
-            return _object(body, required)
-        inner = _object(meta, required)
-        first = {"id": body.pop("id")} if "id" in body else {}
-        body = {**first, "meta": self._component(f"{name}.Meta", inner) if name else inner, **body}
-        return _object(body, [*required, *["meta"] * ("required" in inner)])
-
-    def _values(
-        self, export: Export, selection: Selection | None, labels: Sequence[str | None]
-    ) -> Iterator[_Json]:
-        """The schema of what a key holds, and further ones of what else it can hold."""
-        column = export.column
-        if export.way is not None:
-            yield {"type": "array", "items": self._embedded(export.way, selection)}
-        elif column is None or export.source is not None:
-            field: Any = copy.copy(export.field)
-            field.allow_none = _can_be_null(export)
-            field.validators = field.validators if column is not None else []
-            if export.source is BUILT_IN["type"]:
-                field.validators = [validate.OneOf(labels)]
-                field.allow_none = None in labels
-            yield self._converter.field2property(field)
-        elif (inner := column.target or column.child) is not None:
-            item = self._embedded(inner, export.shown or selection)
-            if column.kind.many or column.child is not None:
-                yield {"type": "array", "items": item}
-            elif "$ref" in item:
-                yield {"anyOf": [item, {"type": "null"}]}
-            else:
-                yield {**item, "type": ["object", "null"]}
-        else:
-            yield {"type": "array", "items": {}}
-        yield from _default(export)
-
     # Components.
 
     def _ref(self, schema: type[Schema]) -> _Json:
@@ -450,42 +510,9 @@ class _Description:
         return self._free(own.__name__.removeprefix("_"))
 
     def _free(self, wanted: str) -> str:
-        name = _UNUSABLE.sub("_", wanted)
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
-        return name
-
-
-def _object(properties: _Json, required: Collection[str]) -> _Json:
-    always = sorted(properties.keys() & required)
-    made = {"type": "object", "properties": properties}
-    return {**made, "required": always} if always else made
-
-
-def _can_be_null(export: Export) -> bool:
-    column = export.column
-    if column is None:
-        is_address = export.source is BUILT_IN["detail_url"]
-        return not (is_address or "type" in export.field.metadata)
-    # A value can be infinite, or from a time when the field was declared otherwise.
-    if isinstance(column.kind, kinds.Float) or not column.is_plain:
-        return True
-    default = column.field.load_default
-    return not column.field.required and (callable(default) or column.default() is None)
-
-
-def _default(export: Export) -> Iterator[_Json]:
-    """The schema of the default of a stored field, if the field itself would not accept it."""
-    column = export.column
-    if column is None or column.field.required or callable(column.field.load_default):
-        return
-    default = column.default()
-    try:
-        for validator in column.field.validators if default is not None else ():
-            validator(default)
-    except ValidationError:
-        yield {"enum": [default]}
+        wanted = _UNUSABLE.sub("_", wanted)
+        numbered = (wanted + "_" * number for number in count())
+        return next(name for name in numbered if name not in self._spec.components.schemas)
 
 
 def _chosen(declared: ObjectType) -> _Json:
