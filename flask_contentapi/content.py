@@ -22,6 +22,8 @@ from flask_contentapi.sites import Home, Site, Sites, quote_slug
 #: The number of levels that a tree of pages or collections has at most (contract, Content records).
 DEEPEST = 400
 
+#: The message about a page or a collection that is too deep.
+TOO_DEEP = f"is on level {DEEPEST + 1} of the tree, which has at most {DEEPEST}; put it further up"
 #: The message about a redirect with the path and the site of another one.
 SAME_PATH = "another redirect of the site has this path already"
 #: The message about a page whose path is too long.
@@ -93,14 +95,6 @@ def _note_missing(
             reader.note(_place_of(table, row), column, f"there is no {what} {row[index]}")
 
 
-def too_deep_message(level: int) -> str:
-    """The message about a page or a collection on a level that is too deep.
-
-    :param level: the level, which is 1 at the top.
-    """
-    return f"is on level {level} of the tree, which has at most {DEEPEST}; put it further up"
-
-
 def _build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
     columns = table.endpoint.base.places
@@ -117,7 +111,7 @@ def _build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
             restrictions[row[0]] = Restriction(access, row[restriction])
             access = row[0]
         if level == DEEPEST + 1:
-            reader.note(_place_of(table, row), "parent", too_deep_message(level))
+            reader.note(_place_of(table, row), "parent", TOO_DEEP)
         if level <= DEEPEST and len(path) <= LONGEST_PATH:
             path = f"{path}{quote_slug(row[slug])}/"
             if len(path) > LONGEST_PATH:
@@ -241,7 +235,7 @@ def check_collections(collections: Mapping[int, Mapping[str, Any]], reader: Reco
                 levels[inner] = level
                 if level == DEEPEST + 1:
                     deep = place._replace(name=f"collections {inner}")
-                    reader.note(deep, "parent", too_deep_message(level))
+                    reader.note(deep, "parent", TOO_DEEP)
 
 
 def nearest_restricted(collections: dict[int, dict[str, Any]], identity: int | None) -> int | None:

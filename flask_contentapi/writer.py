@@ -20,11 +20,11 @@ from uuid import uuid4
 from flask_contentapi.content import (
     DEEPEST,
     SAME_PATH,
+    TOO_DEEP,
     TOO_LONG,
     check_collections,
     read_code,
     site_names,
-    too_deep_message,
 )
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ContentError
@@ -600,7 +600,7 @@ class Writer:
             level, place = whole.count("/") - 1, _place("pages", identity)
             above = whole[: whole.rindex("/", 0, -1) + 1]
             if level == DEEPEST + 1:
-                problems.append(place.problem("parent", too_deep_message(level)))
+                problems.append(place.problem("parent", TOO_DEEP))
             elif level <= DEEPEST and len(above) <= LONGEST_PATH < len(whole):
                 problems.append(place.problem("slug", TOO_LONG))
         if problems:

@@ -27,7 +27,7 @@ from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.logs import log
 from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import CachedFile, FileReader
-from flask_contentapi_jsonfiles.folder import Listing, list_folder, printable
+from flask_contentapi_jsonfiles.folder import Lister, Listing, printable
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
 from flask_contentapi_jsonfiles.store import Store
 from flask_contentapi_memory import MemoryBackend
@@ -59,9 +59,8 @@ class JSONFilesBackend(MemoryBackend):
         self._interval = interval
         self._clock = clock
         self._debug, self._logs = False, True
+        #: What has been read from the files that are served.
         self._cached_files: Mapping[str, CachedFile] = {}
-        #: Whether the content in ``_cached_files`` is what is served.
-        self._is_served = False
         self._logged_problems: tuple[Problem, ...] = ()
         # The state of the folder when it was last read or checked.
         self._stamp: object = None
@@ -92,7 +91,6 @@ class JSONFilesBackend(MemoryBackend):
         if not is_folder:
             raise ConfigurationError(f"{str(self.folder)!r} is a file; the content is in a folder.")
         self.begin(registry)
-        self._is_served = False
         self._debug, self._logs = debug, logs
         with self.changing:
             self._load()
@@ -126,17 +124,15 @@ class JSONFilesBackend(MemoryBackend):
         for section, record in library.dump():
             records[section].append(record)
         with self.changing:
-            folders = self._list().folders.values()
-            obsolete = [file for folder in folders for file in folder.files]
             try:
-                self._store.replace(records, obsolete)
+                self._store.replace(records, self._list().single_files)
             except OSError as error:
                 raise ConfigurationError(
                     f"The folder {str(self.folder)!r} cannot be written: {error.strerror}."
                     f"{'' if self._store.is_settled else _WAITING}"
                 ) from error
             self.announce(self.serve(library))
-            self._is_served = False
+            self._cached_files = {}
 
     def transaction(self) -> NoReturn:
         raise NotImplementedError(
@@ -144,7 +140,7 @@ class JSONFilesBackend(MemoryBackend):
         )
 
     def lost_by_loading(self) -> str:
-        files = [file for folder in self._list().folders.values() for file in folder.files]
+        files = self._list().single_files
         if not files:
             return ""
         return (
@@ -180,8 +176,7 @@ class JSONFilesBackend(MemoryBackend):
             return
         self._checked_at = self._clock()
         if self._debug:
-            fingerprint = self._list().fingerprint
-            is_known = fingerprint is not None and fingerprint == self._fingerprint
+            is_known = self._list().fingerprint == self._fingerprint
             if is_known and self._store.is_settled:
                 return
         try:
@@ -198,34 +193,28 @@ class JSONFilesBackend(MemoryBackend):
         return ["locales", "sites", "collections", *self.registry.endpoints]
 
     def _list(self) -> Listing:
-        return list_folder(str(self.folder), self._sections)
+        return Lister(str(self.folder), self._sections).run()
 
     def _load(self) -> None:
         """Serves the content of the files, unless they are broken, which raises ContentError."""
         files = FileReader(self._cached_files)
-        is_served, self._is_served = self._is_served, False
         self._stamp = self._store.stamp()
         self._fingerprint, reading = self._read(files)
-        self._cached_files = files.cached
-        if reading.problems or not (is_served and files.is_unchanged):
+        if self._snapshot is None or reading.problems or not files.is_unchanged:
             self.announce(self.serve(reading.library(self.registry, logs=self._logs)))
-        self._is_served = True
-        self._logged_problems = ()
+        self._cached_files, self._logged_problems = files.cached, ()
 
     def _read(self, files: FileReader) -> tuple[object, Reading]:
         """The fingerprint of the folder and the content read; never in the middle of a
         :meth:`load`."""
         while True:
-            self._settle()
+            try:
+                self._store.settle()
+            except OSError as error:
+                message = f"new content cannot be put into its place: {error.strerror}"
+                raise ContentError([Problem("", "", message, file=".pending")]) from None
             stamp = self._store.stamp()
             listing = self._list()
             reading = read_folder(listing, files, self.registry)
             if self._store.is_settled and self._store.stamp() == stamp:
                 return listing.fingerprint, reading
-
-    def _settle(self) -> None:
-        try:
-            self._store.settle()
-        except OSError as error:
-            message = f"new content cannot be put into its place: {error.strerror}"
-            raise ContentError([Problem("", "", message, file=".pending")]) from None

@@ -16,15 +16,13 @@ class File(NamedTuple):
 
     :param path: its path.
     :param name: its path inside the folder, with slashes, for messages.
-    :param signature: differs after a change: its times, its size and its inode.
-    :param has_reliable_signature: whether its last change is long enough ago for the next one to
-        show in the signature. Some file systems have a clock resolution of two seconds.
+    :param signature: differs after a change: its times, its size and its inode. If the next change
+        might not show in these, the present moment as well, so that it differs each time.
     """
 
     path: str
     name: str
     signature: tuple[int, ...]
-    has_reliable_signature: bool
 
 
 def signature_of(status: os.stat_result) -> tuple[int, ...]:
@@ -81,7 +79,7 @@ class FileReader:
 
     def _read(self, file: File, parse: Callable[[str], Any]) -> Any:
         known = self._before.get(file.path)
-        if known is not None and known.file == file and file.has_reliable_signature:
+        if known is not None and known.file == file:
             self.cached[file.path] = known
             return known.value
         text = read_text(file)

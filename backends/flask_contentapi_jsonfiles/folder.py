@@ -93,31 +93,24 @@ class Listing:
     problems: list[Problem] = field(default_factory=list)
 
     @property
-    def files(self) -> Iterator[File]:
-        """All files."""
-        yield from self.lists.values()
-        for folder in self.folders.values():
-            yield from folder.files
+    def single_files(self) -> list[File]:
+        """The files with single records or bodies."""
+        return [file for folder in self.folders.values() for file in folder.files]
 
     @property
     def fingerprint(self) -> object:
-        """A value that differs after every change; None if a change might not show."""
-        files = list(self.files)
-        if not all(file.has_reliable_signature for file in files):
-            return None
+        """A value that differs after every change."""
+        files = (*self.lists.values(), *self.single_files)
         return [(file.path, file.signature) for file in files], self.problems
 
 
-def list_folder(root: str, sections: Collection[str]) -> Listing:
+class Lister:
     """Lists the relevant files in a folder.
 
     :param root: the folder.
     :param sections: the names of the sections.
     """
-    return _Lister(root, sections).run()
 
-
-class _Lister:
     def __init__(self, root: str, sections: Collection[str]) -> None:
         self._root = os.path.realpath(root)
         self._shown_root = root
@@ -127,6 +120,7 @@ class _Lister:
         self._listing = Listing()
 
     def run(self) -> Listing:
+        """Looks into the folder."""
         for entry in self._entries(self._root, ""):
             if _is_folder(entry):
                 self._top_folder(entry)
@@ -208,8 +202,9 @@ class _Lister:
         if not stat.S_ISREG(status.st_mode):
             self._note(name, "is no file")
             return None
-        has_reliable_signature = abs(time.time_ns() - status.st_mtime_ns) > _TICK
-        return File(entry.path, name, signature_of(status), has_reliable_signature)
+        now, signature = time.time_ns(), signature_of(status)
+        is_recent = abs(now - status.st_mtime_ns) <= _TICK
+        return File(entry.path, name, (*signature, now) if is_recent else signature)
 
     def _is_inside(self, real: str) -> bool:
         return real == self._root or real.startswith(os.path.join(self._root, ""))

@@ -7,7 +7,7 @@ from typing import Any
 
 from peewee import Value, fn
 
-from flask_contentapi.content import DEEPEST, TOO_LONG, too_deep_message
+from flask_contentapi.content import DEEPEST, TOO_DEEP, TOO_LONG
 from flask_contentapi.errors import ContentError
 from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.records import Place
@@ -89,7 +89,7 @@ class PageTree:
             if parent not in above:
                 refuse(identity, "parent", f"there is no page {parent}")
             elif paths[identity].count("/") - 1 > DEEPEST:
-                refuse(identity, "parent", too_deep_message(DEEPEST + 1))
+                refuse(identity, "parent", TOO_DEEP)
             elif len(paths[identity]) > LONGEST_PATH:
                 refuse(identity, "slug", TOO_LONG)
             elif paths[identity] in taken:
