@@ -149,9 +149,15 @@ def pull_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
 
     def once() -> None:
         if folder.is_dir() and any(folder.iterdir()):
-            _refresh_folder(url, folder, options)
+            with known_folder(folder) as (backend, registry), interruption_told(backend.reader):
+                answers = folder / _OWN / "answers.db"
+                answers.parent.mkdir(exist_ok=True)
+                _refresh(url, backend, registry, answers, folder / _MEDIA, options)
         else:
             _make_folder(url, folder, options)
+        if options["verify"]:
+            app = _application_of(folder)
+            _verify(url, app, next(iter(app.extensions["contentapi"].values())), options)
 
     _repeat(once, options["watch"])
 
@@ -270,12 +276,8 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
         _open(url, part / _OWN / "answers.db", options) as (source, cache),
     ):
         original = _read(source, options)
-        registry = write_code(
-            original,
-            part,
-            source.base,
-            prefix=urlsplit(source.base).path.rstrip("/"),
-        )
+        prefix = urlsplit(source.base).path.rstrip("/")
+        registry = write_code(original, part, source.base, prefix=prefix)
         media = _Media(part / _MEDIA, is_wanted=options["media"])
         content = PulledContent(original, registry, source.base, media.name)
         counts = write_content(content, registry, part / "content")
@@ -289,7 +291,6 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     click.echo(
         f"{amounts(counts)} are in {folder}, after {asked} questions. cd {folder} && flask run"
     )
-    _verify_folder(url, folder, options)
 
 
 def write_content(content: PulledContent, registry: Registry, folder: Path) -> Counter[str]:
@@ -345,13 +346,6 @@ def refuse_loss(backend: Backend, options: Mapping[str, Any]) -> None:
         raise ConfigurationError(f"{lost} If that is meant, say --yes.")
 
 
-def _refresh_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    with known_folder(folder) as (backend, registry), interruption_told(backend.reader):
-        (folder / _OWN).mkdir(exist_ok=True)
-        _refresh(url, backend, registry, folder / _OWN / "answers.db", folder / _MEDIA, options)
-    _verify_folder(url, folder, options)
-
-
 def pull_site(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> None:
     """Refreshes the content of a site with that of a foreign API.
 
@@ -387,8 +381,9 @@ def _refresh(
         original = _read(source, options)
         present = Present(backend, registry, original.ids)
         media = _Media(media_folder, is_wanted=options["media"])
-        own = present.kept, present.general
-        content = PulledContent(original, registry, source.base, media.name, *own)
+        content = PulledContent(
+            original, registry, source.base, media.name, present.kept, present.general
+        )
         # Before the content that names them, which tells them when it is read.
         if options["media"]:
             for section in content.keys() & {"images", "documents"}:
@@ -468,9 +463,7 @@ def _registry_of(folder: Path) -> Registry:
     return Registry(runpy.run_path(str(folder / "models.py"))["TYPES"])
 
 
-def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    if not options["verify"]:
-        return
+def _application_of(folder: Path) -> Flask:
     own, sys.path[:] = [*sys.path], [str(folder.absolute()), *sys.path]
     sys.modules.pop("models", None)
     try:
@@ -478,7 +471,7 @@ def _verify_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     finally:
         sys.path[:] = own
         sys.modules.pop("models", None)
-    _verify(url, app, next(iter(app.extensions["contentapi"].values())), options)
+    return app
 
 
 def _verify(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> None:

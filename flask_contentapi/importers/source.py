@@ -85,7 +85,7 @@ class Cache:
             self._database.executescript(
                 # A lost answer is asked for again, so that nothing has to reach the disk.
                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF;"
-                "CREATE TABLE IF NOT EXISTS pull (started REAL, finished INTEGER);"
+                # Those of earlier pulls were asked at 0.
                 "CREATE TABLE IF NOT EXISTS answer"
                 " (question TEXT PRIMARY KEY, etag TEXT, body BLOB, asked REAL);"
             )
@@ -94,15 +94,9 @@ class Cache:
             if file.is_file() and not file.stat().st_size:
                 file.unlink()
             raise
-        last = self._database.execute("SELECT started, finished FROM pull").fetchone()
         now = time.time()
-        goes_on = last is not None and not last[1] and 0 <= now - last[0] < RESUMABLE
-        self._started = last[0] if goes_on else now
-        self._note(finished=False)
-
-    def _note(self, *, finished: bool) -> None:
-        self._database.execute("DELETE FROM pull")
-        self._database.execute("INSERT INTO pull VALUES (?, ?)", [self._started, finished])
+        old = "UPDATE answer SET asked = 0 WHERE asked NOT BETWEEN ? AND ?"
+        self._database.execute(old, [now - RESUMABLE, now])
 
     def find(self, question: str) -> tuple[str | None, bytes, bool]:
         """The validator and the body of an answer, and whether it is of this pull."""
@@ -111,7 +105,7 @@ class Cache:
         ).fetchone()
         if found is None:
             return None, b"", False
-        return found[0], zlib.decompress(found[1]), found[2] >= self._started
+        return found[0], zlib.decompress(found[1]), found[2] > 0
 
     def keep(self, question: str, etag: str | None, body: bytes) -> None:
         """Keeps an answer."""
@@ -120,14 +114,12 @@ class Cache:
 
     def finish(self) -> None:
         """Keeps only what another pull can ask the source about."""
-        useless = "DELETE FROM answer WHERE etag IS NULL OR asked < ?"
-        self._database.execute(useless, [self._started])
-        self._note(finished=True)
+        self._database.execute("DELETE FROM answer WHERE etag IS NULL OR asked = 0")
+        self.begin_anew()
 
     def begin_anew(self) -> None:
         """Makes the answers so far those of an earlier pull."""
-        self._started = time.time()
-        self._note(finished=False)
+        self._database.execute("UPDATE answer SET asked = 0")
 
     def close(self) -> None:
         """Closes the file, and removes it if it has nothing for another pull."""
@@ -203,11 +195,7 @@ class Source:
             yield from self._runner.run(self._together(batch))
 
     async def _together(self, urls: Sequence[str]) -> list[Answer]:
-        answers = await asyncio.gather(*map(self._answer, urls), return_exceptions=True)
-        for error in answers:
-            if isinstance(error, BaseException):
-                raise error
-        return answers  # type: ignore[return-value]
+        return await asyncio.gather(*map(self._answer, urls))
 
     async def _answer(self, url: str) -> Answer:
         question = f"{self._key} {url}"
