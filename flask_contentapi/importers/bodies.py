@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from flask_contentapi.files import markdown_parser
 from flask_contentapi.markup import HTMLReader
@@ -34,10 +32,6 @@ _MDX = re.compile(
 _LINKS = {"pages": "page", "documents": "document"}
 
 
-#: How many addresses of a file are looked for in its lines; for others the paragraph is told.
-_MOST_SOUGHT = 1000
-
-
 class Target(NamedTuple):
     """What an address leads to.
 
@@ -52,17 +46,16 @@ class Target(NamedTuple):
 
 
 #: What an address leads to, if it is inside the folder; from the address, the endpoint of files
-#: that are no pages, and what finds its line, counted from 1.
-Find = Callable[[str, str, Callable[[], int]], Target | None]
+#: that are no pages, and the line, counted from 1.
+Find = Callable[[str, str, int], Target | None]
 Attributes = Mapping[str, Any]
 
 
 def first_heading(text: str) -> str:
     """The text of the first heading of Markdown, of the outermost level; "" if there is none."""
-    if "#" in text or "==" in text:
-        for token, inner in pairwise(markdown_parser().parse(text)):
-            if token.tag == "h1" and inner.children:
-                return "".join(part.content for part in inner.children).strip()
+    for token, inner in pairwise(markdown_parser().parse(text)):
+        if token.tag == "h1" and inner.children:
+            return "".join(part.content for part in inner.children).strip()
     return ""
 
 
@@ -76,46 +69,34 @@ def rich_text(text: str, find: Find, *, is_mdx: bool = False) -> str:
 
     :param is_mdx: whether lines can be indented, which does not make them code.
     """
-    text = _REFERENCE.sub(_path_of_reference, text)
+    text = _REFERENCE.sub(lambda m: m[1] or (f"/{m[2]}" if m[2] else f"/_posts/{m[3]}"), text)
     parser = markdown_parser(*["code"] * is_mdx)
     tokens = parser.parse(text)
-    first, end = 0, 0
-    sought: set[str] = set()
+    line = 0
 
-    @cache
-    def lines() -> list[str]:
-        return [unquote(line) for line in text.split("\n")]
-
-    def mark(tag: str, known: Attributes) -> Attributes:
+    def mark(tag: str, known: Attributes, below: int = 0) -> Attributes:
         address = str(known.get("href" if tag == "a" else "src") or "")
-
-        def line() -> int:
-            sought.add(address)
-            # Looking through a long paragraph for each of its links takes long.
-            inside = range(first, end if len(sought) <= _MOST_SOUGHT else first)
-            return 1 + next((n for n in inside if unquote(address) in lines()[n]), first)
-
-        return _marked(tag, known, find(address, "documents" if tag == "a" else "images", line))
+        target = find(address, "documents" if tag == "a" else "images", line + below + 1)
+        return _marked(tag, known, target)
 
     for token in tokens:
-        first, end = token.map or (first, end)
+        line = token.map[0] if token.map else line
         for inner in (token, *(token.children or ())):
+            breaks = inner.type in ("softbreak", "hardbreak")
             if inner.type == "link_open":
                 inner.attrs = dict(mark("a", inner.attrs))
             elif inner.type == "image":
+                breaks = inner.content.count("\n")
                 alt = "".join(part.content for part in inner.children or ())
-                made = mark("img", {**inner.attrs, "alt": alt})
+                made = mark("img", {**inner.attrs, "alt": alt}, breaks)
                 if "embedtype" in made:
                     inner.type, inner.content = "html_inline", _tag("embed", made)
             elif inner.type in ("html_inline", "html_block"):
+                breaks = inner.content.count("\n")
                 inner.content = _with_marks(inner.content, mark)
+            line += breaks
     html: str = parser.renderer.render(tokens, parser.options, {})
     return html.strip("\n")
-
-
-def _path_of_reference(match: re.Match[str]) -> str:
-    hugo, jekyll, post = match.groups()
-    return hugo or (f"/{jekyll}" if jekyll else f"/_posts/{post}")
 
 
 def _marked(tag: str, known: Attributes, target: Target | None) -> Attributes:
@@ -135,11 +116,13 @@ def _tag(name: str, attributes: Attributes) -> str:
     return f"<{' '.join([name, *written])}{'/' * (name == 'embed')}>"
 
 
-def _with_marks(html: str, mark: Callable[[str, Attributes], Attributes]) -> str:
+def _with_marks(html: str, mark: Callable[[str, Attributes, int], Attributes]) -> str:
     parts = []
+    below = 0
     for (start, tag, attributes), (end, *_) in pairwise(HTMLReader(html).tokens):
         known = dict(attributes)
-        made = mark(tag, known) if tag in ("a", "img") else known
+        made = mark(tag, known, below) if tag in ("a", "img") else known
         name = "embed" if "embedtype" in made else tag
         parts.append(html[start:end] if made is known else _tag(name, made))
+        below += html.count("\n", start, end)
     return "".join(parts)

@@ -11,7 +11,7 @@ import posixpath
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -536,13 +536,12 @@ class MarkdownFolder(Objects):
         return {"id": source.id, "meta": meta, "title": source.title, **found, "body": body}
 
     def _html(self, source: _Source) -> str:
-        def find(address: str, endpoint: str, line: Callable[[], int]) -> Target | None:
+        def find(address: str, endpoint: str, line: int) -> Target | None:
             try:
                 return self._target(source, address, endpoint)
             except Nowhere as error:
                 if not self._keeps_links:
-                    place = source.file.start + line()
-                    self._refuse(source.file.name, place, f"{address!r} {error}")
+                    self._refuse(source.file.name, source.file.start + line, f"{address!r} {error}")
                 return None
 
         return rich_text(source.file.body, find, is_mdx=source.file.name.lower().endswith(".mdx"))
