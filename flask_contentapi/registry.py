@@ -58,7 +58,7 @@ _SURELY = 0.85
 OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
 #: Names that a field cannot have: keys of records and of answers, derived columns, and attributes
 #: of the classes themselves.
-_RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split()) | {
+RESERVED = frozenset("type meta Meta detail_url html_url download_url url_path".split()) | {
     name
     for base in (Page, Image, Document, ChildObject)
     for own in base.__mro__[:-1]
@@ -132,7 +132,7 @@ def _check_field(
 
 def _wrong_attribute(name: str, value: Any) -> str:
     if isinstance(value, fields.Field):
-        return "is a name that the API uses itself; take another." if name in _RESERVED else ""
+        return "is a name that the API uses itself; take another." if name in RESERVED else ""
     if name in _LISTS and (isinstance(value, str) or not isinstance(value, Iterable)):
         return f"is {value!r}; it must be a list."
     if name == "app_label" and not (isinstance(value, str) and _APP_LABEL.fullmatch(value)):

@@ -7,11 +7,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
 
-from marshmallow import fields
-
 from flask_contentapi.importers.inference import ObjectShape, Shape
 from flask_contentapi.importers.objects import UNDECLARED, Objects
 from flask_contentapi.parameters import PARAMETERS
+from flask_contentapi.registry import RESERVED
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import ChildObject, Content, Document, Entry, Image, Page, Redirect
 
@@ -284,23 +283,12 @@ class _Writer:
         return f"APIField({_quoted(key)}{written}, source={_quoted(attribute)})"
 
 
-#: Attributes that a class has, or that records and answers have beside fields.
-_RESERVED = ("type", "meta", "Meta", "detail_url", "html_url", "download_url", "url_path")
-
-
 def attribute_of(key: str, base: type[Content]) -> str:
     """The name of the field for a key; another one if a class cannot have it."""
     name = f"own{key}" if key.startswith("_") else key
-    reserved = {*_RESERVED, *_TAKEN}
-    while iskeyword(name) or name in reserved or hasattr(base, name) or _is_option(name):
+    while iskeyword(name) or name in {*RESERVED, *_TAKEN} or hasattr(base, name):
         name = f"{name}_"
     return name
-
-
-def _is_option(name: str) -> bool:
-    """Whether some class has an attribute of a name that is no field."""
-    found = (getattr(base, name, None) for base in (Page, Image, Document, ChildObject))
-    return any(value is not None and not isinstance(value, fields.Field) for value in found)
 
 
 def _shown(shapes: Mapping[str, Shape], built_in: Iterable[object]) -> dict[str, Shape]:
