@@ -24,7 +24,6 @@ from flask_contentapi.importers.pull import (
     refuse_loss,
     require_extra,
     tell,
-    tell_changes,
     write_code,
     write_content,
 )
@@ -141,10 +140,8 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             if section != "pages" and name and name not in objects.files:
                 with suppress(OSError):
                     (media / name).unlink()
-    tell({**objects.told, **content.told})
-    tell_changes(changes, paths)
-    for name in copied:
-        click.echo(f"* media/{name}")
+    copies_told = (f"* media/{name}" for name in copied)
+    tell({**objects.told, **content.told}, chain(changes.told(paths), copies_told))
 
 
 def _stated(content: PulledContent) -> dict[str, str]:

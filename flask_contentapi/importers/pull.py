@@ -31,7 +31,7 @@ from flask_contentapi.files import replacing
 from flask_contentapi.importers.code import application_code, types_code
 from flask_contentapi.importers.objects import Objects
 from flask_contentapi.importers.records import PulledContent, local_file
-from flask_contentapi.importers.refresh import Changes, Present
+from flask_contentapi.importers.refresh import MOST_SHOWN, Changes, Present
 from flask_contentapi.logs import amounts, interruption_told, watched
 from flask_contentapi.markup import missing_packages
 from flask_contentapi.records import write_record
@@ -49,7 +49,6 @@ _PARTS = ("app.py", "models.py", "content")
 _MEDIA, _OWN = "media", ".pull"
 #: The file in folders that are there only for as long as a command runs.
 _MARK = ".flask_contentapi"
-_NAMED = 20
 
 
 def _read_header(context: object, parameter: object, given: Iterable[str]) -> list[tuple[str, str]]:
@@ -393,29 +392,17 @@ def _refresh(
         if changes:
             changes.write(backend)
         cache.finish()
-    tell(content.told)
-    tell_changes(changes)
+    tell(content.told, changes.told({}))
 
 
-def tell(notes: Collection[str]) -> None:
-    """Says what is not taken over."""
-    for line in islice(notes, _NAMED):
+def tell(notes: Collection[str], changes: Iterable[str] = ()) -> None:
+    """Says what is not taken over, and what has changed."""
+    for line in islice(notes, MOST_SHOWN):
         click.echo(f"Note: {line}", err=True)
-    if len(notes) > _NAMED:
-        click.echo(f"Note: and {len(notes) - _NAMED} more.", err=True)
-
-
-def tell_changes(changes: Changes, names: Mapping[tuple[str, int], str] | None = None) -> None:
-    """Says what was written.
-
-    :param names: names of objects, by endpoint and id.
-    """
-    click.echo(f"{str(changes)[0].upper()}{str(changes)[1:]}.")
-    for number, (sign, section, identity) in enumerate(changes.named):
-        line = f"{sign} {section} {identity} {(names or {}).get((section, identity), '')}".rstrip()
-        click.echo(line if number < _NAMED else "and more.")
-        if number == _NAMED:
-            break
+    if len(notes) > MOST_SHOWN:
+        click.echo(f"Note: and {len(notes) - MOST_SHOWN} more.", err=True)
+    for line in changes:
+        click.echo(line)
 
 
 class _Media:

@@ -18,6 +18,8 @@ from flask_contentapi.records import write_record
 from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.signals import MOST_NAMED
 
+#: How many changes, and how many notes, are told.
+MOST_SHOWN = 20
 Key = tuple[str, int]
 Record = dict[str, Any]
 
@@ -122,21 +124,25 @@ class Changes:
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone or self.is_general or self.is_moved)
 
-    def __str__(self) -> str:
-        kinds = (("new", self.new), ("changed", self.changed), ("gone", self.gone))
+    def told(self, names: Mapping[Key, str]) -> Iterator[str]:
+        """What differs, in lines: a sentence, and the first objects.
+
+        :param names: names of objects.
+        """
+        kinds = (("+", "new", self.new), ("~", "changed", self.changed), ("-", "gone", self.gone))
         said = []
-        for word, keys in kinds:
+        for _, word, keys in kinds:
             counts = Counter(section for section, _ in keys)
             said += [f"{amounts({key: number})} {word}" for key, number in counts.items()]
         said += ["sites or languages changed"] if self.is_general else []
         said += ["pages in another order"] if self.is_moved else []
-        return ", ".join(said) or "nothing has changed"
-
-    @property
-    def named(self) -> Iterator[tuple[str, str, int]]:
-        """The objects that differ, each with a sign for what is the matter."""
-        for sign, keys in (("+", self.new), ("~", self.changed), ("-", self.gone)):
-            yield from ((sign, *key) for key in keys)
+        sentence = ", ".join(said) or "nothing has changed"
+        yield f"{sentence[0].upper()}{sentence[1:]}."
+        named = [(sign, key) for sign, _, keys in kinds for key in keys]
+        for sign, key in named[:MOST_SHOWN]:
+            yield f"{sign} {key[0]} {key[1]} {names.get(key, '')}".rstrip()
+        if len(named) > MOST_SHOWN:
+            yield "and more."
 
     def write(self, backend: Backend) -> None:
         """Writes it, all or nothing."""
