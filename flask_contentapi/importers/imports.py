@@ -17,6 +17,7 @@ import orjson
 
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi.files import Fault, Unreadable, content_error, decode, parse_json, replacing
+from flask_contentapi.importers.objects import FILED
 from flask_contentapi.importers.pull import (
     known_folder,
     new_folder,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 #: The file with the ids of paths, and with the keys of each record that the import has written.
 _IDS = "ids.json"
-_SECTIONS = ("pages", "images", "documents")
 #: The keys that every import writes.
 _ALWAYS = {"id", "type", "parent", "title", "slug", "body"}
 
@@ -146,7 +146,7 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
 
 def _stated(content: PulledContent) -> dict[str, str]:
     """The keys of records, besides those that all have, by section and id."""
-    sections = [section for section in content if section in _SECTIONS]
+    sections = [section for section in content if section in FILED]
     return {
         f"{section} {record['id']}": " ".join(sorted(record.keys() - _ALWAYS))
         for section in sections
@@ -189,7 +189,7 @@ def _read_ids(file: Path) -> dict[str, Any]:
     wrong = [f"must have ids by paths, each of them once, as {wanted}"]
     with suppress(AttributeError, KeyError, TypeError):
         known = {"keep_markdown": False, "languages": [], "stated": {}, **known}
-        ids = [known[name].values() for name in _SECTIONS]
+        ids = [known[name].values() for name in FILED]
         if (
             all(type(value) is int and 0 < value in INT64 for value in chain(*ids))
             and all(len({*own}) == len(own) for own in ids)

@@ -24,11 +24,10 @@ from flask_contentapi.files import Unreadable, in_line
 from flask_contentapi.importers.bodies import Target, first_heading, rich_text, without_code
 from flask_contentapi.importers.frontmatter import MarkdownFile, moment, read_markdown, read_yaml
 from flask_contentapi.importers.inference import is_address
-from flask_contentapi.importers.objects import Item, Objects, OriginalSite, PlacedPage
+from flask_contentapi.importers.objects import FILED, Item, Objects, OriginalSite, PlacedPage
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import Document, Image, Page
 
-SECTIONS = ("pages", "images", "documents")
 #: The most files of a folder.
 MOST_FILES = 100_000
 _ENDINGS = (".md", ".markdown", ".mdx")
@@ -108,9 +107,9 @@ class _Source:
     front: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     @property
-    def folder(self) -> str:
-        """The folder of its file."""
-        return posixpath.dirname(self.file.name)
+    def name(self) -> str:
+        """The name of its file, or of its folder if that has none."""
+        return self.file.name or f"{self.key}/"
 
 
 class MarkdownFolder(Objects):
@@ -143,15 +142,12 @@ class MarkdownFolder(Objects):
     ) -> None:
         super().__init__()
         self._folder, self._roots = folder, (folder, *static)
-        self.known = {
-            section: {_composed(path): known[section][path] for path in known.get(section, {})}
-            for section in SECTIONS
-        }
+        self.known = {section: {**known.get(section, {})} for section in FILED}
         self._last = {section: max([0, *ids.values()]) for section, ids in self.known.items()}
         for section, record in taken:
             if section in self._last:
                 self._last[section] = max(self._last[section], record["id"])
-        self.ids = {section: set() for section in SECTIONS}
+        self.ids = {section: set() for section in FILED}
         self.locales, self.i18n = dict.fromkeys(languages), bool(languages)
         self.prefixes = {code: f"/{code}" * (code != languages[0]) for code in languages}
         self._keeps_markdown, self._keeps_links = keeps_markdown, keeps_links
@@ -163,8 +159,7 @@ class MarkdownFolder(Objects):
         self._sources: dict[str, _Source] = {}
         self._collections = self._find_collections()
         self._keys_of_files: dict[str, str] = {}
-        self._by_path: dict[str, _Source] = {}
-        #: The same, and other addresses, in small letters, as Hugo writes them.
+        #: By their paths and other addresses, in small letters, as Hugo writes them.
         self._by_address: dict[str, _Source] = {}
         self._by_id: dict[int, _Source] = {}
         self._read_files()
@@ -201,8 +196,7 @@ class MarkdownFolder(Objects):
             return problem
         lines = {_field_name(key): line for key, line in source.file.lines.items()}
         lines |= source.file.lines
-        place = in_line(source.file.name or f"{source.key}/", lines.get(problem.field, 1))
-        return replace(problem, where="", file=place)
+        return replace(problem, where="", file=in_line(source.name, lines.get(problem.field, 1)))
 
     def _id(self, section: str, path: str) -> int:
         """The id of an object, which gets one if it has none."""
@@ -266,7 +260,11 @@ class MarkdownFolder(Objects):
                     self.told[f"{names[0]}: components and code of MDX are left out."] = None
                 file = file._replace(body=plain)
             self._keys_of_files[_composed(names[0])] = key
-            self._sources[key] = self._source(key, file)
+            source = self._sources[key] = _Source(key, file)
+            for own, value in file.front.items():
+                if _compared(own) in source.front:
+                    self._refuse_key(source, own, f"has {own} twice")
+                source.front[_compared(own)] = (own, value)
         if not found:
             wanted = f"has no files that end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
             self._refuse(self._folder.name, 0, wanted)
@@ -332,15 +330,6 @@ class MarkdownFolder(Objects):
         shown = Path(error.filename).relative_to(self._folder).as_posix()
         self._refuse(shown, 0, f"cannot be read: {error.strerror}")
 
-    def _source(self, key: str, file: MarkdownFile) -> _Source:
-        front: dict[str, tuple[str, Any]] = {}
-        for name, value in file.front.items():
-            lowered = _compared(name)
-            if lowered in front:
-                self._refuse(file.name, file.lines.get(name, 1), f"has {name} twice")
-            front[lowered] = (name, value)
-        return _Source(key, file, front=front)
-
     def _place(self) -> None:
         """Puts the pages into the tree, and gives them ids."""
         for key in [*self._sources, ""]:
@@ -355,8 +344,7 @@ class MarkdownFolder(Objects):
             parent = None if above is None else self._sources[above]
             (homes if parent is None else parent.below).append(source)
             self._cascade(source, parent or source)
-            name = posixpath.basename(key) or self._folder.resolve().name
-            name = _composed(name)
+            name = _composed(posixpath.basename(key) or self._folder.resolve().name)
             dated = _DATED.fullmatch(name)
             name = dated[2] if dated else name.lstrip("_")
             if dated:
@@ -370,6 +358,7 @@ class MarkdownFolder(Objects):
             outermost, _, inside = self._parts(key)[1].partition("/")
             usual = _POSTS.get(outermost, outermost) if inside else ""
             source.label = f"site.{_class_name(self._text(source, ['type']) or usual)}"
+        by_path: dict[str, _Source] = {}
         waiting: list[tuple[_Source, _Source | None]] = [(home, None) for home in homes[::-1]]
         translations: defaultdict[str, list[int]] = defaultdict(list)
         while waiting:
@@ -377,7 +366,12 @@ class MarkdownFolder(Objects):
             source.id = self._id("pages", f"/{source.key}")
             translations[self._parts(source.key)[1]].append(source.id)
             source.path = f"{parent.path}/{source.slug}".lstrip("/") if parent else source.key
-            self._note_place(source)
+            other = by_path.setdefault(source.path, source)
+            if other is not source:
+                why = f"the slug {source.slug!r} is that of {other.name} already"
+                line = source.file.lines.get(source.front.get("slug", ("", ""))[0], 1)
+                self._refuse(source.name, line, why)
+            self._by_address.setdefault(source.path.lower(), source)
             self._by_id[source.id] = source
             self.tree.append(PlacedPage(source.id, source.label, parent.id if parent else None, 0))
             # Those without a weight come last, in the order of their names.
@@ -407,15 +401,6 @@ class MarkdownFolder(Objects):
                         why = f"its target is not read; {key} is that of all pages below it"
                         self.told[f"{source.file.name}: cascade: {why}."] = None
         source.front = {**source.cascade, **source.front}
-
-    def _note_place(self, source: _Source) -> None:
-        other = self._by_path.setdefault(source.path, source)
-        self._by_address.setdefault(source.path.lower(), source)
-        if other is not source:
-            name = source.file.name or f"{source.key}/"
-            line = source.file.lines.get(source.front.get("slug", ("", ""))[0], 1)
-            where = other.file.name or f"{other.key}/"
-            self._refuse(name, line, f"the slug {source.slug!r} is that of {where} already")
 
     # The front matter.
 
@@ -591,7 +576,12 @@ class MarkdownFolder(Objects):
         why = "leads to nothing"
         # From its file, as Markdown is shown elsewhere; from its address, with a slash or without;
         # and from the folder, as Eleventy and Hugo do.
-        starts = (source.folder, source.path, posixpath.dirname(source.path), "")
+        starts = (
+            posixpath.dirname(source.file.name),
+            source.path,
+            posixpath.dirname(source.path),
+            "",
+        )
         own = f"{self.prefixes.get(self._parts(source.key)[0], '')}/".lstrip("/")
         # From the root, addresses are those of the main language.
         meant = "" if is_rooted and not path.lower().endswith(_ENDINGS) else own

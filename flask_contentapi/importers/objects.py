@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from flask_contentapi.importers.inference import Shapes
 
 Item = dict[str, Any]
+#: The endpoints of what is in folders.
+FILED = ("pages", "images", "documents")
 #: The label of pages whose type the source does not tell.
 UNDECLARED = "undeclared.Page"
 
