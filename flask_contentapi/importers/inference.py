@@ -15,7 +15,7 @@ from flask_contentapi import kinds
 
 #: A label, which gives a class its name.
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_DETAIL = re.compile(r"/([A-Za-z_][A-Za-z0-9_]*)/([0-9]{1,18})/?")
+_DETAIL = re.compile(r"/([A-Za-z_][A-Za-z0-9_]*)/([0-9]{1,18})/*\Z")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.([0-9]+)")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}")
 #: An element of a text that an editor for rich text writes.
@@ -48,8 +48,7 @@ def reference_in(value: Any) -> Reference | None:
     if not is_address(url) or type(identity) is not int:
         return None
     parts = urlsplit(url)
-    head, _, last = parts.path.rstrip("/").rpartition("/")
-    match = _DETAIL.fullmatch(f"/{head.rpartition('/')[2]}/{last}")
+    match = _DETAIL.search(f"/{parts.path}")
     if match is None or int(match[2]) != identity:
         return None
     return Reference(match[1], identity, parse_qs(parts.query).get("site", [""])[0])

@@ -39,13 +39,11 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         registry: Registry,
         base: str,
         file_of: Callable[[str], str],
-        kept: Mapping[tuple[str, int], Record] | None = None,
-        general: Mapping[str, Sequence[Any]] | None = None,
+        kept: Mapping[tuple[str, int], Record] = {},
+        general: Mapping[str, Sequence[Any]] = {},
     ) -> None:
         self._original, self._registry, self._base = original, registry, base
-        self._file_of = file_of
-        self._kept = kept or {}
-        self._general = general or {}
+        self._file_of, self._kept, self._general = file_of, kept, general
         endpoints = [name for name in registry.endpoints if name in original.ids]
         self._names = [*dict.fromkeys(["locales", "sites", *endpoints, *self._general])]
         self._own_sites = {site["root_page"]: site for site in self._general.get("sites", ())}
@@ -156,7 +154,10 @@ class PulledContent(Mapping[str, Iterable[Any]]):
 
     def _stored(self, column: Column, value: Any) -> Any:
         if column.target is not None:
-            ids = self._ids(column.target.served_at.name, value)
+            known = self._original.ids.get(column.target.served_at.name, ())
+            found = map(reference_in, value if isinstance(value, list) else [value])
+            # Those of hidden objects are left out.
+            ids = [reference.id for reference in found if reference and reference.id in known]
             return ids if column.kind.many else next(iter(ids), None)
         if column.child is not None and isinstance(value, list):
             child = column.child
@@ -165,12 +166,6 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         # In blocks, relations are ids.
         writers = {name: partial(self._stored, own) for name, own in column.related_blocks.items()}
         return convert_blocks(value, writers, {}) if writers else value
-
-    def _ids(self, endpoint: str, value: Any) -> list[int]:
-        """The ids of embedded objects; those of hidden ones are left out."""
-        known = self._original.ids.get(endpoint, ())
-        found = map(reference_in, value if isinstance(value, list) else [value])
-        return [reference.id for reference in found if reference and reference.id in known]
 
 
 def column_of(declared: ObjectType, export: Export) -> Column | None:
