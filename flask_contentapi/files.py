@@ -17,6 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 import click
 import orjson
@@ -238,7 +239,8 @@ def replacing(file: Path) -> Iterator[Path]:
 
     :param file: the other one, which may not exist yet.
     """
-    part = file.with_name(f"{file.name}.part")
+    # A name of its own, and a short one, as names have at most 255 bytes.
+    part = file.with_name(f".{crc32(os.fsencode(file.name)):x}.part")
     try:
         yield part
         os.replace(part, file)

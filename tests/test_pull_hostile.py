@@ -493,6 +493,7 @@ def test_hosts_share_no_connections(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         (["/media/a", "/media/a/b.png"], ["a"]),
         (["/media/a.png", "/other/media/a.png"], ["a.png", "other/media/a.png"]),
         (["/media/" + "a" * 300, "/media/a.png"], ["a.png"]),
+        (["/media/" + "a" * 255, "/media/" + "b" * 251], ["a" * 255, "b" * 251]),
     ],
 )
 def test_files_that_cannot_be_written_are_told(
