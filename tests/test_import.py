@@ -303,6 +303,21 @@ def test_files_are_meant_in_the_language_of_the_page(site: Site) -> None:
 
 #: Relative links from German pages, and where they lead.
 SECTION = {
+def test_keys_tell_translations(site: Site) -> None:
+    for name in ("about.md", "ueber.de.md", "zwei.de.md"):
+        site.put(name, "---\ntranslationKey: about\n---\n")
+    site.put("beds.de.md", "---\ntranslation-key: 7\n---\n")
+    site.put("rye.md", "---\ntranslationKey: 7\n---\n")
+    translated(site, "beds.md", "oats.md", "oats.de.md")
+    pages = json.loads((site.folder / "content" / "pages.json").read_text())
+    groups: dict[str, set[str]] = {}
+    for page in pages:
+        if "translation_key" in page:
+            groups.setdefault(page["translation_key"], set()).add(page["slug"])
+    assert [*groups.values()] == [{"home", "de"}, {"about", "ueber"}, {"oats"}, {"rye", "beds"}]
+    assert "translationKey" not in site.page("about")
+
+
     "hot/": "hot de",
     "hot.html": "hot de",
     "soup/hot": "hot de",

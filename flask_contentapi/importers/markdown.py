@@ -67,7 +67,8 @@ _META = ("seo_title", "search_description", "show_in_menus")
 _BUILD = ("build", "_build")
 #: All keys that are no fields.
 _MEANT = {
-    *("title", "slug", "type", *_DATES, *_LIVE_AT, *_EXPIRY, *_FLAGS, *_WEIGHTS, *_META),
+    *("title", "slug", "type", "translationkey", *_DATES, *_LIVE_AT, *_EXPIRY),
+    *(*_FLAGS, *_WEIGHTS, *_META),
     *(key for keys in _TAGS.values() for key in keys),
 }
 #: The keys that mean something, by how they are compared: in any case, with or without hyphens.
@@ -360,11 +361,14 @@ class MarkdownFolder(Objects):
             source.label = f"site.{_class_name(self._text(source, ['type']) or usual)}"
         by_path: dict[str, _Source] = {}
         waiting: list[tuple[_Source, _Source | None]] = [(home, None) for home in homes[::-1]]
-        translations: defaultdict[str, list[int]] = defaultdict(list)
+        translations: defaultdict[tuple[str, bool], dict[str, int]] = defaultdict(dict)
         while waiting:
             source, parent = waiting.pop()
             source.id = self._id("pages", f"/{source.key}")
-            translations[self._parts(source.key)[1]].append(source.id)
+            language, inside = self._parts(source.key)
+            shared = self._text(source, ["translationkey"])
+            # A path and a key can be the same text.
+            translations[shared or inside, bool(shared)].setdefault(language, source.id)
             source.path = f"{parent.path}/{source.slug}".lstrip("/") if parent else source.key
             other = by_path.setdefault(source.path, source)
             if other is not source:
@@ -378,7 +382,7 @@ class MarkdownFolder(Objects):
             source.below.sort(key=lambda below: (self._weight(below), below.key))
             waiting += [(below, source) for below in reversed(source.below)]
         for ids in translations.values():
-            self.note_translations(ids)
+            self.note_translations([*ids.values()])
         for source in self._by_id.values():
             dated = _DATED.fullmatch(posixpath.basename(source.key))
             posted = [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []
