@@ -234,10 +234,33 @@ def test_collections_of_jekyll_are_folders(site: Site) -> None:
     assert site.page("recipes")["body"] == f'<p><a linktype="page" id="{pie["id"]}">Pie</a></p>'
 
 
+def test_collections_of_jekyll_are_in_their_folder(site: Site) -> None:
+    own = "collections_dir: /all/\ncollections:\n  recipes:\n    output: true\n"
+    site.put("_config.yml", own)
+    site.put("index.md", "[Pie]({% link _recipes/pie.md %}) [Log]({% post_url 2026-01-15-log %})")
+    site.put("all/_recipes/pie.md")
+    site.put("all/_posts/2026-01-15-log.md", "---\ntags: a b\n---\n![Rye](../_recipes/rye.png)")
+    site.put("all/_recipes/rye.png", PICTURE)
+    site.put("all/_drafts/soon.md")
+    site.put("_recipes/secret.md")
+    assert site.run().splitlines() == [
+        "Note: _recipes is left out, as names with an underscore are.",
+        "7 pages, 1 image, 1 site are in site. cd site && flask run",
+    ]
+    home, pie, log = (site.page(slug) for slug in ("home", "pie", "log"))
+    made = [f'<a linktype="page" id="{page["id"]}">{page["title"]}</a>' for page in (pie, log)]
+    assert home["body"] == f"<p>{' '.join(made)}</p>"
+    assert (log["tags"], log["meta"]["html_url"]) == (
+        *(["a", "b"], "http://localhost:5000/posts/log/"),
+    )
+    assert pie["meta"]["type"] == "site.Recipes"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         *("a: [", "a" * 60_000, "- a", "collections: [recipes]", "a: *b"),
+        *("collections_dir: [a]", "collections_dir: ../..", "collections_dir: ''"),
         'collections: {"": {output: true}}',
     ],
 )
@@ -280,6 +303,21 @@ def test_names_tell_languages(site: Site, names: tuple[str, str]) -> None:
     assert json.loads((site.folder / "content" / "locales.json").read_text()) == ["en", "de"]
 
 
+def test_keys_tell_translations(site: Site) -> None:
+    for name in ("about.md", "ueber.de.md", "zwei.de.md"):
+        site.put(name, "---\ntranslationKey: about\n---\n")
+    site.put("beds.de.md", "---\ntranslation-key: 7\n---\n")
+    site.put("rye.md", "---\ntranslationKey: 7\n---\n")
+    translated(site, "beds.md", "oats.md", "oats.de.md")
+    pages = json.loads((site.folder / "content" / "pages.json").read_text())
+    groups: dict[str, set[str]] = {}
+    for page in pages:
+        if "translation_key" in page:
+            groups.setdefault(page["translation_key"], set()).add(page["slug"])
+    assert [*groups.values()] == [{"home", "de"}, {"about", "ueber"}, {"oats"}, {"rye", "beds"}]
+    assert "translationKey" not in site.page("about")
+
+
 def test_pages_of_languages_have_addresses(site: Site) -> None:
     translated(site, "_index.md", "about.md", "about.de.md")
     run = "from app import app; print(app.test_client().get('/api/v2/pages/?locale=de').text)"
@@ -303,21 +341,6 @@ def test_files_are_meant_in_the_language_of_the_page(site: Site) -> None:
 
 #: Relative links from German pages, and where they lead.
 SECTION = {
-def test_keys_tell_translations(site: Site) -> None:
-    for name in ("about.md", "ueber.de.md", "zwei.de.md"):
-        site.put(name, "---\ntranslationKey: about\n---\n")
-    site.put("beds.de.md", "---\ntranslation-key: 7\n---\n")
-    site.put("rye.md", "---\ntranslationKey: 7\n---\n")
-    translated(site, "beds.md", "oats.md", "oats.de.md")
-    pages = json.loads((site.folder / "content" / "pages.json").read_text())
-    groups: dict[str, set[str]] = {}
-    for page in pages:
-        if "translation_key" in page:
-            groups.setdefault(page["translation_key"], set()).add(page["slug"])
-    assert [*groups.values()] == [{"home", "de"}, {"about", "ueber"}, {"oats"}, {"rye", "beds"}]
-    assert "translationKey" not in site.page("about")
-
-
     "hot/": "hot de",
     "hot.html": "hot de",
     "soup/hot": "hot de",
@@ -898,8 +921,10 @@ def test_a_page_is_in_one_file(site: Site) -> None:
     site.put("README.md")
     assert site.refused() == ["a/index.md, line 1: is the same page as a.md; one of them has to go"]
     (site.source / "a.md").unlink()
+    site.put("b.md", "[x](README.md)")
     said = "Note: README.md is left out, because index.md is the page.\n"
     assert site.run().startswith(said)
+    assert site.page("b")["body"] == '<p><a linktype="page" id="1">x</a></p>'
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,8 @@ class MarkdownFolder(Objects):
         self._problems: dict[Problem, None] = {}
         self._items: dict[tuple[str, int], Item] = {}
         self._sources: dict[str, _Source] = {}
+        #: The folder that Jekyll has all collections in, with a slash, or "".
+        self._outer = ""
         self._collections = self._find_collections()
         self._keys_of_files: dict[str, str] = {}
         #: By their paths and other addresses, in small letters, as Hugo writes them.
@@ -215,18 +217,21 @@ class MarkdownFolder(Objects):
 
     # The tree.
 
-    def _find_collections(self) -> set[str]:
-        """The folders that Jekyll makes pages of, besides posts."""
+    def _find_collections(self) -> dict[str, str]:
+        """The folders that Jekyll makes pages of, each with what it is called instead."""
         try:
             config = read_yaml(self._folder / "_config.yml")
         except Unreadable as error:
             why = error.faults[0].message.removeprefix("the front matter ")
             self.told[f"_config.yml {why}; its collections are left out."] = None
-            return set()
-        given = config.get("collections") if isinstance(config, dict) else None
+            return {}
+        config = config if isinstance(config, dict) else {}
+        given = config.get("collections")
         found = given.items() if isinstance(given, dict) else ()
-        shown = {f"_{n}" for n, own in found if isinstance(own, dict) and own.get("output") is True}
-        return shown - {"_", *_POSTS}
+        shown = {str(n) for n, own in found if isinstance(own, dict) and own.get("output") is True}
+        names = {f"_{name}": name for name in shown - {""}} | {name: name for name in _POSTS}
+        self._outer = f"{str(config.get('collections_dir') or '').strip('/')}/".lstrip("/")
+        return {f"{self._outer}{name}": inside for name, inside in names.items()}
 
     def _read_files(self) -> None:
         found: defaultdict[str, list[str]] = defaultdict(list)
@@ -243,6 +248,10 @@ class MarkdownFolder(Objects):
                 for name in found.pop(key):
                     found[key if _is_index(self._stem(name)[1]) else folder].append(name)
         for key, names in found.items():
+            for name in map(_composed, names):
+                self._keys_of_files[name] = key
+                # Jekyll names files without the folder of all collections.
+                self._keys_of_files.setdefault(name.removeprefix(self._outer), key)
             readmes = [n for n in names if posixpath.basename(n).lower().startswith("readme.")]
             if len(names) > 1 and readmes:
                 names.remove(readmes[0])
@@ -260,7 +269,6 @@ class MarkdownFolder(Objects):
                 if plain != file.body:
                     self.told[f"{names[0]}: components and code of MDX are left out."] = None
                 file = file._replace(body=plain)
-            self._keys_of_files[_composed(names[0])] = key
             source = self._sources[key] = _Source(key, file)
             for own, value in file.front.items():
                 if _compared(own) in source.front:
@@ -274,7 +282,8 @@ class MarkdownFolder(Objects):
         """The language of a file, "" if its name has none, and the rest of its path without the
         ending."""
         stem = posixpath.splitext(_composed(name))[0]
-        stem = stem[stem.partition("/")[0] in self._collections :]
+        folder = next((f for f in self._collections if stem.startswith(f"{f}/")), "")
+        stem = self._collections.get(folder, "") + stem[len(folder) :]
         plain, _, ending = stem.rpartition(".")
         first, _, inside = stem.partition("/")
         if ending in self.locales:
