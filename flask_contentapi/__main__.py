@@ -10,7 +10,7 @@ import click
 
 from flask_contentapi.cli import failures_told, progress_shown
 from flask_contentapi.importers.imports import import_folder, is_language
-from flask_contentapi.importers.pull import pull_folder, with_options
+from flask_contentapi.importers.pull import PULL_OPTIONS, pull_folder
 
 
 @click.group()
@@ -18,10 +18,9 @@ def main() -> None:
     """Makes sites of what is there."""
 
 
-@main.command()
+@main.command(params=[*PULL_OPTIONS])
 @click.argument("url")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@with_options
 def pull(url: str, folder: Path, **options: Any) -> None:
     """Make a site in FOLDER of the API at URL, or refresh the one that is there.
 

@@ -33,7 +33,7 @@ from flask_contentapi.files import (
     write,
     write_file,
 )
-from flask_contentapi.importers.pull import pull_site, with_options
+from flask_contentapi.importers.pull import PULL_OPTIONS, pull_site
 from flask_contentapi.kinds import INT64, DateTime, utc
 from flask_contentapi.logs import amounts, interruption_told, watching
 from flask_contentapi.openapi import describe
@@ -274,10 +274,8 @@ def _section(read: Callable[[], Iterable[Record]], wanted: str) -> Iterator[Any]
             yield record
 
 
-@click.command()
+@click.command(params=[*PULL_OPTIONS])
 @click.argument("url")
-@with_options
-@_yes
 @_pass_state
 def pull(state: State, url: str, **options: Any) -> None:
     """Refresh the content with that of the API at URL.

@@ -331,6 +331,16 @@ def test_folder_with_something_else_stays(original: Original, tmp_path: Path) ->
     assert os.listdir(tmp_path) == ["notes.txt"]
 
 
+def test_hand_written_files_are_not_lost(original: Original, tmp_path: Path) -> None:
+    pull(original.url, tmp_path / "mirror")
+    (tmp_path / "mirror" / "content" / "pages").mkdir()
+    (tmp_path / "mirror" / "content" / "pages" / "own.json").write_text(
+        '{"id": 5000, "type": "blog.Post", "title": "Own", "slug": "own"}'
+    )
+    assert "say --yes" in pull(original.url, tmp_path / "mirror", status=1)
+    assert "- pages 5000" in pull(original.url, tmp_path / "mirror", "--yes")
+
+
 @pytest.mark.parametrize(
     "command",
     [

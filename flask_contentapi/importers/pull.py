@@ -17,11 +17,12 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 import orjson
+from click import FloatRange, IntRange, Option
 from flask import Flask
 
 from flask_contentapi.backend import Backend, find_backend
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from flask_contentapi.importers.original import Original
     from flask_contentapi.importers.source import Cache, Source
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 #: What a folder has that was pulled.
 _PARTS = ("app.py", "models.py", "content")
 #: The folder for files inside it, and the one for the answers.
@@ -61,42 +61,35 @@ def _read_header(context: object, parameter: object, given: Iterable[str]) -> li
     return found
 
 
-_OPTIONS = (
-    click.option("--media", is_flag=True, help="Download the files of images and documents, too."),
-    click.option("--verify", is_flag=True, help="Compare answers with those of the original."),
-    click.option("--requests", default=500, show_default=True, help="How many answers to compare."),
-    click.option("--seed", default=1, show_default=True, help="Chooses what is compared."),
-    click.option("--watch", type=click.IntRange(1), help="Pull again every so many seconds."),
-    click.option(
-        "--header", "headers", multiple=True, callback=_read_header, help="Send a header, too."
+#: The options of both commands that pull.
+PULL_OPTIONS = (
+    Option(["--media"], is_flag=True, help="Download the files of images and documents, too."),
+    Option(["--verify"], is_flag=True, help="Compare answers with those of the original."),
+    Option(["--requests"], default=500, show_default=True, help="How many answers to compare."),
+    Option(["--seed"], default=1, show_default=True, help="Chooses what is compared."),
+    Option(["--watch"], type=IntRange(1), help="Pull again every so many seconds."),
+    Option(
+        ["--header", "headers"], multiple=True, callback=_read_header, help="Send a header, too."
     ),
-    click.option("--site", "sites", multiple=True, help="Pull another site, named as site= does."),
-    click.option("--endpoint", "endpoints", multiple=True, help="Pull another endpoint, too."),
-    click.option(
-        "--connections",
+    Option(["--site", "sites"], multiple=True, help="Pull another site, named as site= does."),
+    Option(["--endpoint", "endpoints"], multiple=True, help="Pull another endpoint, too."),
+    Option(
+        ["--connections"],
         default=1,
         show_default=True,
-        type=click.IntRange(1, 16),
+        type=IntRange(1, 16),
         help="How many questions are asked at a time.",
     ),
-    click.option(
-        "--pause", default=0.0, type=click.FloatRange(0), help="Seconds between two questions."
-    ),
-    click.option(
-        "--timeout",
+    Option(["--pause"], default=0.0, type=FloatRange(0), help="Seconds between two questions."),
+    Option(
+        ["--timeout"],
         default=60.0,
         show_default=True,
-        type=click.FloatRange(0.1),
+        type=FloatRange(0.1),
         help="Seconds that an answer may take.",
     ),
+    Option(["--yes"], is_flag=True, help="Proceed even if this deletes hand-written files."),
 )
-
-
-def with_options(command: Command) -> Command:
-    """Gives a command the options that all pulls have."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def require_extra(name: str, *modules: str) -> None:
@@ -341,7 +334,7 @@ def known_folder(folder: Path) -> Iterator[tuple[Backend, Registry]]:
 def refuse_loss(backend: Backend, options: Mapping[str, Any]) -> None:
     """Refuses to replace files that somebody has written by hand."""
     lost = backend.lost_by_loading()
-    if lost and not options.get("yes"):
+    if lost and not options["yes"]:
         raise ConfigurationError(f"{lost} If that is meant, say --yes.")
 
 
