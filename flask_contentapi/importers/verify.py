@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from heapq import nsmallest
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import orjson
 from flask import Flask
-from werkzeug.test import Client
+from werkzeug.test import Client, TestResponse
 
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.importers.inference import is_address, reference_in
@@ -56,12 +59,14 @@ class Question(NamedTuple):
 class Drawn(NamedTuple):
     """What a question is about: an object, with its endpoint and type.
 
+    :param shown: for a page, where it is.
     :param asked: the ``site`` to ask.
     :param typed: that and the ``type`` to ask lists for.
     """
 
     section: str
     record: Record
+    shown: Record
     declared: ObjectType
     asked: Record
     typed: Record
@@ -98,19 +103,12 @@ class Verification:
         self._source, self._prefix = source, state.settings.url_prefix
         self._backend, self._registry = state.backend, state.registry
         with self._backend.reader() as reader:
-            sites = reader.sites
             self._locales = reader.locales
-            self._site_of = {
-                home.page: "" if site.is_default else sites.name(site)
-                for site in sites
-                for home in site.homes
-            }
-            own = next((site for site in sites if site.is_default), None)
-        self._base = (own and own.address) or "http://localhost"
+            sites = [*reader.sites]
+            self._sites = {"", *(reader.sites.name(s) for s in sites if not s.is_default)}
+        self._base = next((s.address for s in sites if s.is_default), "") or "http://localhost"
         self._client = Client(app)
         self._records: dict[str, list[Record]] = {}
-        self._parents: dict[int, int | None] = {}
-        self._hidden: set[int] = set()
         self._known: dict[tuple[str, int], bool] = {}
         self.asked = 0
         self.differences: list[Difference] = []
@@ -131,49 +129,33 @@ class Verification:
     def run(self, number: int, seed: int) -> None:
         """Compares the answers to questions drawn from the content."""
         chance = random.Random(seed)  # noqa: S311 - the same questions for the same seed
-        self._draw(chance)
+        for section, entries in groupby(self._backend.dump(), itemgetter(0)):
+            if section in self._registry.endpoints:
+                shown = (record for _, record in entries if record.get("live") is not False)
+                self._records[section] = nsmallest(_DRAWN, shown, lambda _: chance.random())
         for _ in watched(range(number), "comparing answers", number):
             self._compare(self._question(chance))
             self.asked += 1
 
-    def _draw(self, chance: random.Random) -> None:
-        counts: Counter[str] = Counter()
-        for section, record in self._backend.dump():
-            if section == "pages":
-                self._parents[record["id"]] = record.get("parent")
-                if record.get("live") is False:
-                    self._hidden.add(record["id"])
-                    continue
-            if section in self._registry.endpoints:
-                counts[section] += 1
-                drawn = self._records.setdefault(section, [])
-                if len(drawn) < _DRAWN:
-                    drawn.append(record)
-                elif (place := chance.randrange(counts[section])) < _DRAWN:
-                    drawn[place] = record
-
     # Questions.
 
     def _question(self, chance: random.Random) -> Question:
-        sections = [*self._records]
+        sections = [section for section, drawn in self._records.items() if drawn]
         weights = [6 if section == "pages" else 1 for section in sections]
         section = chance.choices(sections, weights)[0]
         record = chance.choice(self._records[section])
         declared = self._registry.endpoints[section].type_of(record["type"])
-        site = self._site(record) if section == "pages" else ""
-        asked = {"site": site} if site else {}
+        shown: Record = {}
+        if section == "pages":
+            keys = "_,detail_url,html_url,parent(_,id)"
+            path = f"pages/{record['id']}/"
+            shown = orjson.loads(self._mirrored(path, {"fields": keys}).data).get("meta", {})
+        reference = reference_in({"id": record["id"], "meta": shown})
+        asked = {"site": reference.site} if reference and reference.site else {}
         typed = {**asked, "type": declared.label} if section == "pages" else asked
         kinds = [self._detail, self._detail, self._list, self._list, self._filter, self._order]
         kinds += [self._tree, self._find] if section == "pages" else [self._missing]
-        return chance.choice(kinds)(chance, Drawn(section, record, declared, asked, typed))
-
-    def _site(self, page: Record) -> str:
-        identity: int | None = page["id"]
-        while identity is not None:
-            if identity in self._site_of:
-                return self._site_of[identity]
-            identity = self._parents.get(identity)
-        return ""
+        return chance.choice(kinds)(chance, Drawn(section, record, shown, declared, asked, typed))
 
     def _fields(self, chance: random.Random, declared: ObjectType) -> Record:
         names = [n for n in declared.exports if n not in WAYS and n not in ("parent", *_OURS)]
@@ -200,7 +182,7 @@ class Verification:
         return Question(f"{drawn.section}/", {**asked, **part, **shown})
 
     def _filter(self, chance: random.Random, drawn: Drawn) -> Question:
-        section, record, declared, _, typed = drawn
+        section, record, _, declared, _, typed = drawn
         names = [
             name
             for name, column in declared.filterable.items()
@@ -224,8 +206,7 @@ class Verification:
 
     def _tree(self, chance: random.Random, drawn: Drawn) -> Question:
         record, asked = drawn.record, drawn.asked
-        parent = record.get("parent")
-        above = parent if parent is not None and parent not in self._hidden else record["id"]
+        above = (drawn.shown.get("parent") or record)["id"]
         choices: list[Record] = [
             {"child_of": above},
             {"descendant_of": above},
@@ -244,15 +225,10 @@ class Verification:
     def _find(self, chance: random.Random, drawn: Drawn) -> Question:
         record, asked = drawn.record, drawn.asked
         wrong = chance.random() < 0.2
-        slugs: list[str] = []
-        page: Record | None = record
-        by_id = {other["id"]: other for other in self._records["pages"]}
-        while page is not None and page["id"] not in self._site_of:
-            slugs.insert(0, page["slug"])
-            page = by_id.get(page.get("parent") or -1)
-        if page is None or asked or (self._locales and page.get("locale") != self._locales[0]):
+        url = drawn.shown.get("html_url")
+        if not url or asked or (self._locales and record.get("locale") != self._locales[0]):
             return self._missing(chance, drawn)
-        path = "/".join(["", *slugs, *(["no-such-page"] if wrong else []), ""])
+        path = urlsplit(url).path + ("no-such-page/" if wrong else "")
         return Question("pages/find/", {"html_path": path})
 
     def _missing(self, chance: random.Random, drawn: Drawn) -> Question:
@@ -262,12 +238,15 @@ class Verification:
 
     # Answers.
 
+    def _mirrored(self, path: str, parameters: Mapping[str, Any]) -> TestResponse:
+        return self._client.get(
+            f"{self._prefix}/{path}", query_string=dict(parameters), base_url=self._base
+        )
+
     def _compare(self, question: Question) -> None:
         path, parameters = question.path, question.parameters
         status, location, body = self._source.ask_plainly(path, **parameters)
-        response = self._client.get(
-            f"{self._prefix}/{path}", query_string=dict(parameters), base_url=self._base
-        )
+        response = self._mirrored(path, parameters)
         found: list[tuple[str, Any, Any, str]] = []
         if status != response.status_code:
             cause = ""
@@ -300,10 +279,6 @@ class Verification:
             plain != question.parameters
             and body == (self._source.ask_plainly(question.path, **plain)[2])
         )
-
-    def _below(self, path: str) -> str:
-        own = urlsplit(self._source.base).path.rstrip("/")
-        return path.removeprefix(own).removeprefix(self._prefix)
 
     def _differences(self, own: Any, other: Any, key: str) -> Iterator[tuple[str, Any, Any, str]]:
         if isinstance(own, dict) and isinstance(other, dict):
@@ -347,7 +322,7 @@ class Verification:
                 self._source.ask_plainly(
                     f"{reference.endpoint}/{reference.id}/", **({"site": site} if site else {})
                 )[0]
-                for site in {"", *self._site_of.values()}
+                for site in self._sites
             }
             self._known[key] = 200 not in statuses
         return self._known[key]
@@ -359,8 +334,9 @@ class Verification:
         if name in (*_ADDRESSES, "download_url") and not (is_address(own) and is_address(other)):
             return False
         if name in _ADDRESSES:
-            paths = [self._below(urlsplit(url).path) for url in (own, other)]
-            return paths[0] == paths[1]
+            base = urlsplit(self._source.base).path.rstrip("/")
+            there, here = (urlsplit(url).path.removeprefix(base) for url in (own, other))
+            return there.removeprefix(self._prefix) == here.removeprefix(self._prefix)
         if name == "download_url":
             here = urlsplit(other).path
             return here in (urlsplit(own).path, quote(f"/media/{local_file(own)}"))
