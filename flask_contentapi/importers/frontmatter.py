@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from itertools import count
 from math import isfinite
 from pathlib import Path
@@ -18,6 +18,7 @@ from ruamel.yaml.constructor import ConstructorError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from flask_contentapi.files import Fault, Unreadable, decode
+from flask_contentapi.kinds import DateTime
 
 #: The most bytes of a file, characters of its front matter, and values in that.
 MOST_BYTES, MOST_FRONT, MOST_VALUES = 4_000_000, 50_000, 10_000
@@ -182,10 +183,5 @@ def moment(value: Any) -> str:
     if isinstance(value, str):
         text = re.sub(r"\s+(?=[+-][0-9:]+$)|\s+UTC$", "", value.strip())
         value = datetime.fromisoformat(text)
-    if not isinstance(value, datetime):
-        raise ValueError(f"{value!r} is no date")
-    try:
-        known = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return known.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    except OverflowError as error:
-        raise ValueError(str(error)) from error
+    instant = DateTime()
+    return str(instant.write(instant.read(value)))

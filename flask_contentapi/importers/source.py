@@ -10,7 +10,6 @@ import time
 import zlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from itertools import islice
@@ -20,6 +19,7 @@ from urllib.parse import urlencode
 
 import httpx
 import orjson
+from werkzeug.http import parse_date
 
 from flask_contentapi.errors import ContentAPIError
 from flask_contentapi.kinds import read_json
@@ -413,7 +413,5 @@ def _json(body: bytes, url: str, content_type: str) -> Any:
 def _seconds(text: str) -> float | None:
     if text.isdecimal():
         return float(text[:9])
-    try:
-        return max((parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds(), 0)
-    except (ValueError, TypeError):
-        return None
+    date = parse_date(text)
+    return None if date is None else max((date - datetime.now(UTC)).total_seconds(), 0)
