@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -135,39 +135,35 @@ class Original(Objects):
         for name in waiting:
             if len(waiting) > MOST_NAMES:
                 raise SourceError(f"{self._source.base} names more than {MOST_NAMES} sites.")
-            asked = {"site": name} if name else {}
-            if name and self._source.ask("pages/", limit=1, **asked).status != 200:
+            if name and self._source.ask("pages/", limit=1, site=name).status != 200:
                 if name in sites:
                     raise SourceError(f"{self._source.base} has no site {name!r}.")
                 continue
-            number = self._place_pages(name, asked)
-            if number is None:
-                continue
-            while not self._read_types(number):
+            number = len(self.sites)
+            while self._place_pages(name) and not self._read_types(number):
                 # The addresses of pages are no guide to their places.
                 self._is_exact = True
                 self.tree = [page for page in self.tree if page.site != number]
                 self.ids["pages"] = {page.id for page in self.tree}
                 del self._labels["pages", number]
                 self.sites.pop()
-                self._place_pages(name, asked)
             waiting += [site for site in self.shapes.sites if site not in waiting]
 
-    def _place_pages(self, name: str, asked: Mapping[str, str]) -> int | None:
-        """Puts the pages of a site into the tree; returns the index of the site, or None if it is
-        known already."""
+    def _place_pages(self, name: str) -> bool:
+        """Puts the pages of a site into the tree; returns whether it was not known yet."""
+        asked = {"site": name} if name else {}
         items = self._list("pages/", "finding pages", **asked, fields=self._placing)
         first = next(items, None)
         if first is None:
             if not name:
                 raise SourceError(f"{self._source.base} shows no pages.")
-            return None
+            return False
         if any(site.home == first["id"] for site in self.sites):
-            return None
-        number = len(self.sites)
+            return False
         shown = self._index.get("site")
         title = shown.get("site_name") if isinstance(shown, dict) and not name else ""
         title = title if isinstance(title, str) else ""
+        number = len(self.sites)
         self.sites.append(OriginalSite(name, first["id"], _address(first), title))
         self._homes = {first["id"]}
         if self.i18n:
@@ -177,7 +173,7 @@ class Original(Objects):
         stack: list[_Branch] = []
         for item in (first, *items):
             self._place(item, number, stack)
-        return number
+        return True
 
     def _place(self, item: Item, site: int, stack: list[_Branch]) -> None:
         identity, meta = item["id"], item["meta"]
