@@ -224,7 +224,7 @@ class _Writer:
         if body:
             exports = [self._export(key, own, base) for key, own in body.items()]
             yield f"    api_fields = {_list(exports)}"
-        known = {*body, *meta, *_named(base.meta_fields), *_named(base.body_fields)}
+        known = {*body, *meta, *base.meta_fields, *base.body_fields}
         for option, keys in (("listing", shape.listed), ("nested", self._nested(endpoint))):
             usual = getattr(base, f"{option}_default_fields", ())
             if keys and {*keys} != {*usual}:
@@ -298,7 +298,7 @@ def _shown(shapes: Mapping[str, Shape], built_in: Iterable[object]) -> dict[str,
         for key, shape in shapes.items()
         if key.isidentifier()
         and unicodedata.normalize("NFKC", key) == key
-        and key not in {*_named(built_in), *WAYS, "type", "_"}
+        and key not in {*built_in, *WAYS, "type", "_"}
     }
 
 
@@ -310,10 +310,6 @@ def _quoted(value: object) -> str:
     """The code of texts, numbers, or a mapping of texts, with double quotes where that can be."""
     code = repr(value)
     return code if '"' in code or "\\" in code else code.replace("'", '"')
-
-
-def _named(entries: Iterable[object]) -> set[str]:
-    return {entry for entry in entries if isinstance(entry, str)}
 
 
 def _list(entries: Iterable[str]) -> str:

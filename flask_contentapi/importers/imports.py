@@ -146,11 +146,10 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
 
 def _stated(content: PulledContent) -> dict[str, str]:
     """The keys of records, besides those that all have, by section and id."""
-    sections = [section for section in content if section in FILED]
     return {
         f"{section} {record['id']}": " ".join(sorted(record.keys() - _ALWAYS))
-        for section in sections
-        for record in content[section]
+        for section in FILED
+        for record in content.get(section, ())
     }
 
 

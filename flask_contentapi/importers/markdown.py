@@ -103,8 +103,7 @@ class _Source:
     below: list[_Source] = field(default_factory=list)
     #: What its front matter gives to pages below, too.
     cascade: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
-    #: The keys of the front matter that are no fields, in small letters.
+    #: The front matter, with the keys as they are written, by how they are compared.
     front: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     @property
@@ -316,9 +315,8 @@ class MarkdownFolder(Objects):
                 shown = path.relative_to(self._folder).as_posix()
                 is_index = not is_folder and name.lower().partition(".")[0] == "_index"
                 is_left_out = name.startswith("_") and name not in _POSTS and not is_index
-                if name.startswith(".") or name == "node_modules":
-                    continue
-                if not is_folder and not name.lower().endswith(_ENDINGS):
+                is_page = name.lower().endswith(_ENDINGS)
+                if name.startswith(".") or name == "node_modules" or not (is_folder or is_page):
                     continue
                 if not is_folder and not shown.isprintable():
                     self._refuse(repr(shown), 0, "has a name that cannot be printed")
@@ -326,13 +324,11 @@ class MarkdownFolder(Objects):
                     self.told[f"{shown} is left out, as names with an underscore are."] = None
                 elif not is_folder and not path.is_file():
                     self._refuse(shown, 0, "is no file that can be read")
-                elif path.is_symlink() and (
-                    is_folder or not path.resolve().is_relative_to(outermost)
-                ):
+                elif is_folder and not path.is_symlink():
+                    folders.append(name)
+                elif is_folder or not path.resolve().is_relative_to(outermost):
                     only = "only links to files inside the folder are followed"
                     self._refuse(shown, 0, f"is a symbolic link; {only}")
-                elif is_folder:
-                    folders.append(name)
                 else:
                     yield shown
 
@@ -419,11 +415,8 @@ class MarkdownFolder(Objects):
 
     def _wrong(self, source: _Source, key: str, wanted: str) -> None:
         name, value = source.front[key]
-        self._refuse_key(
-            source,
-            name,
-            f"{name} must be {wanted}; it is {'empty' if value is None else repr(value)}",
-        )
+        found = "empty" if value is None else repr(value)
+        self._refuse_key(source, name, f"{name} must be {wanted}; it is {found}")
 
     @staticmethod
     def _given(source: _Source, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
@@ -496,22 +489,20 @@ class MarkdownFolder(Objects):
         """Makes the objects."""
         groups: defaultdict[tuple[str, str], list[tuple[_Source, str, Any]]] = defaultdict(list)
         for source in self._by_id.values():
-            self._items["pages", source.id] = self._item(source)
+            item = self._items["pages", source.id] = self._item(source)
             for lowered, (key, value) in source.front.items():
                 name = _field_name(key)
                 if lowered in _MEANT or value in (None, "", []):
                     continue
-                if name in source.values:
+                if name in item:
                     self._refuse_key(source, key, f"{key} is called {name}, as another key is")
-                source.values[name] = value
+                item[name] = value
                 groups[source.label, name].append((source, key, value))
         for (_, name), entries in groups.items():
             self._relate(name, entries)
         for page in self.tree:
-            item = self._items["pages", page.id]
-            item |= self._by_id[page.id].values
             shape = self.shapes.types["pages"][page.label]
-            shape.note(item)
+            shape.note(self._items["pages", page.id])
             shape.body["body"].declared = "text" if self._keeps_markdown else "rich"
             for name in _TAGS.keys() & shape.body.keys():
                 shape.body[name].declared = "tags"
@@ -556,7 +547,7 @@ class MarkdownFolder(Objects):
             made.append((source, shown if isinstance(value, list) else next(iter(shown), None)))
         if len(kinds) == 1 and None not in {endpoint for endpoint, _ in kinds}:
             for source, value in made:
-                source.values[name] = value
+                self._items["pages", source.id][name] = value
 
     def _named(self, source: _Source, key: str, value: Any) -> Target | None:
         """What a value of the front matter names."""
@@ -589,17 +580,13 @@ class MarkdownFolder(Objects):
         why = "leads to nothing"
         # From its file, as Markdown is shown elsewhere; from its address, with a slash or without;
         # and from the folder, as Eleventy and Hugo do.
-        starts = (
-            posixpath.dirname(source.file.name),
-            source.path,
-            posixpath.dirname(source.path),
-            "",
-        )
+        folder, above = map(posixpath.dirname, (source.file.name, source.path))
+        starts = ("",) if is_rooted else (folder, source.path, above, "")
         own = f"{self.prefixes.get(self._parts(source.key)[0], '')}/".lstrip("/")
         # From the root, addresses are those of the main language.
         meant = "" if is_rooted and not path.lower().endswith(_ENDINGS) else own
         left = []
-        for start in ("",) if is_rooted else starts:
+        for start in starts:
             inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
             inside = "" if inside == "." else inside
             if inside.split("/")[0] == "..":

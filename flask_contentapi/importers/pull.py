@@ -236,8 +236,7 @@ def _resumed_folder(folder: Path) -> Iterator[Path]:
         # Whatever has answers in it is for another pull.
         with suppress(OSError):
             (part / _OWN).rmdir()
-        if not (part / _OWN).is_dir():
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(part)
         raise
     _rename(part, folder)
 
