@@ -199,7 +199,7 @@ class Origins:
             parts = urlsplit(settings.base_url)
             base = Host.of(parts.scheme, parts.netloc)
             hosts.append(sites.answering(base.name, base.port))
-        known = site or Site("", homes=())
+        known = site or Site("")
         addresses = Addresses(
             self.base(host, root_path),
             settings,

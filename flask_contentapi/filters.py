@@ -46,10 +46,9 @@ class Operator(NamedTuple):
     meets: Callable[[Any, Any], bool]
 
 
-Offered = Mapping[str, tuple[Column, Operator]]
-
-
-def filters_of(declared: ObjectType, reserved: Container[str]) -> Offered:
+def filters_of(
+    declared: ObjectType, reserved: Container[str]
+) -> Mapping[str, tuple[Column, Operator]]:
     """The filters of a type by parameter, each with its column and operator.
 
     The names of fields, and of the type's own parameters, win over comparisons.

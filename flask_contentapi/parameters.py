@@ -357,7 +357,7 @@ class Parameters:
         # One schema of all parameters would read each of hundreds every time.
         made = self.names(declared)
         used = {name: make() for name, make in made.items() if name in names}
-        schema = ma.Schema.from_dict(used, name="Parameters")(unknown=ma.RAISE)
+        schema = ma.Schema.from_dict(used, name="Parameters")()
         return self._schemas.put((declared, names), schema)
 
 
@@ -371,7 +371,6 @@ class _Parser(Parser[Mapping[str, str]]):
     """It is given the parameters, not a request, and reports all mistakes in one message."""
 
     DEFAULT_LOCATION = "query"
-    DEFAULT_UNKNOWN_BY_LOCATION = {"query": ma.RAISE}
 
     def load_querystring(self, req: Mapping[str, str], schema: ma.Schema) -> Mapping[str, str]:
         return req

@@ -146,7 +146,7 @@ class Responder:
             raise NotFound(
                 f"No site answers to {here}. A site can be named with site=, or be the default."
             )
-        self.site, self.addresses = origin.site or Site("", homes=()), origin.addresses
+        self.site, self.addresses = origin.site or Site(""), origin.addresses
         self.scope, self._paths = origin.scope if endpoint.tree else None, origin.paths
         self.schedule = None if endpoint.essential else origin.scope
 

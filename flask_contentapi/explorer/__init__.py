@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import NamedTuple, cast
+from typing import cast
 
 from flask import Request, Response
 
@@ -30,11 +30,6 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-
-
-class _File(NamedTuple):
-    content: bytes
-    mimetype: str
 
 
 def is_explored(
@@ -63,11 +58,12 @@ class ExplorerView(EndpointView):
 
     def __init__(self, state: State, endpoint: Endpoint) -> None:
         super().__init__(state, endpoint)
-        known = [
-            (path, _MIMETYPES.get(path.name.rpartition(".")[2]))
-            for path in files(__name__).iterdir()
-        ]
-        self._files = {path.name: _File(path.read_bytes(), kind) for path, kind in known if kind}
+        kinds = {path: path.name.rpartition(".")[2] for path in files(__name__).iterdir()}
+        self._files = {
+            path.name: (path.read_bytes(), _MIMETYPES[kind])
+            for path, kind in kinds.items()
+            if kind in _MIMETYPES
+        }
 
     def answer(self, request: Request, **parts: str) -> Response:
         """The response with a file.
@@ -76,12 +72,9 @@ class ExplorerView(EndpointView):
         """
         file = self._files.get(parts.get("file", _PAGE))
         if file is None:
-            raise NotFound(f"The explorer has no such file. It is at {self.path}.")
-        response = Response(file.content, mimetype=file.mimetype, headers=_HEADERS)
+            page = f"{self.state.settings.url_prefix}/{_NAME}/"
+            raise NotFound(f"The explorer has no such file. It is at {page}.")
+        content, mimetype = file
+        response = Response(content, mimetype=mimetype, headers=_HEADERS)
         response.add_etag()
         return cast(Response, response.make_conditional(request))
-
-    @property
-    def path(self) -> str:
-        """The path of the page, below the application."""
-        return f"{self.state.settings.url_prefix}/{_NAME}/"
