@@ -125,11 +125,8 @@ class End(NamedTuple):
     text: str
 
 
-class Text(NamedTuple):
-    """A text in its parts, in order: HTML as it is, and what is marked."""
-
-    parts: Sequence[str | Marked | Aside | End]
-    size: int
+#: HTML as it is, and what is marked.
+Part = str | Marked | Aside | End
 
 
 class HTMLReader(HTMLParser):
@@ -186,14 +183,15 @@ def _tokens(text: str) -> Tokens:
     return [*tokens, (end, "", ())]
 
 
-_READ: BoundedCache[Text] = BoundedCache(CACHE_SIZE, lambda text: text.size)
+#: The parts of texts, in order.
+_READ: BoundedCache[tuple[Sequence[Part], int]] = BoundedCache(CACHE_SIZE, itemgetter(1))
 #: By whether HTML is wanted and the HTML with addresses, of which nothing else is made.
 _CONVERTED: BoundedCache[tuple[str, int]] = BoundedCache(CACHE_SIZE, itemgetter(1))
 
 
-def _read(text: str) -> Text:
-    known = _READ.get(text)
-    return known or _READ.put(text, Text([*_parts(_finished(text))], len(text)))
+def _read(text: str) -> Sequence[Part]:
+    known = _READ.get(text) or _READ.put(text, ([*_parts(_finished(text))], len(text)))
+    return known[0]
 
 
 def _finished(text: str) -> str:
@@ -210,7 +208,7 @@ def _has_marks(text: str) -> bool:
     return any(mark in lowered for mark in _MARKS.values())
 
 
-def _parts(text: str) -> Iterator[str | Marked | Aside | End]:
+def _parts(text: str) -> Iterator[Part]:
     tokens = _tokens(text)
     # The open links, of other ones None; how many embedded objects may still be ended.
     links: list[int | None] = []
@@ -258,7 +256,7 @@ def _tag(name: str, attributes: Attributes) -> str:
 
 def targets_in(text: str) -> Iterator[tuple[str, int]]:
     """The targets of a text, each as its endpoint and its id."""
-    for part in _read(text).parts if _has_marks(text) else ():
+    for part in _read(text) if _has_marks(text) else ():
         named = [(part.kind, part.id)] if isinstance(part, Marked) else ()
         for kind, identity in part.targets if isinstance(part, Aside) else named:
             if kind in KINDS and identity >= 0:
@@ -283,7 +281,7 @@ def convert(text: str, format: str, resolve: Resolve) -> str:
 
 def _resolved(text: str, resolve: Resolve) -> Iterator[str]:
     shown = set()
-    for part in _read(text).parts:
+    for part in _read(text):
         if isinstance(part, str):
             yield part
         elif isinstance(part, End):

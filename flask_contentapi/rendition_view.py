@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlencode
@@ -26,24 +25,20 @@ class RenditionView(EndpointView):
     """The file of a rendition of an image."""
 
     def answer(self, request: Request, **parts: str) -> Response:
-        identity = read_id(parts["id"])
-        viewer, picture = self.state.backend.read(partial(self._find, request, identity))
+        identity, layout = read_id(parts["id"]), RowLayout(self.endpoint.base)
+        picture_in = picture_of(layout)
+
+        def find(reader: Reader) -> tuple[Viewer, Picture]:
+            viewer = identify_viewer(self.state, reader, request.query_string)
+            rows = reader.fetch(self.endpoint.name, [identity], layout.columns, viewer)
+            if identity not in rows:
+                raise not_found(self.endpoint)
+            return viewer, picture_in(rows[identity])
+
+        viewer, picture = self.state.backend.read(find)
         if self.state.outages.is_reported:
             self.state.outages.end()
         return self._respond(request, viewer, picture, parts["file"])
-
-    def _find(self, request: Request, identity: int, reader: Reader) -> tuple[Viewer, Picture]:
-        """The viewer, and the image with an id.
-
-        :raises NotFound: if it may not be seen.
-        """
-        layout, name = RowLayout(self.endpoint.base), self.endpoint.name
-        picture = picture_of(layout)
-        viewer = identify_viewer(self.state, reader, request.query_string)
-        rows = reader.fetch(name, [identity], layout.columns, viewer)
-        if identity not in rows:
-            raise not_found(self.endpoint)
-        return viewer, picture(rows[identity])
 
     def _respond(self, request: Request, viewer: Viewer, picture: Picture, file: str) -> Response:
         state, endpoint = self.state, self.endpoint.name
