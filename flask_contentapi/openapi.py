@@ -13,7 +13,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from types import MappingProxyType
 from typing import Any
 
 from apispec import APISpec
@@ -287,7 +286,6 @@ def describe(title: str, parameters: Parameters) -> _Json:
 
 #: The JSON Schema of a header, by its name.
 _HEADERS: Mapping[str, _Json] = {
-    "Allow": {"type": "string", "examples": ["GET, HEAD, OPTIONS"]},
     "Cache-Control": {"type": "string", "examples": ["public, no-cache"]},
     "ETag": {"type": "string", "examples": ['"6b3a6e8b2d1f4c0e9a7d5c3b1f2e4d6c"']},
     "If-None-Match": {"type": "string", "examples": ['"6b3a6e8b2d1f4c0e9a7d5c3b1f2e4d6c"']},
@@ -341,14 +339,12 @@ class _Description:
     def make(self) -> _Json:
         for status, purpose in _ERRORS.items():
             headers = _headers("Cache-Control", *["Retry-After"] * (status == "503"))
-            self._spec.components.response(
-                f"Error{status}", {**self._answer(purpose, self._ref(_Error)), "headers": headers}
-            )
-        headers = _headers("Location", "Cache-Control", "Vary")
-        moved = {"302": {"description": "A browser is sent to the explorer.", "headers": headers}}
-        further = moved if self._settings.explorer else {}
-        self._path("/", "index", "What there is.", [], self._ref(_Index), further=further)
-        self._path("/openapi.json", "openapi", "This description.", [], {"type": "object"})
+            made = {"description": purpose, "content": self._json(self._ref(_Error))}
+            self._spec.components.response(f"Error{status}", {**made, "headers": headers})
+        index, own = self._json(self._ref(_Index)), self._json({"type": "object"})
+        explored = "A browser is sent to the explorer." if self._settings.explorer else ""
+        self._path("/", "index", "What there is.", [], index, moved=explored)
+        self._path("/openapi.json", "openapi", "This description.", [], own)
         for endpoint in self._parameters.endpoints.values():
             self._add(endpoint)
         sections = {"sites": _SiteItem, "locales": _LocaleItem}
@@ -356,36 +352,44 @@ class _Description:
             images = self._query(self._parameters.endpoints["images"], "list")
             part = [parameter for parameter in images if parameter["name"] in PART]
             item = self._ref(schema)
-            self._path(f"/{name}/", f"{name}_list", "A list.", part, self._list_of(name, item))
-            self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", [_IDENTITY], item)
-        made: _Json = self._spec.to_dict()
-        return made
+            listed, shown = self._list_of(name, item), self._json(item)
+            self._path(f"/{name}/", f"{name}_list", "A list.", part, listed)
+            self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", [_IDENTITY], shown)
+        whole: _Json = self._spec.to_dict()
+        return whole
 
     def _add(self, endpoint: Endpoint) -> None:
         name = endpoint.name
         item = self._component(f"{name}.Item", self._item(endpoint))
-        items = self._list_of(name, item)
+        listed, shown = self._list_of(name, item), self._json(item)
+        if self._settings.stream_enabled:
+            # Each line is one of the items.
+            listed[STREAM_TYPE] = {"schema": {"type": "string"}}
         detail = [_IDENTITY, *self._query(endpoint, "detail")]
         find = [{"name": "id", "in": "query", "schema": _NUMBER}, *self._query(endpoint, "find")]
         asked = self._query(endpoint, "list")
-        self._path(f"/{name}/", f"{name}_list", "A list.", asked, items, is_list=True)
-        self._path(f"/{name}/find/", f"{name}_find", "The address of an object.", find, None)
-        self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", detail, item)
+        self._path(f"/{name}/", f"{name}_list", "A list.", asked, listed, links=True)
+        address = "The address of an object."
+        self._path(f"/{name}/find/", f"{name}_find", address, find, {}, moved=address)
+        self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", detail, shown)
         if endpoint.images and self._settings.makes_renditions:
-            file = {"name": "file", "in": "path", "required": True, "schema": {"type": "string"}}
-            operation = f"{name}_rendition", "A picture, at the address in an answer."
-            self._path(f"/{name}/{{id}}/renditions/{{file}}", *operation, [_IDENTITY, file], {})
+            place = [_IDENTITY, {**_IDENTITY, "name": "file", "schema": {"type": "string"}}]
+            binary = {"schema": {"type": "string", "format": "binary"}}
+            files = dict.fromkeys(MIME_TYPES.values(), binary)
+            picture = "A picture, at the address in an answer."
+            address = f"/{name}/{{id}}/renditions/{{file}}"
+            self._path(address, f"{name}_rendition", picture, place, files, moved=picture)
         if endpoint.tree:
             by_path = self._query(endpoint, "detail_by_path")
             for parameter in by_path:
                 parameter["required"] = parameter["name"] == "html_path"
             operation = f"{name}_detail_by_path", "The object at a path."
-            self._path(f"/{name}/detail_by_path/", *operation, by_path, item)
+            self._path(f"/{name}/detail_by_path/", *operation, by_path, shown)
 
     def _list_of(self, name: str, item: _Json) -> _Json:
         properties = {"meta": self._ref(_Total), "items": {"type": "array", "items": item}}
         page = {"type": "object", "properties": properties, "required": ["meta", "items"]}
-        return self._component(f"{name}.List", page)
+        return self._json(self._component(f"{name}.List", page))
 
     def _item(self, endpoint: Endpoint) -> _Json:
         own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}
@@ -405,28 +409,20 @@ class _Description:
         name: str,
         purpose: str,
         parameters: list[_Json],
-        answer: _Json | None,
+        content: _Json,
         *,
-        is_list: bool = False,
-        further: Mapping[str, _Json] = MappingProxyType({}),
+        moved: str = "",
+        links: bool = False,
     ) -> None:
-        # The answer is its schema; None for a redirect, nothing for a file.
+        """Adds an address, which answers with content by media type, redirects, or both."""
         header = self._settings.cache_tag_header
         named = ["Cache-Control", "Vary", *([header] if header and parameters else [])]
-        responses: _Json = {status: f"Error{status}" for status in _ERRORS} | dict(further)
-        if not answer:
-            moved = {"description": purpose, "headers": _headers("Location", *named)}
-            responses["302"] = moved
-        if answer is not None:
-            headers = _headers("ETag", *named, *["Link"] * is_list)
-            binary = {"schema": {"type": "string", "format": "binary"}}
-            files = {"description": purpose, "content": dict.fromkeys(MIME_TYPES.values(), binary)}
-            made = self._answer(purpose, answer) if answer else files
-            responses["200"] = {**made, "headers": headers}
-            if is_list and self._settings.stream_enabled:
-                # Each line is one of the items.
-                whole = {"schema": {"type": "string"}}
-                responses["200"]["content"][STREAM_TYPE] = whole
+        responses: _Json = {status: f"Error{status}" for status in _ERRORS}
+        if moved:
+            responses["302"] = {"description": moved, "headers": _headers("Location", *named)}
+        if content:
+            headers = _headers("ETag", *named, *["Link"] * links)
+            responses["200"] = {"description": purpose, "content": content, "headers": headers}
             responses["304"] = {"description": "The client has it.", "headers": headers}
             known = "If-None-Match"
             parameters = [*parameters, {"name": known, "in": "header", "schema": _HEADERS[known]}]
@@ -465,9 +461,8 @@ class _Description:
             return str(purpose)
         return f"{purpose} Needs type={' or '.join(labels)}."
 
-    def _answer(self, purpose: str, schema: _Json) -> _Json:
-        content = {"schema": schema, "example": self._example(schema)}
-        return {"description": purpose, "content": {"application/json": content}}
+    def _json(self, schema: _Json) -> _Json:
+        return {"application/json": {"schema": schema, "example": self._example(schema)}}
 
     def _example(self, schema: _Json) -> Any:
         if "$ref" in schema:
