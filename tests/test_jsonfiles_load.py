@@ -131,6 +131,18 @@ def test_new_content_is_served_at_once(old: Folder) -> None:
         assert found.total("images/") == 0
 
 
+def test_files_that_are_put_back_after_a_load_are_served(old: Folder) -> None:
+    api = old.api(debug=True, interval=0)
+    backend = api.app.extensions["contentapi"]["contentapi"].backend
+    backend.load(OLD)
+    assert api.items("images/")[0]["title"] == "Old"
+    texts = {name: (old.path / name).read_text() for name in FILES}
+    backend.load(NEW)
+    for name, text in texts.items():
+        old.put(name, text)
+    assert api.items("images/")[0]["title"] == "Old"
+
+
 @pytest.mark.parametrize("broken", [{"pages": [page(1), page(1)]}, {"images": [{"id": 1}]}])
 def test_content_that_is_broken_changes_nothing(old: Folder, broken: Mapping[str, Any]) -> None:
     names, found = old.names, old.backend()
