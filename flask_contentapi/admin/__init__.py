@@ -420,12 +420,16 @@ class ContentView(BaseModelView):
         return bool(done)
 
     def _write(self, work: Callable[[Writer], T], form: Any = None) -> T | None:
-        """Changes the content; None if it does not fit, which is told."""
+        """Changes the content; None if it does not fit, which is told where it can be."""
         try:
             with self.api.backend.write() as content:
                 return work(content)
         except ContentError as error:
-            self._tell(error, form)
+            left = [p for p in error.problems if form is None or not show_problem(form, p)]
+            for problem in left:
+                flash(str(problem), "error")
+            if len(left) < len(error.problems):
+                flash(_NOT_SAVED, "error")
             return None
 
     def _publish(self, content: Writer, page: int) -> None:
@@ -439,14 +443,6 @@ class ContentView(BaseModelView):
             content.update("pages", page, live=True)
         else:
             content.publish(page)
-
-    def _tell(self, error: ContentError, form: Any = None) -> None:
-        """Says what is wrong, at the fields that it concerns."""
-        left = [p for p in error.problems if form is None or not show_problem(form, p)]
-        for problem in left:
-            flash(str(problem), "error")
-        if len(left) < len(error.problems):
-            flash(_NOT_SAVED, "error")
 
     def _tell_conflict(self, form: Any, model: Item) -> None:
         """Says what somebody else has changed meanwhile. Saving again then overwrites that."""

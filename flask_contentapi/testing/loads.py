@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import orjson
@@ -292,17 +292,15 @@ class LoadTests(Kit):
     def test_reader_sees_one_content_while_another_is_loaded(
         self, small: Backend, look: Look
     ) -> None:
-        with suppress(*self._forgiven()):
+        with ThreadPoolExecutor() as others, suppress(*self._forgiven()):
             with small.reader() as reader:
                 before = look(reader)
-                loading = Thread(target=small.load, args=(CONTENT,))
-                loading.start()
+                loading = others.submit(small.load, CONTENT)
                 if not self.load_waits:
-                    loading.join()
+                    loading.result()
                 after = look(reader)
             # A reader may report the change as late as on closing.
             assert after == before
-        loading.join()
         with small.reader() as reader:
             assert look(reader) != before
 
@@ -310,26 +308,21 @@ class LoadTests(Kit):
     def test_snapshot_reader_keeps_to_its_content(
         self, small: Backend, what: str, look: Look
     ) -> None:
-        with small.snapshot_reader() as reader:
+        with ThreadPoolExecutor() as others, small.snapshot_reader() as reader:
             before = look(reader)
-            loading = Thread(target=small.load, args=(CONTENT,))
-            loading.start()
+            loading = others.submit(small.load, CONTENT)
             if not self.load_waits:
-                loading.join()
+                loading.result()
                 with small.reader() as other:
                     assert look(other) != before
             with suppress(*[ContentChanged] * (what == "a search")):
                 assert look(reader) == before
-        loading.join()
 
-    def test_snapshot_reader_is_for_any_thread(self, backend: Backend) -> None:
-        backend.load(SMALL)
-        seen = []
-        with backend.snapshot_reader() as reader, backend.snapshot_reader() as other:
-            thread = Thread(target=lambda: seen.append(found(reader, query())))
-            thread.start()
-            thread.join()
-            assert seen == [found(other, query())]
+    def test_snapshot_reader_is_for_any_thread(self, small: Backend) -> None:
+        with small.snapshot_reader() as reader, small.snapshot_reader() as own:
+            with ThreadPoolExecutor() as others:
+                seen = others.submit(found, reader, query()).result()
+            assert seen == found(own, query())
 
     def _forgiven(self) -> tuple[type[Exception], ...]:
         """The errors that a reader may raise if the content changes while it is open."""

@@ -22,13 +22,8 @@ from flask_contentapi.testing.kit import (
     named,
     query,
 )
+from flask_contentapi.testing.sample import LARGEST, SMALLEST
 
-_BLOCKS = [
-    {"value": {"z": 1, "a": [1.5, None, True, "onyx"], "": {}}, "type": "table", "id": "b2"},
-    {"type": "photo", "value": 5, "id": "b1"},
-    {"type": "list", "value": [{"type": "photo", "value": 1}], "id": "b3"},
-]
-_JSON = {"z": {"y": [[], ""], "x": 2**53 + 1}, "a": 1e-7, "É😀": -(2**63)}
 _CAPTIONS = (
     (2, "Cut and polished", 1, 20, "", (2, 5, 1)),
     (1, "From the vault", 5, 36, "hush", ()),
@@ -72,8 +67,8 @@ VALUES: list[tuple[str, Any, Any, Any]] = [
     ("views", (2, 1), (5,), ()),
     ("tags", ("Quartz", "banded", "quartz"), ("quartz",), ()),
     ("captions", _CAPTIONS, ((3, "Found in 1802", 6, None, "", ()),), ()),
-    ("body", _BLOCKS, [{"type": "paragraph", "value": "<p>Igneous</p>", "id": "granite"}], []),
-    ("data", _JSON, {}, None),
+    ("body", LARGEST["body"], SMALLEST["body"], []),
+    ("data", LARGEST["data"], {}, None),
     ("remark", "hush", "", ""),
 ]
 

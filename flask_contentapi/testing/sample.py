@@ -85,7 +85,8 @@ def _exhibit(id: int, parent: int, slug: str, title: str, **more: Any) -> dict[s
     return _page(id, parent, slug, title, **{"type": "museum.Exhibit", **more})
 
 
-_LARGEST = {
+#: What the records of pages 23 and 22 have: the largest value of each kind, and the smallest.
+LARGEST: dict[str, Any] = {
     "story": "zinc",
     "panel": "<p>Banded <b>chal</b>cedony, caf&eacute; no&shy;ir</p>",
     "number": 2**63 - 1,
@@ -116,7 +117,7 @@ _CAPTIONS = [
     {"id": 2, "text": "Cut and polished", "photo": 1, "room": 20, "sketches": [2, 5, 1]},
     {"id": 1, "text": "From the vault", "photo": 5, "room": 36, "remark": "hush"},
 ]
-_SMALLEST = {
+SMALLEST: dict[str, Any] = {
     "story": "Zinc",
     "panel": "obsidian",
     "number": -(2**63),
@@ -215,12 +216,12 @@ _SOON = "2026-03-01T12:00:00.000001Z"
 
 #: Children may come before their parents.
 _PAGES = [
-    _exhibit(23, 20, "agate", "agate", translation_key="agate", captions=_CAPTIONS, **_LARGEST),
-    _exhibit(22, 20, "beryl", "Agate", **_SMALLEST),
+    _exhibit(23, 20, "agate", "agate", translation_key="agate", captions=_CAPTIONS, **LARGEST),
+    _exhibit(22, 20, "beryl", "Agate", **SMALLEST),
     _exhibit(21, 20, "copper", "agate "),
     _exhibit(24, 20, "dolomite", "ágate", **_MIDDLE),
     _exhibit(25, 20, "emerald", "agate", type="museum.Loan", lender="A neighbour", **_LENT),
-    _exhibit(26, 20, "fluorite", "agate", live=False, **_LARGEST),
+    _exhibit(26, 20, "fluorite", "agate", live=False, **LARGEST),
     _exhibit(13, 12, "agate", "Agate", **_ODD),
     _exhibit(11, 10, "agate", "AGATE", **_EQUAL),
     _page(31, 30, "shelf", "Shelf"),
