@@ -226,7 +226,7 @@ class Sites:
 
     def locate(self, url_path: str, i18n: bool) -> tuple[Site, Home] | None:
         """The site and the home page that a page is under. The deepest home page wins, then the
-        default site.
+        default site, then the first host name.
 
         :param url_path: the page's slugs, as :attr:`Home.url_path`.
         """
@@ -238,8 +238,9 @@ class Sites:
     def trees(self) -> Mapping[bool, Sequence[tuple[Site, Home]]]:
         """With i18n and without, all trees of pages that belong to sites, in the order in which
         :meth:`locate` looks at them."""
+        by_name = sorted(self._sites, key=lambda site: site.hostname)
         trees = {
-            i18n: [(site, home) for site in self._sites for home in site.language_trees(i18n)]
+            i18n: [(site, home) for site in by_name for home in site.language_trees(i18n)]
             for i18n in (False, True)
         }
         for found in trees.values():

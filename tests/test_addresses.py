@@ -143,6 +143,15 @@ def test_of_sites_with_one_home_the_default_one_is_named(make_api: MakeAPI) -> N
     assert own["detail_url"] == "http://a.example/api/v2/pages/3/"
 
 
+@on_all
+def test_of_other_sites_with_one_home_the_first_host_name_is_named(make_api: MakeAPI) -> None:
+    sites = [site(1, "b.example"), site(1, "a.example"), site(2, "c.example", is_default=True)]
+    api = make_api({"sites": sites, "pages": [page(1), page(2, alias_of=3), page(3, 1)]})
+    alias = api.at("c.example").json("pages/2/")["meta"]["alias_of"]["meta"]
+    assert alias["html_url"] == "http://a.example/p3/"
+    assert alias["detail_url"] == "http://c.example/api/v2/pages/3/?site=a.example"
+
+
 def test_whole_addresses_are_no_paths(make_api: MakeAPI) -> None:
     api = make_api({"pages": [page(1), page(2, 1)]})
     said = "There is no such object in pages, or it may not be seen."
