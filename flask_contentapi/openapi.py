@@ -42,6 +42,8 @@ class AnswerSchema(Schema):
 
 #: The labels that ``type`` can have; None for an undeclared type.
 _Labels = Sequence[str | None]
+#: Keys, each with what is selected of the objects in it; None: whatever a client selects.
+_Keys = Iterable[tuple[Export, Selection | None]]
 
 
 class _Schemas:
@@ -64,55 +66,49 @@ class _Schemas:
             # With those that it derives from: their lists have its objects too.
             known = endpoint.every_type if endpoint else ()
             above = (other for other in known if issubclass(own, other.content_class))
-            types = dict.fromkeys((declared, *above))
-            self._made[declared] = self._make(declared.label, types, required, [declared.label])
+            keys = _keys(dict.fromkeys((declared, *above)))
+            self._made[declared] = self._make(declared.label, keys, required, [declared.label])
         return self._made[declared]
 
     def selected(self, endpoint: Endpoint) -> type[AnswerSchema]:
         """The schema of what a selection leaves of any object of an endpoint."""
         if endpoint not in self._made:
             name, labels = f"{endpoint.name}.Selected", [*endpoint.types, None]
-            self._made[endpoint] = self._make(name, endpoint.every_type, (), labels)
+            self._made[endpoint] = self._make(name, _keys(endpoint.every_type), (), labels)
         return self._made[endpoint]
-
-    def _whole(self, declared: ObjectType) -> type[AnswerSchema]:
-        """The schema of all keys that a type shows, all of them required, also further inside."""
-        key = declared, "whole"
-        if key not in self._made:
-            labels = [*declared.endpoint.types, None] if declared.endpoint else [declared.label]
-            self._made[key] = self._make("", [declared], declared.exports, labels, whole=True)
-        return self._made[key]
 
     def _make(
         self,
         name: str,
-        types: Iterable[ObjectType],
+        keys: _Keys,
         required: Collection[str],
         labels: _Labels,
-        *,
-        whole: bool = False,
     ) -> type[AnswerSchema]:
         """The schema of objects of some types, which may write the same key differently.
 
+        :param name: its name; "" if it is written where it is used.
         :param required: the keys that are always there.
         """
         body: dict[str, Any] = {}
         meta: dict[str, Any] = {}
-        for export in (export for declared in types for export in declared.exports.values()):
-            field = self._field(export, labels, whole)
+        for export, selection in keys:
+            field = self._field(export, labels, selection)
             field.required = export.name in required
             known = (meta if export.in_meta else body).setdefault(export.name, field)
             if known is not field:
                 known.alternatives += [field, *field.alternatives]
-        always = any(field.required for field in meta.values())
-        nested = fields.Nested(_generated(meta, f"{name}.Meta"), required=always)
-        return _generated({"id": body.pop("id"), "meta": nested, **body}, name)
+        first = {"id": body.pop("id")} if "id" in body else {}
+        if meta:
+            always = any(field.required for field in meta.values())
+            inner = _generated(meta, f"{name}.Meta" if name else "")
+            first["meta"] = fields.Nested(inner, required=always)
+        return _generated({**first, **body}, name)
 
-    def _field(self, export: Export, labels: _Labels, whole: bool) -> Any:
+    def _field(self, export: Export, labels: _Labels, selection: Selection | None) -> Any:
         column = export.column
         field: Any
         if export.way is not None:
-            field = fields.List(fields.Nested(self._embedded(export.way, None, whole)))
+            field = fields.List(fields.Nested(self._embedded(export.way, selection)))
         elif column is None or export.source is not None:
             field = copy.copy(export.field)
             field.allow_none = _can_be_null(export)
@@ -121,7 +117,7 @@ class _Schemas:
                 field.validators = [validate.OneOf(labels)]
                 field.allow_none = None in labels
         elif (inner := column.target or column.child) is not None:
-            field = fields.Nested(self._embedded(inner, export.shown, whole))
+            field = fields.Nested(self._embedded(inner, export.shown or selection))
             many = column.kind.many or column.child is not None
             field = fields.List(field) if many else field
             field.allow_none = not many
@@ -130,14 +126,17 @@ class _Schemas:
         field.alternatives = [*_defaults(export)]
         return field
 
-    def _embedded(self, inner: ObjectType, shown: Selection | None, whole: bool) -> Any:
+    def _embedded(self, inner: ObjectType, selection: Selection | None) -> Any:
         # A function, because types may point to each other in a circle.
-        if shown is not None:
-            exclude = [*_left_out(inner, shown)]
-            return lambda: self._whole(inner)(exclude=exclude)
-        if whole:
-            return lambda: self._whole(inner)
-        return lambda: self.selected(inner.endpoint) if inner.endpoint else self.of(inner)
+        if selection is None:
+            return lambda: self.selected(inner.endpoint) if inner.endpoint else self.of(inner)
+        labels = [*inner.endpoint.types, None] if inner.endpoint else [inner.label]
+        keys = choose(inner, "nested", selection)
+        return lambda: self._make("", keys, inner.exports, labels)
+
+
+def _keys(types: Iterable[ObjectType]) -> _Keys:
+    return [(export, None) for declared in types for export in declared.exports.values()]
 
 
 def _can_be_null(export: Export) -> bool:
@@ -163,18 +162,6 @@ def _defaults(export: Export) -> Iterator[fields.Field[Any]]:
             validator(default)
     except ValidationError:
         yield fields.Raw(validate=validate.Equal(default))
-
-
-def _left_out(declared: ObjectType, selection: Selection, before: str = "") -> Iterator[str]:
-    chosen = {export.name: inner for export, inner in choose(declared, "nested", selection)}
-    for name, export in declared.exports.items():
-        path = f"{before}meta.{name}" if export.in_meta else f"{before}{name}"
-        if name not in chosen:
-            yield path
-        elif export.nested is not None:
-            yield from _left_out(export.nested, chosen[name], f"{path}.")
-    if not any(declared.exports[name].in_meta for name in chosen):
-        yield f"{before}meta"
 
 
 def _generated(declared: dict[str, fields.Field[Any]], label: str) -> type[AnswerSchema]:
@@ -500,9 +487,8 @@ class _Description:
     def _name_of(self, schema: Any) -> str | None:
         """The name of the component for a schema; None if it is written where it is used."""
         own = schema if isinstance(schema, type) else type(schema)
-        if getattr(schema, "exclude", ()) or getattr(schema, "only", None) is not None:
-            return None
-        return self._free(own.__name__.removeprefix("_"))
+        is_part = getattr(schema, "exclude", ()) or getattr(schema, "only", None) is not None
+        return None if is_part or not own.__name__ else self._free(own.__name__.removeprefix("_"))
 
     def _free(self, wanted: str) -> str:
         wanted = _UNUSABLE.sub("_", wanted)
