@@ -103,8 +103,8 @@ class Freshness:
     :ivar etags: the ETags, without quotes, of a response that pages of a scope can change by
         appearing or expiring, for two scopes: the site's, and None. Empty if the content has no
         version.
-    :ivar keys: the keys for caching the response, as :attr:`etags`; none with a hook, because
-        computed fields may depend on the viewer too.
+    :ivar keys: the keys for caching the response, as :attr:`etags`; none without a cache, and none
+        with a hook, because computed fields may depend on the viewer too.
     """
 
     def __init__(
@@ -137,7 +137,8 @@ class Freshness:
                 text = f"{what}\0{who}\0{where}\0{request.query_string!r}"
                 made[change] = blake2b(text.encode(), digest_size=16).hexdigest()
             self.etags[some] = made[change]
-        self.keys: Mapping[Scope, str] = self.etags if state.can_view is None else {}
+        is_kept = state.can_view is None and state.settings.cache_size
+        self.keys: Mapping[Scope, str] = self.etags if is_kept else {}
 
     def not_modified(self) -> Response | None:
         """The 304 response, with the very ETag that the client sent; None if the client has another

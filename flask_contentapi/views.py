@@ -193,7 +193,7 @@ class Responder:
         settings = self._state.settings
         related = plan.look_up(rows, self, settings.embed_max)
         build = plan.bind(Context(self.addresses, related))
-        response = json_response(wrap([build(row) for row in rows]))
+        response = Complete(_json(wrap([build(row) for row in rows])), content_type=_JSON)
         if plan.volatile:
             response.headers["Cache-Control"] = "no-store"
         if settings.cache_tag_header is not None:
