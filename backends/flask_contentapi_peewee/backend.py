@@ -136,8 +136,7 @@ class PeeweeBackend(Backend):
 
     def _require_connection(self) -> None:
         self.engine.require_there()
-        if self.engine.breaks_while_idle:
-            _retried(self._use_connection)
+        _retried(self._use_connection)
 
     def _use_connection(self) -> None:
         with connected(self.engine.database):

@@ -36,10 +36,6 @@ class Engine(ABC):
 
     ordered_join: ClassVar[str] = peewee.JOIN.INNER
     sql_types: ClassVar[Mapping[str, str]]
-    #: The types that a text is cast to as an integer, and a number as text.
-    casts: ClassVar[tuple[str, str]] = ("INTEGER", "TEXT")
-    #: The function for a random number.
-    random: ClassVar[str] = "RANDOM"
     #: What updates the statistics of a table.
     analyzing: ClassVar[str] = "ANALYZE"
     #: The columns of tables of words: the id, and two with tokens.
@@ -50,7 +46,7 @@ class Engine(ABC):
     #: the rest, and searches within :meth:`snapshot` find what others have changed.
     words_are_apart: ClassVar[bool] = False
     #: The isolation in which all reads of a transaction are consistent, if there are several.
-    isolation: ClassVar[Sequence[str]] = ()
+    isolation: ClassVar[Sequence[str]] = ("REPEATABLE READ",)
 
     def __init__(self, database: peewee.Database, reading: peewee.Database | None = None) -> None:
         self.database = database
@@ -65,9 +61,6 @@ class Engine(ABC):
         :param root: the folder that relative paths start from.
         :raises ConfigurationError: if the address cannot be used.
         """
-
-    #: Whether connections may break while nobody uses them.
-    breaks_while_idle: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -128,9 +121,6 @@ class Engine(ABC):
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         """The keys of the indexes needed to filter and order by a column."""
         return [[self.indexed(field)]]
-
-    #: Of how many characters of a long text the index consists that comparisons have to name.
-    index_start: int | None = None
 
     def is_long(self, field: Clause) -> bool:
         """Whether a column may hold more than an index can."""

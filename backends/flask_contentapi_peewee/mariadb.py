@@ -25,11 +25,7 @@ class MariaDB(Engine):
     """MariaDB and MySQL. With several hosts in the address, it reads from one that answers."""
 
     ordered_join = "STRAIGHT_JOIN"
-    casts = ("SIGNED", "CHAR")
-    random = "RAND"
     analyzing = "ANALYZE TABLE"
-    # Servers may have another default.
-    isolation = ("REPEATABLE READ",)
     words_are_apart = True
     sql_types = {
         **dict.fromkeys(

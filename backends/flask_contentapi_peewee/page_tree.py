@@ -27,7 +27,6 @@ class PageTree:
 
     def __init__(self, reader: DatabaseReader) -> None:
         self._table = reader.tables.endpoints["pages"].base
-        self._casts = reader.tables.engine.casts
         self._reader = reader
         # Methods ask for the same one in turn.
         self._last: tuple[int, TreePosition] | None = None
@@ -134,12 +133,11 @@ class PageTree:
         return last_number(path) if path else 0
 
     def _make_room(self, above: TreePosition, number: int) -> None:
-        field, (integer, string), start = self._table["path_"], self._casts, len(above.path) + 1
-        digits = fn.SUBSTR(field, start, 1).cast(integer)
-        text = (fn.SUBSTR(field, start + 1, digits).cast(integer) + ROOM).cast(string)
-        steps = (fn.LENGTH(text).cast(string), text, fn.SUBSTR(field, digits + (start + 1)))
+        field, start = self._table["path_"], len(above.path) + 1
+        digits = fn.SUBSTR(field, start, 1).cast("INTEGER")
+        text = Value("").concat(fn.SUBSTR(field, start + 1, digits).cast("INTEGER") + ROOM)
         path: Any = Value(SHIFTED + above.path)
-        for part in steps:
+        for part in (fn.LENGTH(text), text, fn.SUBSTR(field, digits + (start + 1))):
             path = path.concat(part)
         shift, first = self._table.model.update({field: path}), above.path + step(number)
         shift.where((field >= first) & (field < end(above.path))).execute()

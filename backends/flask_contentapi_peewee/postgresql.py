@@ -26,7 +26,6 @@ EXPECTED = 10
 class PostgreSQL(Engine):
     """PostgreSQL. With several hosts in the address, it reads from standbys."""
 
-    isolation = ("REPEATABLE READ",)
     words_columns = ("id", "title", "words")
     prefix, joining = ":*", (" & ", " | ")
     sql_types = {
@@ -62,8 +61,6 @@ class PostgreSQL(Engine):
             self.database.execute_sql("SELECT pg_advisory_xact_lock(hashtext('contentapi'))")
             yield
 
-    index_start = INDEXED
-
     def rows(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
@@ -83,7 +80,12 @@ class PostgreSQL(Engine):
                 copied.write_row(row)
 
     def among(self, column: Clause, values: SQL) -> Clause:
-        return peewee.Expression(column, "=", fn.ANY(values))
+        met = peewee.Expression(column, "=", fn.ANY(values))
+        if not self.is_long(column):
+            return met
+        given = fn.UNNEST(values.cast("TEXT[]")).alias("given")
+        starts = fn.ARRAY(peewee.Select([given], [_start(SQL("given"))]))
+        return peewee.Expression(self.indexed(column), "=", fn.ANY(starts)) & met
 
     def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
         super().analyze(tables, words)
@@ -104,7 +106,7 @@ class PostgreSQL(Engine):
 
     def indexed(self, field: Clause) -> Clause:
         # Longer values do not fit into index pages.
-        return fn.LEFT(field, SQL(str(INDEXED))) if self.is_long(field) else field
+        return _start(field) if self.is_long(field) else field
 
     def indexes(self, field: StoredField) -> Sequence[Sequence[Clause]]:
         return [[self.indexed(field).asc(nulls="FIRST")]]
@@ -113,14 +115,13 @@ class PostgreSQL(Engine):
         met = super().compare(field, operator, value)
         if not self.is_long(field):
             return met
-        start, of_start = fn.LEFT(value, SQL(str(INDEXED))), f"{operator.rstrip('=')}="
-        return super().compare(self.indexed(field), of_start, start) & met
+        of_start = super().compare(self.indexed(field), f"{operator.rstrip('=')}=", _start(value))
+        return of_start & met
 
     def one_of(self, field: Clause, values: Sequence[Clause]) -> Clause:
         if not self.is_long(field):
             return field.in_(values)
-        starts = [fn.LEFT(value, SQL(str(INDEXED))) for value in values]
-        return self.indexed(field).in_(starts) & field.in_(values)
+        return self.indexed(field).in_([*map(_start, values)]) & field.in_(values)
 
     def sort_keys(self, field: Clause, descending: bool) -> Sequence[Clause]:
         keys = [self.indexed(field), field] if self.is_long(field) else [field]
@@ -148,3 +149,7 @@ class PostgreSQL(Engine):
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
         vector = table.c.title if in_title else table.c.words
         return peewee.Expression(vector, "@@", word.cast("tsquery")).cast("integer")
+
+
+def _start(text: Clause) -> Clause:
+    return fn.LEFT(text, SQL(str(INDEXED)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import peewee
@@ -339,8 +339,10 @@ class Select:
             yield ~met if arity and there else field.is_null() if arity else met
             return
         if arity == MANY:
-            yield self._any_of(field, lambda v: map(encode, v.query.filters[number].value))
-            yield from there
+            given = self.slot(
+                lambda v: self._engine.array(map(encode, v.query.filters[number].value))
+            )
+            yield from (self._engine.among(field, given), *there)
             return
         # An index would be of no use for what many objects meet.
         useless = shape.broad or (shape.walk and shape.order[0].column != column)
@@ -348,15 +350,6 @@ class Select:
         wanted = [self._wanted(number, encode, index) for index in range(arity)]
         met = all_of([CONDITIONS[operator](self._engine, shown, wanted), *there])
         yield ~fn.COALESCE(met, SQL("FALSE")) if operator == "not" else met
-
-    def _any_of(self, field: StoredField, get: Callable[[Any], Iterable[Any]]) -> Clause:
-        engine = self._engine
-        condition = engine.among(field, self.slot(lambda values: engine.array(get(values))))
-        if engine.index_start is None or not engine.is_long(field):
-            return condition
-        cut = slice(engine.index_start)
-        starts = self.slot(lambda values: engine.array(v[cut] for v in get(values)))
-        return engine.among(engine.indexed(field), starts) & condition
 
     def _wanted(self, number: int, encode: Callable[[Any], Any], index: int) -> SQL:
         return self.slot(lambda values: encode(operands(values.query.filters[number])[index]))
@@ -415,7 +408,7 @@ class Select:
         shape, engine = self.shape, self._engine
         default = self._end.default_order
         if shape.random:
-            return [getattr(fn, engine.random)()]
+            return [engine.database.random()]
         if shape.order:
             keys = [key for order in shape.order for key in self._sort_keys(order)]
             # An index on a column includes the id of the same table.

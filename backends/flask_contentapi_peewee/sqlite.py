@@ -25,6 +25,7 @@ WAIT_TO_WRITE = 60
 class SQLite(Engine):
     """SQLite, with FTS5. The journal mode is WAL, so that readers never wait."""
 
+    isolation = ()
     ordered_join = peewee.JOIN.CROSS
     words_columns = ("rowid", "title", "rest")
     sql_types = {
@@ -33,9 +34,6 @@ class SQLite(Engine):
         **dict.fromkeys(("integer", "boolean", "relation"), "INTEGER"),
         "float": "REAL",
     }
-
-    # The pool itself replaces connections to a file that is gone.
-    breaks_while_idle = False
 
     def __init__(self, database: peewee.Database) -> None:
         super().__init__(database)
