@@ -75,31 +75,17 @@ class DatabaseReader(Reader):
 
     @property
     def sites(self) -> Sites:
-        self._connect("sites")
         return self._structure.sites
 
     @property
     def locales(self) -> Sequence[str]:
-        self._connect("locales")
         return self._structure.locales
 
     @property
     def restrictions(self) -> Restrictions:
-        self._connect("restrictions")
         return self._structure.restrictions
 
-    def _connect(self, part: str = "") -> None:
-        """Connects, unless a part of the structure has been read already.
-
-        Reading a part blocks other threads that need it, so a thread must have its connection
-        before that and not wait for one of theirs.
-        """
-        # Cached properties store their values there.
-        if part not in vars(self._structure) and self._database.is_closed():
-            self._database.connect()
-
     def next_change(self, viewer: Viewer, scope: Sequence[int] | None = None) -> datetime | None:
-        self._connect("sites")
         paths = self._structure.paths(None if scope is None else tuple(scope))
         until = self._structure.next_change(viewer, paths)
         return None if until == NEVER else EPOCH + timedelta(microseconds=until)
@@ -271,7 +257,6 @@ class DatabaseReader(Reader):
         """What all statements for a viewer and a scope have in common: the collections that are
         closed, and what is visible."""
         if viewer is not self._viewer:
-            self._connect()
             self._viewer, self._closed = viewer, self._structure.closed(viewer.collections)
             anywhere = Visibility(
                 None,

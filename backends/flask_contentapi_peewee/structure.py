@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import peewee
 from peewee import fn
+from werkzeug.utils import cached_property
 
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.content import (
@@ -52,6 +53,8 @@ class Counted(NamedTuple):
 
 class Structure:
     """The structure of one version of the content; each part is read on first use.
+
+    No thread waits for another one that reads a part: that one may itself wait for a connection.
 
     :ivar paths: returns the paths of the pages of a scope.
     """
