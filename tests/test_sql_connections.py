@@ -133,7 +133,7 @@ def test_who_has_the_answer_is_lent_a_connection_where_nothing_can_be_watched(
 
     def refuse() -> None:
         tried.append(True)
-        raise pool.driver_error("There are too many already.")
+        raise peewee.OperationalError("There are too many already.")
 
     monkeypatch.setattr(pool, "connect_outside_pool", refuse)
     pool.close_idle()

@@ -21,9 +21,8 @@ from flask_contentapi.signals import EVERYTHING, content_changed
 from flask_contentapi.writer import Writer
 from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
-    BorrowedConnection,
+    Connected,
     ConnectionLost,
-    connected,
     is_outage,
     refuses_writing,
 )
@@ -139,7 +138,7 @@ class PeeweeBackend(Backend):
         _retried(self._use_connection)
 
     def _use_connection(self) -> None:
-        with connected(self.engine.database):
+        with Connected(self.engine.database):
             self.engine.database.execute_sql("SELECT 1")
 
     def create(self) -> None:
@@ -148,7 +147,7 @@ class PeeweeBackend(Backend):
             with (
                 self.engine.creation(),
                 self._reporting_outages(),
-                connected(self.engine.database),
+                Connected(self.engine.database),
             ):
                 self.setup.create()
         except DATABASE_ERRORS as error:
@@ -163,7 +162,7 @@ class PeeweeBackend(Backend):
         self.require_no_writing("migrated")
         database = self.engine.database
         self.engine.require_there()
-        with self._reporting_outages(), connected(database):
+        with self._reporting_outages(), Connected(database):
             steps = self.setup.changes(database)
             # A migration that was killed may have left tables that it had replaced.
             if steps or any(map(is_derived, self.setup.others(database))):
@@ -195,7 +194,7 @@ class PeeweeBackend(Backend):
         database = self.engine.database if self.is_writing else self.engine.reading
         self._require_ready()
         try:
-            with BorrowedConnection(database):
+            with Connected(database, late=True):
                 self._follow()
                 reader = self._current_reader(database)
                 try:
@@ -283,7 +282,7 @@ class PeeweeBackend(Backend):
                 self._require_connection()
             else:
                 self._check_ready(database)
-            with connected(database):
+            with Connected(database):
                 self._follow()
         with self._transaction() as reader:
             declared = peewee.Select(columns=[tables.state_of("declared")]).bind(database)
@@ -321,7 +320,7 @@ class PeeweeBackend(Backend):
 
     def _catch_up(self, *, whole: bool = False) -> None:
         if self._following is not None:
-            with self._reporting_outages(), connected(self.engine.database):
+            with self._reporting_outages(), Connected(self.engine.database):
                 self._follow(whole=whole)
 
     def _follow(self, *, whole: bool = False) -> None:
@@ -357,7 +356,7 @@ class PeeweeBackend(Backend):
             self._following.copy(transaction, Writer(transaction), whole=True)
 
     def _refresh(self) -> None:
-        with self._reporting_outages(), connected(self.engine.database):
+        with self._reporting_outages(), Connected(self.engine.database):
             self.engine.analyze(self.tables.names, self.tables.words)
         if self.engine.words_are_apart:
             with self._transaction():
@@ -370,7 +369,7 @@ class PeeweeBackend(Backend):
         database = self.engine.database
         with self._reporting_outages():
             self._require_connection()
-            with connected(database):
+            with Connected(database):
                 self.setup.require_tables(database)
                 with self.setup.remaking(replacing=True), self._transaction() as reader:
                     load(content, self._statements)
@@ -396,7 +395,7 @@ class PeeweeBackend(Backend):
                 "What is being dumped is not changed meanwhile; take all of it first."
             )
         database = self.engine.database
-        with self._reporting_outages(), connected(database), self.engine.transaction():
+        with self._reporting_outages(), Connected(database), self.engine.transaction():
             # Other writers wait here, so that each builds on the changes of the one before.
             stamp = secrets.token_hex(8)
             self.tables.write_state(stamp=stamp)
@@ -421,7 +420,7 @@ class PeeweeBackend(Backend):
         self._require_ready()
         self._catch_up()
         try:
-            with self._reporting_outages(), connected(database), self.engine.snapshot():
+            with self._reporting_outages(), Connected(database), self.engine.snapshot():
                 self._thread.reading = True
                 structure = self._read_structure(database)
                 confirm = partial(self._require_version, structure.stamp)
@@ -474,7 +473,7 @@ class PeeweeBackend(Backend):
     def _why_read_only(self) -> Iterator[str]:
         database = self.engine.database
         try:
-            with connected(database):
+            with Connected(database):
                 self.engine.test_writing(self.tables.state.name)
         except (*DATABASE_ERRORS, ConnectionLost) as error:
             if refuses_writing(error):

@@ -22,7 +22,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 import peewee
@@ -92,15 +92,6 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
             return time.monotonic() // self._recheck
         return self._watch.ask(question)
 
-    #: The module of the driver; sites need not install others.
-    driver: ClassVar[str]
-
-    @property
-    def driver_error(self) -> type[Exception]:
-        """The base class of the driver's errors, for connections that bypass peewee."""
-        error: type[Exception] = import_module(self.driver).Error
-        return error
-
     def connect_outside_pool(self) -> Any:
         """A connection that is not in the pool."""
         return super(PooledDatabase, self)._connect()
@@ -122,11 +113,6 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         :param since: when it was opened, as :func:`time.time`.
         """
         return not (self._is_closed(connection) or (self._stale_timeout and self._is_stale(since)))
-
-    def all(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of a statement that only reads."""
-        found: list[tuple[Any, ...]] = self.execute_sql(text, parameters).fetchall()
-        return found
 
     def raise_if_lost(self, error: BaseException) -> None:
         """Raises :exc:`ConnectionLost` if an error broke the connection of this thread."""
@@ -243,8 +229,7 @@ class _VersionWatch:
         self.lock = threading.RLock()
         self._connection: Any = None
         self._query: Callable[[], object] | None = None
-        self._since = 0.0
-        self._not_before = 0.0
+        self._since = self._not_before = 0.0
 
     def ask(self, question: str) -> object:
         """The result, together with the connection's query function; None if not available now."""
@@ -255,7 +240,8 @@ class _VersionWatch:
             if self._connection is None or not self._pool.is_good(self._connection, self._since):
                 self._connect(question)
             return self._query and (self._query, self._query())
-        except self._pool.driver_error:
+        except Exception:
+            # Whatever its driver raises, the caller can borrow a connection.
             self._close()
             self._not_before = time.time() + PAUSE
             return None
@@ -277,7 +263,7 @@ class _VersionWatch:
 
     def _close(self) -> None:
         if self._connection is not None:
-            with suppress(self._pool.driver_error):
+            with suppress(Exception):
                 self._connection.close()
         self._connection = self._query = None
 
@@ -311,31 +297,21 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-@contextmanager
-def connected(database: peewee.Database) -> Iterator[None]:
+class Connected:
     """Opens a connection if there is none, and then returns it to the pool at the end.
 
+    :param late: whether the first statement opens it.
     :raises ConnectionLost: in place of an error caused by a broken connection of a pool.
     """
-    with BorrowedConnection(database):
-        database.connect(reuse_if_open=True)
-        yield
 
+    __slots__ = ("_database", "_late", "_opened_here")
 
-class BorrowedConnection:
-    """Lets the first statement open a connection if there is none, and then returns it at the end.
-
-    :raises ConnectionLost: as :func:`connected`.
-    """
-
-    __slots__ = ("_database", "_opened_here")
-
-    def __init__(self, database: peewee.Database) -> None:
-        self._database = database
+    def __init__(self, database: peewee.Database, late: bool = False) -> None:
+        self._database, self._late = database, late
 
     def __enter__(self) -> None:
         self._opened_here = self._database.is_closed()
-        if not self._database.autoconnect:
+        if not (self._late and self._database.autoconnect):
             self._database.connect(reuse_if_open=True)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -370,14 +346,10 @@ def atomic(database: peewee.Database, *args: Any) -> Iterator[None]:
                 failure = error
                 raise
     except DATABASE_ERRORS as error:
-        raise failure or _first(error, around) from None
-
-
-def _first(error: BaseException, around: BaseException | None) -> BaseException:
-    """The error whose handling led to another one, handling of ``around`` aside."""
-    while isinstance(error.__context__, DATABASE_ERRORS) and error.__context__ is not around:
-        error = error.__context__
-    return error
+        first: BaseException = error
+        while isinstance(first.__context__, DATABASE_ERRORS) and first.__context__ is not around:
+            first = first.__context__
+        raise failure or first from None
 
 
 def is_outage(error: BaseException) -> bool:
@@ -430,7 +402,7 @@ class _FileConnection(sqlite3.Connection):
     """
 
     def __init__(self, name: str, *args: Any, **options: Any) -> None:
-        file = _file_path(name)
+        file = file_of(name)
         self._file = file and str(file)
         self.is_unchanging = "immutable=1" in name
         self.obstacle = ""
@@ -463,7 +435,7 @@ class _File(peewee.SqliteDatabase):
 
     @property
     def _file(self) -> Path:
-        return cast(Path, file_of(self))
+        return cast(Path, file_of(self.database))
 
     def _connect(self) -> _FileConnection:
         connection = self._open("mode=rw")
@@ -527,8 +499,6 @@ def _is_in_transit(file: Path | str) -> bool:
 class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
     """Connections to a file, which can itself tell whether it has changed."""
 
-    driver = "sqlite3"
-
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, uri=True, check_same_thread=False, **options)
 
@@ -589,13 +559,9 @@ def _may_write(path: Path) -> bool:
     return os.access(path, os.W_OK, **by_effective)
 
 
-def file_of(database: peewee.Database) -> Path | None:
-    """The file of an SQLite database; None if it is in memory."""
-    return _file_path(str(database.database))
-
-
 @lru_cache
-def _file_path(name: str) -> Path | None:
+def file_of(name: str) -> Path | None:
+    """The file of an SQLite database with a name; None if it is in memory."""
     if name == ":memory:" or "mode=memory" in name:
         return None
     return Path(unquote(urlsplit(name).path) if name.startswith("file:") else name)
@@ -631,11 +597,6 @@ class _Statements:
         self._names = (f"{prefix}{number}".encode() for number in count())
         #: By text and types of parameters the name of each, and how often it was asked.
         self._known: dict[tuple[bytes, tuple[int, ...]], tuple[bytes, int]] = {}
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether there is no transaction, which an error would break."""
-        return bool(self._server.transaction_status == self._psycopg.pq.TransactionStatus.IDLE)
 
     def all(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
@@ -686,15 +647,16 @@ class _Statements:
 class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
     """Connections to PostgreSQL, whose client library supports several hosts."""
 
-    driver = "psycopg"
-
     def all(self, text: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        own = vars(self.connection())
-        statements = own.get("_statements") or _Statements(self.connection())
+        """All rows of a statement that only reads."""
+        connection, adapter = self.connection(), self._adapter
+        # Only peewee tells its hooks, and an error must not break a transaction.
+        if self.query_hooks or adapter.txn_status(connection) != adapter.txn_idle:
+            found: list[tuple[Any, ...]] = self.execute_sql(text, parameters).fetchall()
+            return found
+        own = vars(connection)
+        statements = own.get("_statements") or _Statements(connection)
         own["_statements"] = statements
-        # Only peewee tells its hooks.
-        if self.query_hooks or not statements.is_idle:
-            return super().all(text, parameters)
         self._log_query(text, parameters)
         with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
             return statements.all(text, parameters)
@@ -720,15 +682,11 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
 class _Hosts(peewee.MySQLDatabase):
     """A database on several hosts.
 
-    :param hosts: the connection options of each host; the last is used if all others fail.
+    The option ``hosts`` has the options of each; the last is used if all others fail.
     """
 
-    def __init__(self, name: str, *, hosts: Sequence[Mapping[str, Any]], **options: Any) -> None:
-        self._hosts = hosts
-        super().__init__(name, **options)
-
     def _connect(self) -> Any:
-        *others, last = self._hosts
+        *others, last = self.connect_params["hosts"]
         for host in random.sample(others, len(others)):
             with suppress(pymysql().OperationalError):
                 return self._connect_to(host)
@@ -736,6 +694,7 @@ class _Hosts(peewee.MySQLDatabase):
 
     def _connect_to(self, host: Mapping[str, Any]) -> Any:
         options = {**self.connect_params, **host}
+        del options["hosts"]
         connection = pymysql().connect(database=self.database, autocommit=True, **options)
         connection.query(
             f"SET SESSION max_sort_length = {SORTED_BYTES}, "
@@ -751,8 +710,6 @@ def pymysql() -> Any:
 
 class MariaDBPool(Pool, PooledMySQLDatabase, _Hosts):  # type: ignore[misc]
     """Connections to MariaDB or MySQL."""
-
-    driver = "pymysql"
 
     def _is_closed(self, conn: Any) -> bool:
         return not conn.open

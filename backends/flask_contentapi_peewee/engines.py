@@ -203,8 +203,6 @@ class Engine(ABC):
         self, database: peewee.Database, text: str, parameters: Sequence[Any]
     ) -> list[tuple[Any, ...]]:
         """All rows of a statement that only reads."""
-        if isinstance(database, Pool):
-            return database.all(text, parameters)
         found: list[tuple[Any, ...]] = database.execute_sql(text, parameters).fetchall()
         return found
 

@@ -13,7 +13,7 @@ from peewee import SQL, fn
 from flask_contentapi.errors import ConfigurationError
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.connections import atomic
+from flask_contentapi_peewee.connections import PostgreSQLPool, atomic
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
 from flask_contentapi_peewee.tables import index_name
 
@@ -60,6 +60,13 @@ class PostgreSQL(Engine):
         with super().schema_lock():
             self.database.execute_sql("SELECT pg_advisory_xact_lock(hashtext('contentapi'))")
             yield
+
+    def all(
+        self, database: peewee.Database, text: str, parameters: Sequence[Any]
+    ) -> list[tuple[Any, ...]]:
+        if isinstance(database, PostgreSQLPool):
+            return database.all(text, parameters)
+        return super().all(database, text, parameters)
 
     def rows(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]

@@ -14,7 +14,7 @@ from flask_contentapi.declarations import Column
 from flask_contentapi.errors import ConfigurationError, ContentError
 from flask_contentapi.logs import watched
 from flask_contentapi.records import RecordReader
-from flask_contentapi_peewee.connections import connected
+from flask_contentapi_peewee.connections import Connected
 from flask_contentapi_peewee.documents import Inserter
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import (
@@ -69,7 +69,7 @@ class Setup:
 
         :raises ConfigurationError: if not, saying what to do.
         """
-        with connected(database):
+        with Connected(database):
             state = self.require_tables(database)
             if state["declared"] != self.tables.declared:
                 why = [*self._steps(state), _MIGRATE, *self._app_label_hints(state)]

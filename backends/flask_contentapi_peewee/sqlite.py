@@ -42,7 +42,7 @@ class SQLite(Engine):
 
     @property
     def _file(self) -> Path | None:
-        return file_of(self.database)
+        return file_of(str(self.database.database))
 
     @property
     def name(self) -> str:
