@@ -209,8 +209,6 @@ class PeeweeBackend(Backend):
         except ContentChanged:
             self._structure = None
             raise
-        except ConnectionLost as error:
-            raise ContentChanged from error
         except DATABASE_ERRORS:
             self._is_ready = False
             # Of a table that is missing, the error names no remedy.
@@ -228,7 +226,7 @@ class PeeweeBackend(Backend):
             with self._snapshot() as reader:
                 yield reader
         except BackendUnavailable as error:
-            if isinstance(error.__cause__, ConnectionLost | ContentChanged):
+            if isinstance(error.__cause__, ContentChanged):
                 # It may succeed with another connection, or other content.
                 raise ContentChanged from error
             raise
@@ -423,11 +421,9 @@ class PeeweeBackend(Backend):
             with self._reporting_outages(), Connected(database), self.engine.snapshot():
                 self._thread.reading = True
                 structure = self._read_structure(database)
-                confirm = partial(self._require_version, structure.stamp)
-                confirm_search = confirm if self.engine.words_are_apart else None
-                reader = DatabaseReader(
-                    database, self._statements, structure, confirm_search=confirm_search
-                )
+                reader = DatabaseReader(database, self._statements, structure)
+                if self.engine.words_are_apart:
+                    reader.confirm_search = partial(self._require_version, structure.stamp)
                 yield reader
                 reader.confirm_version()
         except ContentChanged as error:

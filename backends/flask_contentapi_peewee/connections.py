@@ -35,6 +35,8 @@ from playhouse.pool import (
     PooledSqliteDatabase,
 )
 
+from flask_contentapi.backend import ContentChanged
+
 #: All errors of databases. SQLite fetches rows lazily, where peewee does not convert its errors.
 DATABASE_ERRORS = (
     peewee.DatabaseError,
@@ -62,7 +64,7 @@ SORTED_BYTES, SORT_BUFFER = 8192, 16 << 20
 PAUSE = 1
 
 
-class ConnectionLost(Exception):
+class ConnectionLost(ContentChanged):
     """A connection broke that worked before; another one may work."""
 
 

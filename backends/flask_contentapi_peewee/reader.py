@@ -39,8 +39,10 @@ class DatabaseReader(Reader):
 
     :param versioned: whether the version changes with the content: not within a transaction that
         changes it.
-    :param confirm_search: raises :exc:`ContentChanged` if a search may have found other content.
     """
+
+    #: Raises :exc:`ContentChanged` if a search may have found other content.
+    confirm_search: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -48,7 +50,6 @@ class DatabaseReader(Reader):
         statements: Statements,
         structure: Structure,
         versioned: bool = True,
-        confirm_search: Callable[[], None] | None = None,
     ) -> None:
         self._database = database
         self._statements = statements
@@ -56,7 +57,6 @@ class DatabaseReader(Reader):
         #: What reads the objects of each endpoint.
         self.documents = statements.documents
         self._versioned = versioned
-        self._confirm_search = confirm_search
         # Whether the stamp was checked since the last result that does not include it: a cached
         # part of the structure, or an empty result.
         self._is_stamp_checked = False
@@ -92,8 +92,8 @@ class DatabaseReader(Reader):
 
     def select(self, query: Query) -> Selected:
         selected = self._select(query)
-        if query.searches and self._confirm_search is not None:
-            self._confirm_search()
+        if query.searches and self.confirm_search is not None:
+            self.confirm_search()
         return selected
 
     def _select(self, query: Query) -> Selected:
@@ -151,8 +151,8 @@ class DatabaseReader(Reader):
         for identity, stamp in self.tables.engine.rows(self._database, text, parameters):  # noqa: B007
             ids.append(identity)
         self._check_stamp(stamp)
-        if query.searches and self._confirm_search is not None:
-            self._confirm_search()
+        if query.searches and self.confirm_search is not None:
+            self.confirm_search()
         return ids
 
     def _is_walk(self, query: Query, total: int) -> bool:
