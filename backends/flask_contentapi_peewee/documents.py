@@ -103,15 +103,8 @@ class Documents:
         self._layout_of = lru_cache(CACHE_SIZE)(partial(_Layout, tables))
         names = ("live", "go_live_at", "expires_at", "restriction") if tables.endpoint.tree else ()
         self._pick_times = picker([tables.endpoint.base.places[name] for name in names])
-
-    def own_columns(self, declared: ObjectType) -> dict[str, Column]:
-        """The fields of a type that are in its documents."""
-        return {n: c for n, c in declared.columns.items() if n not in self.tables.fixed}
-
-    def has_large(self, names: Iterable[str]) -> bool:
-        """Whether there are large fields among some fields, in any type."""
-        types = (self.endpoint.base, *self.endpoint.types.values())
-        return any(is_large(t.columns[n]) for t in types for n in names if n in t.columns)
+        table, value = engine.quoted(self.table.name), engine.database.param
+        self._update = f"UPDATE {table} SET doc = {value}, large = {value} WHERE id = {value}"  # noqa: S608
 
     # Writing.
 
@@ -171,8 +164,7 @@ class Documents:
     def update(self, before: Sequence[Any], stored: Stored) -> None:
         """Changes the document of an object in the database, if its two parts were others."""
         if stored[1:3] != tuple(before):
-            values = [*stored[1:3], stored.id]
-            self.engine.database.execute_sql(self.table.update_text, values)
+            self.engine.database.execute_sql(self._update, [*stored[1:3], stored.id])
 
     def words(self, row: Row) -> Words:
         """The words that an object is found by, as tokens."""
@@ -201,7 +193,7 @@ class Documents:
         The second part has the values of an undeclared type and of former fields. Of child objects
         that have any it has the ids with these values.
         """
-        columns = self.own_columns(self.endpoint.type_of(self.label(found)))
+        columns = self.tables.in_documents(self.endpoint.type_of(self.label(found)))
         return _split(columns, _parse(*found[-3:-1]))
 
 
@@ -234,7 +226,9 @@ class Projection:
         #: The index of the type, if the document is read.
         self.type = names.index("type") if has_document else -1
         if has_document:
-            has_large = wanted is None or documents.has_large(own)
+            types = (documents.endpoint.base, *documents.endpoint.types.values())
+            columns = [t.columns[name] for t in types for name in own if name in t.columns]
+            has_large = wanted is None or any(map(is_large, columns))
             large = stored.fields["large"] if has_large else SQL("NULL")
             self.nodes += [stored.fields["doc"], large]
             self.joined.append(stored)
@@ -250,7 +244,8 @@ class Projection:
 
     def _make_reader(self, label: str, wanted: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
         places = {field.column_name: n for n, field in enumerate(self._fields)}
-        columns = self._documents.own_columns(self._documents.endpoint.type_of(label))
+        tables = self._documents.tables
+        columns = tables.in_documents(tables.endpoint.type_of(label))
         decoders, values = dict[str, Any](), list[str]()
         for name in wanted:
             decode, value = None, f"doc.get({name!r})"
@@ -318,7 +313,7 @@ class _Layout:
     def __init__(self, tables: EndpointTables, label: str) -> None:
         declared = tables.endpoint.type_of(label)
         places = declared.places
-        own = {n: c for n, c in declared.columns.items() if n not in tables.fixed}
+        own = tables.in_documents(declared)
         self.declared = declared
         self.small = [name for name, column in own.items() if not is_large(column)]
         self.large = [name for name, column in own.items() if is_large(column)]
@@ -415,11 +410,15 @@ class Inserter:
         stored = documents.stored(row, extras)
         waiting[tables.base].append(documents.base_values(row, position))
         waiting[tables.documents].append(stored[:3])
-        self.add_derived(stored, (*stored.indexed, tables.terms))
-        self.add_words(documents.words(row))
+        self.add_derived(stored, (*stored.indexed, tables.terms), documents.words(row))
 
-    def add_derived(self, stored: Stored, into: Iterable[StoredTable]) -> None:
-        """Adds rows that are derived from an object to some tables of the endpoint."""
+    def add_derived(self, stored: Stored, into: Iterable[StoredTable], words: Words | None) -> None:
+        """Adds rows that are derived from an object to some tables of the endpoint.
+
+        :param words: its words; None: they are there.
+        """
+        if words is not None:
+            self._words.append(words)
         for table in into:
             if table is self._tables.terms:
                 self._waiting[table].extend(stored.terms)
@@ -427,12 +426,6 @@ class Inserter:
                 self._waiting[table].append(stored.indexed[table])
         self._number += 1
         if self._number == BATCH:
-            self.flush()
-
-    def add_words(self, words: Words) -> None:
-        """Adds the words of an object."""
-        self._words.append(words)
-        if len(self._words) >= BATCH:
             self.flush()
 
     def flush(self) -> None:

@@ -261,9 +261,7 @@ class Setup:
             stored = documents.stored(row, extras)
             if label in labels:
                 documents.update(found[-3:-1], stored)
-            inserter.add_derived(stored, tables)
-            if fills_words:
-                inserter.add_words(documents.words(row))
+            inserter.add_derived(stored, tables, documents.words(row) if fills_words else None)
         inserter.flush()
 
     def _affected(self, changed: set[str]) -> set[str]:

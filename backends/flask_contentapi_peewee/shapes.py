@@ -25,8 +25,8 @@ _PATH = re.compile(r"[0-9:]*")
 SHORT = 100
 #: How many values a filter has of a column in :data:`MANY_VALUES`: any number, as one parameter.
 MANY = -1
-#: Columns that are compared with any number of values.
-MANY_VALUES = frozenset(("parent", "translation_key", "url_path"))
+#: Columns and operators that compare them with any number of values.
+MANY_VALUES = {("parent", "in"), ("translation_key", "in"), ("url_path", "in")}
 #: Columns in which many objects have the same value.
 WIDE = frozenset(("show_in_menus", "locale"))
 #: Operators that many objects meet.
@@ -162,9 +162,7 @@ class Shape(NamedTuple):
 
 def shape_of_all(query: Query, visible: Visibility, *, counted: bool = False) -> Shape:
     """The shape of all that matches a query, in any order."""
-    filters = [
-        (f.column, f.operator, MANY if _is_many(f) else len(operands(f))) for f in query.filters
-    ]
+    filters = [(*f[:2], MANY if f[:2] in MANY_VALUES else len(operands(f))) for f in query.filters]
     searches = [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
     relations = tuple([tree.relation for tree in query.tree])
     conditions = query.endpoint, query.types, tuple(filters), relations, tuple(searches)
@@ -187,7 +185,3 @@ def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
         query.offset > 0,
         **others,
     )
-
-
-def _is_many(condition: Filter) -> bool:
-    return condition.operator == "in" and condition.column in MANY_VALUES

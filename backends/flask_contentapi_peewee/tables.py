@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import orjson
@@ -79,17 +78,6 @@ class StoredTable:
     def select(self, *columns: Any) -> Any:
         """The query for some columns, given by their names, and other expressions."""
         return self.model.select(*[self.fields[c] if isinstance(c, str) else c for c in columns])
-
-    @cached_property
-    def update_text(self) -> str:
-        """The statement that changes a row; its id comes last."""
-        # peewee orders the columns so; rows have the order of the fields.
-        key, *others = ordered = self.model._meta.sorted_fields
-        assert [*self.fields] == [field.column_name for field in ordered]
-        placeholder = SQL(self.model._meta.database.param)
-        update = self.model.update(dict.fromkeys(others, placeholder))
-        text: str = update.where(key == placeholder).sql()[0]
-        return text
 
 
 class EndpointTables:
@@ -157,6 +145,10 @@ class EndpointTables:
                 for column in added.values():
                     make.index_column(table, column)
                 yield table
+
+    def in_documents(self, declared: ObjectType) -> dict[str, Column]:
+        """The fields of a type that are in its documents."""
+        return {n: c for n, c in declared.columns.items() if n not in self.fixed}
 
     def lineage(self, label: str) -> list[StoredTable]:
         """The index tables in which objects of a type have a row."""

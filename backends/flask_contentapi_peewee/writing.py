@@ -188,11 +188,10 @@ class DatabaseTransaction(Transaction):
         if before.terms != after.terms:
             stale.append(tables.terms)
         _clear(stale, [after.id])
-        inserter.add_derived(after, stale)
         gone, words = documents.words(old.row), documents.words(new.row)
         if words != gone:
             self.engine.delete_words(tables.words, [after.id], lambda: [gone])
-            inserter.add_words(words)
+        inserter.add_derived(after, stale, words if words != gone else None)
         inserter.flush()
 
     def move(self, old: StoredObject, parent: int | None, before: int | None) -> None:
