@@ -32,7 +32,7 @@ from flask_contentapi_peewee.following import AlreadyCopied, Following
 from flask_contentapi_peewee.loading import check, dump, load
 from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
-from flask_contentapi_peewee.reader import DatabaseReader, in_own_thread
+from flask_contentapi_peewee.reader import DatabaseReader, OwnConnection, apart
 from flask_contentapi_peewee.setup import Setup
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
@@ -218,7 +218,7 @@ class PeeweeBackend(Backend):
 
     def snapshot_reader(self) -> AbstractContextManager[Reader]:
         # Other threads do not see what this one is writing.
-        return self.reader() if self.is_writing else in_own_thread(self._long_reader)
+        return self.reader() if self.is_writing else apart(self.engine.reading, self._long_reader)
 
     @contextmanager
     def _long_reader(self) -> Iterator[Reader]:
@@ -232,8 +232,9 @@ class PeeweeBackend(Backend):
             raise
 
     def _require_version(self, stamp: str) -> None:
-        with in_own_thread(self.reader) as reader:
-            if reader.version != stamp:
+        database = self.engine.reading
+        with Connected(database):
+            if self._read_structure(database).stamp != stamp:
                 raise ContentChanged
 
     def mark(self) -> object:
@@ -407,8 +408,18 @@ class PeeweeBackend(Backend):
 
     def dump(self) -> Iterator[tuple[str, Any]]:
         """The whole content, as it is when the first record is requested."""
-        with self._snapshot() as reader:
+        with self._unchanged() as reader:
             yield from dump(reader)
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[DatabaseReader]:
+        """A snapshot, while which the thread changes nothing."""
+        with self._snapshot() as reader:
+            self._thread.reading = True
+            try:
+                yield reader
+            finally:
+                self._thread.reading = False
 
     @contextmanager
     def _snapshot(self) -> Iterator[DatabaseReader]:
@@ -419,18 +430,16 @@ class PeeweeBackend(Backend):
         self._catch_up()
         try:
             with self._reporting_outages(), Connected(database), self.engine.snapshot():
-                self._thread.reading = True
                 structure = self._read_structure(database)
                 reader = DatabaseReader(database, self._statements, structure)
                 if self.engine.words_are_apart:
-                    reader.confirm_search = partial(self._require_version, structure.stamp)
+                    confirm = self._require_version, structure.stamp
+                    reader.confirm_search = partial(OwnConnection(database).call, *confirm)
                 yield reader
                 reader.confirm_version()
         except ContentChanged as error:
             self._require_ready()
             raise BackendUnavailable("The content changes while it is read.") from error
-        finally:
-            self._thread.reading = False
 
     def check(self, *, values: bool = True) -> Iterator[Problem]:
         """The problems of the content, or only why the database cannot be served from."""
@@ -441,7 +450,7 @@ class PeeweeBackend(Backend):
         except BackendUnavailable as error:
             yield Problem("database", "", str(error))
             return
-        with self._snapshot() as reader:
+        with self._unchanged() as reader:
             yield from check(reader, values=values)
             if self._following is not None:
                 yield from self._following.problems(reader)
@@ -453,7 +462,7 @@ class PeeweeBackend(Backend):
         except BackendUnavailable:
             # The check says so.
             return
-        with self._snapshot():
+        with self._unchanged():
             for label, names in self.setup.former(self.engine.reading).items():
                 yield (
                     f"{label} once had {', '.join(names)}, which is still stored; "

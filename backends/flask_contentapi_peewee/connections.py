@@ -502,7 +502,7 @@ class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
     """Connections to a file, which can itself tell whether it has changed."""
 
     def __init__(self, name: str, **options: Any) -> None:
-        super().__init__(name, uri=True, check_same_thread=False, **options)
+        super().__init__(name, uri=True, **options)
 
     def mark(self, question: str) -> object:
         # It changes when other connections change the file.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import peewee
 
@@ -30,6 +29,7 @@ from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
 from flask_contentapi_peewee.tables import Tables
 
+T = TypeVar("T")
 #: From this offset on, rows are skipped in an index without being looked up.
 DEEP = 100
 
@@ -317,8 +317,31 @@ def _from_nearer_end(query: Query, total: int) -> Query:
     return query._replace(offset=left - size, limit=size)
 
 
-class _Elsewhere:
-    """A reader of which everything is done by another thread."""
+class OwnConnection:
+    """A connection that is none of the thread that uses it.
+
+    So a thread can answer other requests, and change content, while it reads a snapshot.
+    """
+
+    def __init__(self, database: peewee.Database) -> None:
+        self._database: Any = database
+        #: What peewee notes of the connection of a thread.
+        self._noted = vars(peewee._ConnectionState())  # type: ignore[attr-defined]
+
+    def call(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
+        """The result of a function that uses the connection."""
+        noted = vars(self._database._state)
+        of_thread = noted.copy()
+        noted.update(self._noted)
+        try:
+            return function(*args, **named)
+        finally:
+            self._noted = noted.copy()
+            noted.update(of_thread)
+
+
+class _Apart:
+    """A reader of which everything is done with a connection of its own."""
 
     def __init__(self, call: Callable[..., Any], reader: Reader) -> None:
         self._call, self._reader = call, reader
@@ -328,32 +351,17 @@ class _Elsewhere:
         return partial(self._call, part) if callable(part) else part
 
 
-#: The threads of open readers, with what closes these. Garbage collection would end the thread of a
-#: reader that it finds with it, and then wait for that thread to close the reader.
-_open: set[tuple[ThreadPoolExecutor, ExitStack]] = set()
-
-
 @contextmanager
-def in_own_thread(open_reader: Callable[[], AbstractContextManager[Reader]]) -> Iterator[Reader]:
-    """A reader that is opened, used and closed in a new thread.
-
-    Connections belong to threads. The thread that uses the reader can so answer other requests,
-    and change content, before it closes the reader.
-    """
-    with ThreadPoolExecutor(1, "contentapi") as thread:
-
-        def call(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-            return thread.submit(function, *args, **named).result()
-
-        stack = ExitStack()
-        reader = call(lambda: stack.enter_context(open_reader()))
-        _open.add((thread, stack))
-        try:
-            yield cast(Reader, _Elsewhere(call, reader))
-        except BaseException as error:
-            call(stack.__exit__, type(error), error, error.__traceback__)
-            raise
-        else:
-            call(stack.close)
-        finally:
-            _open.remove((thread, stack))
+def apart(
+    database: peewee.Database, open_reader: Callable[[], AbstractContextManager[Reader]]
+) -> Iterator[Reader]:
+    """A reader with a connection of its own, for one thread after another."""
+    call, opened = OwnConnection(database).call, open_reader()
+    reader = _Apart(call, call(opened.__enter__))
+    try:
+        yield cast(Reader, reader)
+    except BaseException as error:
+        call(opened.__exit__, type(error), error, error.__traceback__)
+        raise
+    else:
+        call(opened.__exit__, None, None, None)

@@ -39,6 +39,8 @@ class SQLite(Engine):
         super().__init__(database)
         known = cast(peewee.SqliteDatabase, database)
         known.register_function(md5, "md5", 1)
+        # Snapshots are read by one thread after another.
+        known.connect_params.setdefault("check_same_thread", False)
 
     @property
     def _file(self) -> Path | None:
