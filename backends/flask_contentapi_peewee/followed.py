@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any
 
 import peewee
@@ -98,8 +97,9 @@ class Source:
         self.state_key = f"{MARK_PREFIX}{declared.label}"
         self._check()
         record = followed.record or {}
+        getters = {} if callable(record) else self._getters(record, others)
         self.record_of: Callable[[Any], Mapping[str, Any]] = (
-            record if callable(record) else partial(_record, self._getters(record, others))
+            record if callable(record) else lambda row: {n: get(row) for n, get in getters.items()}
         )
 
     def _check(self) -> None:
@@ -217,7 +217,3 @@ class Source:
 def _written(declared: ObjectType) -> dict[str, Column]:
     columns = declared.columns.items()
     return {name: column for name, column in columns if not isinstance(column.field, Derived)}
-
-
-def _record(getters: Mapping[str, Callable[[Any], Any]], row: Any) -> dict[str, Any]:
-    return {name: get(row) for name, get in getters.items()}

@@ -119,28 +119,28 @@ class Following:
 
         def hear(sender: Any, instance: Any, **_: Any) -> None:
             following = this()
-            if following is not None and following.note(type(instance), instance._pk):
-                following._follow()
+            if following is not None:
+                following.note(type(instance), instance._pk)
+
+        def stop() -> None:
+            for signal, model in places:
+                signal.disconnect(name=name, sender=model)
 
         models = {source.model for source in self.sources.values() if source.has_signals}
         places = [(s, m) for s in (signals.post_save, signals.post_delete) for m in models]
         for signal, model in places:
             signal.connect(hear, name, model)
         #: Stops noting rows.
-        self.close = weakref.finalize(self, _disconnect, name, places)
+        self.close = weakref.finalize(self, stop)
 
-    def note(self, model: type[peewee.Model], key: int) -> bool:
-        """Notes a row that has been saved or deleted, in the transaction in which that was done.
-
-        :returns: whether the row can be copied at once, as no transaction is open.
-        """
+    def note(self, model: type[peewee.Model], key: int) -> None:
+        """Notes a row that has been saved or deleted, in the transaction in which that was done."""
         self._has_table = self._has_table or self._database.table_exists(self._table.name)
-        if not self._has_table:
-            return False
-        for label, source in self.sources.items():
+        for label, source in self.sources.items() if self._has_table else ():
             if issubclass(model, source.model):
                 self._note(label, key)
-        return not self._database.in_transaction()
+        if self._has_table and not self._database.in_transaction():
+            self._follow()
 
     def _note(self, label: str, key: int) -> None:
         # Transactions of the site must not wait for each other, so each adds rows of its own.
@@ -179,11 +179,6 @@ class Following:
         query = self._rows("problems").where(self._table["standing"] > NOTED)
         for text in reader.values(query.order_by(self._table["type"], self._table["row"])):
             yield from (Problem(*parts) for parts in json.loads(text))
-
-
-def _disconnect(name: str, places: Sequence[tuple[Any, Any]]) -> None:
-    for signal, model in places:
-        signal.disconnect(name=name, sender=model)
 
 
 class Copying:

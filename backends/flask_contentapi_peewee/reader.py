@@ -326,7 +326,7 @@ class OwnConnection:
     def __init__(self, database: peewee.Database) -> None:
         self._database: Any = database
         #: What peewee notes of the connection of a thread.
-        self._noted = vars(peewee._ConnectionState())  # type: ignore[attr-defined]
+        self._noted = vars(peewee._ConnectionState())
 
     def call(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
         """The result of a function that uses the connection."""
