@@ -338,7 +338,7 @@ def own(address: str, backend: str) -> Iterator[peewee.Database]:
     elif backend == "postgresql":
         database = peewee.PostgresqlDatabase(address, prefer_psycopg3=True)
     else:
-        host = pooled._hosts[0]
+        host = pooled.connect_params["hosts"][0]
         database = peewee.MySQLDatabase(pooled.database, **host, user=pooled.connect_params["user"])
     yield database
     database.close()

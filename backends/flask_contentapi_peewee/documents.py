@@ -136,7 +136,7 @@ class Documents:
     def stored(self, row: Row, extras: Mapping[str, Any]) -> Stored:
         """The document of an object, and what is derived from it.
 
-        :param extras: what its document has besides, as :meth:`split` returns it.
+        :param extras: what its document has besides, as :meth:`extras` returns it.
         """
         layout = self._layout_of(row[1])
         small = {n: v for n, v in extras.items() if n not in layout.declared.columns}
@@ -187,14 +187,13 @@ class Documents:
         label = self.label(found)
         return self.whole.reader(label, columns or self.endpoint.type_of(label).column_names)(found)
 
-    def split(self, found: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The document of an object: what its type declares, and what it has besides.
-
-        The second part has the values of an undeclared type and of former fields. Of child objects
-        that have any it has the ids with these values.
+    def extras(self, found: Sequence[Any]) -> dict[str, Any]:
+        """What the document of an object has besides what its type declares: the values of an
+        undeclared type and of former fields. Child objects, which may have these too, are whole.
         """
-        columns = self.tables.in_documents(self.endpoint.type_of(self.label(found)))
-        return _split(columns, _parse(*found[-3:-1]))
+        columns = self.endpoint.type_of(self.label(found)).columns
+        values = parse(*found[-3:-1]).items()
+        return {n: v for n, v in values if n not in columns or (columns[n].child and v)}
 
 
 class Projection:
@@ -269,13 +268,14 @@ class Projection:
 
         def read_row(found: Sequence[Any]) -> Row:
             large = found[document + 1] if has_large else None
-            row: Row = make(found, _parse(found[document], large))
+            row: Row = make(found, parse(found[document], large))
             return row
 
         return read_row
 
 
-def _parse(doc: str, large: str | None) -> dict[str, Any]:
+def parse(doc: str, large: str | None) -> dict[str, Any]:
+    """The document of an object, from its two parts."""
     values: dict[str, Any] = orjson.loads(doc)
     if large is not None:
         values |= orjson.loads(large)
@@ -367,27 +367,6 @@ def _child_objects(
         {n: v for n, v in known.get(r[0], {}).items() if n not in child.columns} for r in rows
     )
     return [o | dict(zip(child.columns, r, strict=True)) for o, r in zip(others, rows, strict=True)]
-
-
-def _split(
-    columns: Mapping[str, Column], values: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values that are declared, and the others, as in :meth:`Documents.split`."""
-    own, others = {}, {}
-    for name, value in values.items():
-        column = columns.get(name)
-        if column is None:
-            others[name] = value
-            continue
-        own[name] = value
-        are_objects = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
-        if column.child is not None and are_objects:
-            parts = [_split(column.child.columns, entry) for entry in value]
-            own[name] = [known for known, _ in parts]
-            more = [{"id": k.get("id"), **others} for k, others in parts if others]
-            if more:
-                others[name] = more
-    return own, others
 
 
 class Inserter:

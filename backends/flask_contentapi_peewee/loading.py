@@ -124,7 +124,7 @@ def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
         for found in reader.objects(name):
             # Fields that a type once had are none of its records.
             is_declared = documents.label(found) in endpoint.endpoint.types
-            extras = {} if is_declared else documents.split(found)[1]
+            extras = {} if is_declared else documents.extras(found)
             yield name, write_record(endpoint.endpoint, documents.row(found), extras)
 
 

@@ -13,9 +13,9 @@ import peewee
 from flask_contentapi.declarations import Column
 from flask_contentapi.errors import ConfigurationError, ContentError
 from flask_contentapi.logs import watched
-from flask_contentapi.records import RecordReader
+from flask_contentapi.records import RecordReader, differ
 from flask_contentapi_peewee.connections import Connected
-from flask_contentapi_peewee.documents import Inserter
+from flask_contentapi_peewee.documents import Inserter, parse
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import (
     PREFIX,
@@ -235,7 +235,7 @@ class Setup:
             label = documents.label(found)
             columns = end.endpoint.type_of(label).columns
             fixed = dict(zip(end.fixed, documents.row(found, (*end.fixed,)), strict=True))
-            own, extras = documents.split(found)
+            extras = documents.extras(found)
             if label not in labels:
                 # Nothing changes, so nothing is checked: validators may be newer than what is
                 # stored.
@@ -251,7 +251,8 @@ class Setup:
                 )
                 row, extras = (row[0], label, *row[1:]), {}
             else:
-                own = _cleared(own, before.get(label, {}), now[label], columns)
+                document = parse(*found[-3:-1])
+                own = _cleared(document, before.get(label, {}), now[label], columns)
                 for name, value in fixed.items():
                     fixed[name] = None if value is None else columns[name].kind.write(value)
                 record = {**fixed, "type": label, **own}
@@ -309,14 +310,20 @@ def _cleared(
     now: Mapping[str, Signature],
     columns: Mapping[str, Column],
 ) -> dict[str, Any]:
-    """A record without the values that records leave out, and without the empty values of fields
-    that store something else now.
+    """A record without former fields, without the values that records leave out, and without the
+    empty values of fields that store something else now.
     """
     cleared = {}
-    for name, value in record.items():
-        old, new, column = before.get(name), now.get(name), columns[name]
-        if isinstance(old, dict) and isinstance(new, dict) and column.child and value:
-            cleared[name] = [_cleared(entry, old, new, column.child.columns) for entry in value]
+    for name, column in columns.items():
+        if name not in record:
+            continue
+        value, old, new = record[name], before.get(name), now.get(name)
+        if column.child is not None and isinstance(value, list) and value:
+            was, now_is = (one if isinstance(one, dict) else {} for one in (old, new))
+            cleared[name] = [
+                _cleared(e, was, now_is, column.child.columns) if isinstance(e, dict) else e
+                for e in value
+            ]
         elif not (_is_left_out(column, value) if old in (None, new) else _is_empty(value)):
             cleared[name] = value
     return cleared
@@ -326,8 +333,7 @@ def _is_left_out(column: Column, value: Any) -> bool:
     if column.field.required:
         return False
     default = column.default()
-    written = None if default is None else column.kind.write(default)
-    return bool(value == written and repr(value) == repr(written))
+    return not differ(value, None if default is None else column.kind.write(default))
 
 
 def _is_empty(value: Any) -> bool:

@@ -58,7 +58,7 @@ class DatabaseTransaction(Transaction):
         """Those of some objects that there are."""
         documents = self.documents[endpoint]
         for found in self.reader.objects(endpoint, ids=ids):
-            yield StoredObject(documents.row(found), documents.split(found)[1])
+            yield StoredObject(documents.row(found), documents.extras(found))
 
     def next_id(self, endpoint: str) -> int:
         base = self.tables.endpoints[endpoint].base
