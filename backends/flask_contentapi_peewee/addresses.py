@@ -119,11 +119,11 @@ def postgresql(address: str) -> list[PostgreSQLPool]:
 
     :param address: as ``//user:password@host/name``; several hosts are separated by commas.
     """
-    parts, query = _parts("postgresql", address)
+    parts, hosts, query = _parts("postgresql", address)
     _driver("psycopg", "postgresql")
     conninfo = f"postgresql://{parts.netloc}{parts.path}"
     writing, reading = {}, {}
-    if "," in _hosts(parts):
+    if len(hosts) > 1:
         writing = {"target_session_attrs": "read-write"}
         reading = {"target_session_attrs": "prefer-standby", "load_balance_hosts": "random"}
     defaults = import_module("psycopg.pq").Conninfo.get_defaults()
@@ -154,12 +154,11 @@ def mariadb(address: str) -> list[MariaDBPool]:
     :param address: as ``//user:password@host/name``; several hosts are separated by commas, and
         the first is used for writing.
     """
-    parts, query = _parts("mariadb", address)
+    parts, hosts, query = _parts("mariadb", address)
     _driver("pymysql", "mariadb")
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
     account: dict[str, Any] = {"user": unquote(user)} if user else {}
     account |= {"password": unquote(password).encode()} if colon else {}
-    hosts = [urlsplit(f"//{host}") for host in _hosts(parts).split(",")]
     options = _options(query, {**_POOL_OPTIONS, **_MARIADB_OPTIONS}, account)
     pool = _pool(options, several=len(hosts) > 1)
     given = {"charset": "utf8mb4", "connect_timeout": CONNECT_TIMEOUT, **account, **options}
@@ -179,26 +178,23 @@ def mariadb(address: str) -> list[MariaDBPool]:
 # Parts.
 
 
-def _parts(scheme: str, address: str) -> tuple[SplitResult, Sequence[str]]:
+def _parts(scheme: str, address: str) -> tuple[SplitResult, Sequence[SplitResult], Sequence[str]]:
+    """The address itself, its hosts, and what follows the question mark, if there is one."""
     text, *query = address.split("?", 1)
     with suppress(ValueError):
         parts = urlsplit(f"{scheme}:{text}")
+        account, _, names = parts.netloc.rpartition("@")
+        hosts = [urlsplit(f"//{name}") for name in names.split(",")]
         named = parts.netloc and parts.path.strip("/")
         is_whole = text.startswith("//") and (scheme != "mariadb" or named)
-        is_plain = not _LOST.search(address) and "@" not in "".join(query)
-        if is_whole and is_plain and not _is_torn(parts):
-            return parts, query
+        is_torn = "@" in "".join([parts.path, *query]) or 0 in [host.port for host in hosts]
+        if is_whole and not (is_torn or _LOST.search(address) or _UNENCODED.search(account)):
+            return parts, hosts, query
     # The address is not shown, because it may contain a password.
     raise ConfigurationError(
         f"The address must be as {scheme}://user:password@host/name; a port is a number, and what "
         "is neither letter nor digit in the password is percent-encoded, as %2F for a slash."
     )
-
-
-def _is_torn(parts: SplitResult) -> bool:
-    ports = [urlsplit(f"//{host}").port for host in _hosts(parts).split(",")]
-    account = parts.netloc.rpartition("@")[0]
-    return 0 in ports or "@" in parts.path or bool(_UNENCODED.search(account))
 
 
 def _driver(module: str, extra: str) -> None:
@@ -208,10 +204,6 @@ def _driver(module: str, extra: str) -> None:
         raise ConfigurationError(
             f'{module} is not installed; install it with: pip install "flask_contentapi[{extra}]".'
         ) from error
-
-
-def _hosts(parts: SplitResult) -> str:
-    return parts.netloc.rpartition("@")[2]
 
 
 # Options.
