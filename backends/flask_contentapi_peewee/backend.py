@@ -199,11 +199,10 @@ class PeeweeBackend(Backend):
                 reader = self._current_reader(database)
                 try:
                     yield reader
-                except (*DATABASE_ERRORS, ContentChanged):
-                    raise
-                except Exception:
-                    # Errors too must be based on a single version.
-                    reader.confirm_version()
+                except Exception as error:
+                    # Other errors too must be based on a single version.
+                    if not isinstance(error, (*DATABASE_ERRORS, ContentChanged)):
+                        reader.confirm_version()
                     raise
                 reader.confirm_version()
         except ContentChanged:

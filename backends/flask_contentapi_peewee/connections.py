@@ -116,18 +116,16 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         """
         return not (self._is_closed(connection) or (self._stale_timeout and self._is_stale(since)))
 
-    def raise_if_lost(self, error: BaseException) -> None:
-        """Raises :exc:`ConnectionLost` if an error broke the connection of this thread."""
-        if not self.is_closed() and self._is_closed(self.connection()):
+    def confirm(self, error: BaseException | None) -> None:
+        """Confirms that what this thread's connection has read belongs together.
+
+        :param error: the error that ended the reading, if there is one.
+        :raises ConnectionLost: if the error broke the connection, or it has read something else.
+        """
+        if error is not None and not self.is_closed() and self._is_closed(self.connection()):
             # If one is broken, others probably are too.
             self.close_idle()
             raise ConnectionLost(reason(error)) from error
-
-    def confirm(self) -> None:
-        """Confirms that what this thread's connection has read belongs together.
-
-        :raises ConnectionLost: if the connection cannot keep that.
-        """
 
     def connect(self, reuse_if_open: bool = False) -> bool:
         if not self._may_connect.is_set():
@@ -319,10 +317,9 @@ class Connected:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         database = self._database
         try:
-            if error is None and isinstance(database, Pool):
-                database.confirm()
-            elif isinstance(error, DATABASE_ERRORS) and isinstance(database, Pool):
-                database.raise_if_lost(error)
+            is_of_database = error is None or isinstance(error, DATABASE_ERRORS)
+            if is_of_database and isinstance(database, Pool):
+                database.confirm(error)
         finally:
             if self._opened_here and not database.is_closed():
                 # A broken connection cannot always be closed.
@@ -527,10 +524,12 @@ class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
         if self._connection.obstacle:
             raise ReadOnly(self._connection.obstacle)
 
-    def confirm(self) -> None:
-        if self.is_closed() or not self._connection.is_unchanging:
+    def confirm(self, error: BaseException | None) -> None:
+        if error is not None:
+            super().confirm(error)
             return
-        if not self._connection.is_current:
+        connection = None if self.is_closed() else self._connection
+        if connection and connection.is_unchanging and not connection.is_current:
             raise ConnectionLost("the file has been changed while it was read")
 
     @property
