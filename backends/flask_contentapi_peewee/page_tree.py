@@ -50,10 +50,6 @@ class PageTree:
         inside = query.where((fields["path_"] > path) & (fields["path_"] < end(path)))
         return dict(self._reader.all(inside))
 
-    def _inside(self, path: str) -> Any:
-        field = self._table["path_"]
-        return (field >= path) & (field < end(path))
-
     # Positions.
 
     def new_position(self, page: Mapping[str, Any], before: int | None) -> TreePosition:
@@ -147,7 +143,8 @@ class PageTree:
 
     def _update(self, path: str, changes: Mapping[Any, Any], *conditions: Any) -> None:
         self.forget()
-        self._table.model.update(changes).where(self._inside(path), *conditions).execute()
+        inside = (self._table["path_"] >= path) & (self._table["path_"] < end(path))
+        self._table.model.update(changes).where(inside, *conditions).execute()
 
     def _replace_path(self, old: str, new: str) -> None:
         field = self._table["path_"]
