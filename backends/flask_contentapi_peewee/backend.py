@@ -122,24 +122,23 @@ class PeeweeBackend(Backend):
         if not self._is_ready:
             try:
                 with self._reporting_outages():
-                    self._check_ready(self.engine.reading)
+                    self._require(self.setup.require_ready, self.engine.reading)
             except ConfigurationError as error:
                 raise BackendUnavailable(str(error)) from error
             except DATABASE_ERRORS as error:
                 raise BackendUnavailable(self.engine.sentence(error)) from error
             self._is_ready = True
 
-    def _check_ready(self, database: peewee.Database) -> None:
+    def _require(
+        self, check: Callable[[peewee.Database], object], database: peewee.Database
+    ) -> None:
+        """Makes a check of a database, again if its connection broke while nobody used it."""
         self.engine.require_there()
-        _retried(lambda: self.setup.require_ready(database))
-
-    def _require_connection(self) -> None:
-        self.engine.require_there()
-        _retried(self._use_connection)
-
-    def _use_connection(self) -> None:
-        with Connected(self.engine.database):
-            self.engine.database.execute_sql("SELECT 1")
+        for _ in range(2):
+            with suppress(ConnectionLost), Connected(database):
+                check(database)
+                return
+        raise peewee.OperationalError("connections break as soon as they are used")
 
     def create(self) -> None:
         """Creates the tables if there are none, and the file if the database is one."""
@@ -276,10 +275,7 @@ class PeeweeBackend(Backend):
     def transaction(self) -> Iterator[DatabaseTransaction]:
         database, tables = self.engine.database, self.tables
         with self._reporting_outages():
-            if self._is_ready:
-                self._require_connection()
-            else:
-                self._check_ready(database)
+            self._require(_ask if self._is_ready else self.setup.require_ready, database)
             with Connected(database):
                 self._follow()
         with self._transaction() as reader:
@@ -366,7 +362,7 @@ class PeeweeBackend(Backend):
         self.require_no_writing("loaded")
         database = self.engine.database
         with self._reporting_outages():
-            self._require_connection()
+            self._require(_ask, database)
             with Connected(database):
                 self.setup.require_tables(database)
                 with self.setup.remaking(replacing=True), self._transaction() as reader:
@@ -472,12 +468,8 @@ class PeeweeBackend(Backend):
                     f"The table {name} belongs to no declared endpoint; "
                     "flask contentapi migrate --forget drops it."
                 )
-        yield from self._why_read_only()
-
-    def _why_read_only(self) -> Iterator[str]:
-        database = self.engine.database
         try:
-            with Connected(database):
+            with Connected(self.engine.database):
                 self.engine.test_writing(self.tables.state.name)
         except (*DATABASE_ERRORS, ConnectionLost) as error:
             if refuses_writing(error):
@@ -510,9 +502,5 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
 )
 
 
-def _retried(check: Callable[[], None]) -> None:
-    for _ in range(2):
-        with suppress(ConnectionLost):
-            check()
-            return
-    raise peewee.OperationalError("connections break as soon as they are used")
+def _ask(database: peewee.Database) -> None:
+    database.execute_sql("SELECT 1")

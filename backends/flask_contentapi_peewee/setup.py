@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,14 +14,12 @@ from flask_contentapi.declarations import Column
 from flask_contentapi.errors import ConfigurationError, ContentError
 from flask_contentapi.logs import watched
 from flask_contentapi.records import RecordReader, differ
-from flask_contentapi_peewee.connections import Connected
 from flask_contentapi_peewee.documents import Inserter, parse
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import (
     PREFIX,
     EndpointTables,
     Signature,
-    StoredTable,
     Tables,
     Types,
     is_derived,
@@ -69,12 +67,11 @@ class Setup:
 
         :raises ConfigurationError: if not, saying what to do.
         """
-        with Connected(database):
-            state = self.require_tables(database)
-            if state["declared"] != self.tables.declared:
-                why = [*self._steps(state), _MIGRATE, *self._app_label_hints(state)]
-                why = [_RESTART] if self._was_ready else why
-                raise ConfigurationError(" ".join([_UNFIT, *why]))
+        state = self.require_tables(database)
+        if state["declared"] != self.tables.declared:
+            why = [*self._steps(state), _MIGRATE, *self._app_label_hints(state)]
+            why = [_RESTART] if self._was_ready else why
+            raise ConfigurationError(" ".join([_UNFIT, *why]))
         self._was_ready = True
 
     def _steps(self, state: Mapping[str, str]) -> list[str]:
@@ -143,37 +140,36 @@ class Setup:
         return True
 
     @contextmanager
-    def remaking(self, *, replacing: bool = False) -> Iterator[list[StoredTable | str]]:
+    def remaking(self, *, replacing: bool = False) -> Iterator[set[str]]:
         """A context in which tables that are derived from others can be made anew.
 
         Missing ones are made, empty. At the end those that no type needs any longer are dropped.
 
         :param replacing: whether the content is replaced, so that objects of endpoints that are
             not declared any longer go as well.
-        :returns: the tables that were missing; of tables of words their names.
+        :returns: the names of the tables that were missing.
         """
         database = self._engine.database
         with self._engine.schema_lock():
             there = {*database.get_tables()}
             stored = {*json.loads(self.tables.read_state(database)["declared"])["tables"]}
-            missing: list[StoredTable | str] = []
+            missing: set[str] = set()
             for end in self.tables.endpoints.values():
                 if end.documents.name not in there:
                     # It is made last, so the other may be there from an interrupted attempt.
                     self._engine.drop_table(end.base.name)
                     end.base.model.create_table()
                     end.documents.model.create_table()
-                derived: list[StoredTable | str] = [*end.indexes, end.terms, end.words]
-                for table in derived:
-                    name = table if isinstance(table, str) else table.name
+                derived = {table.name: table.model for table in (*end.indexes, end.terms)}
+                for name in (*derived, end.words):
                     if name in stored and name in there:
                         continue
-                    missing.append(table)
+                    missing.add(name)
                     self._engine.drop_table(name)
-                    if isinstance(table, str):
-                        self._engine.create_words(table)
+                    if name in derived:
+                        derived[name].create_table()
                     else:
-                        table.model.create_table()
+                        self._engine.create_words(name)
             yield missing
             for name in self.others(database):
                 if replacing or is_derived(name):
@@ -194,7 +190,7 @@ class Setup:
         state = self.require_tables(database)
         return [] if state["declared"] == self.tables.declared else self._steps(state)
 
-    def refill(self, reader: DatabaseReader, missing: Sequence[StoredTable | str]) -> None:
+    def refill(self, reader: DatabaseReader, missing: Set[str]) -> None:
         """Reads the documents of changed types again and fills the missing tables.
 
         :raises ContentError: if stored objects do not fit their types.
@@ -219,13 +215,13 @@ class Setup:
         reader: DatabaseReader,
         end: EndpointTables,
         labels: Set[str],
-        missing: Sequence[StoredTable | str],
+        missing: Set[str],
         before: Types,
         records: RecordReader,
     ) -> None:
         documents, now = reader.documents[end.endpoint.name], self.tables.types
         inserter = Inserter(documents)
-        tables = [table for table in missing if table in end.indexes or table is end.terms]
+        tables = [table for table in (*end.indexes, end.terms) if table.name in missing]
         fills_words = end.words in missing
         wanted = {*labels}.union(*(table.labels for table in tables))
         everything = "" in wanted or fills_words
