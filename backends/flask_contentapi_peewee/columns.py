@@ -117,39 +117,30 @@ Codec = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 
 
 class StoredField(peewee.Field):
-    """A column for one kind of value.
+    """A column for one kind of value; tags and children have their own tables instead.
 
-    :param codec: how drivers take its values.
+    :param sql_types: the database's type for each name of a kind; that of ``text`` for decimals if
+        it has no exact ones.
+    :param name: the name there, if it is another one.
     """
 
     def __init__(
-        self, kind: kinds.Kind, sql_type: str, codec: Codec = (None, None), **kwargs: Any
+        self, kind: kinds.Kind, sql_types: Mapping[str, str], name: str = "", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.kind = kind
-        self.field_type = sql_type  # type: ignore[misc]
-        self.encode, self.decode = codec
+        self.field_type = sql_types[name or kind.name]  # type: ignore[misc]
+        self.encode, self.decode = _CODECS.get(kind.name, (None, None))
+        if kind.name == "decimal" and self.field_type == sql_types["text"]:
+            self.encode, self.decode = _digits, lambda value: kind.read(_number(value))
+        elif kind.name == "decimal":
+            self.decode = lambda v: kind.read(v if isinstance(v, str) else Decimal(v))
 
     def db_value(self, value: Any) -> Any:
         return value if value is None or self.encode is None else self.encode(value)
 
     def python_value(self, value: Any) -> Any:
         return value if value is None or self.decode is None else self.decode(value)
-
-
-def stored_field(kind: kinds.Kind, sql_types: Mapping[str, str], **kwargs: Any) -> StoredField:
-    """The column for a kind of value.
-
-    :param kind: the kind; tags and children have their own tables instead.
-    :param sql_types: the database's type for each name of a kind; that of ``text`` for decimals if
-        it has no exact ones.
-    """
-    sql_type, codec = sql_types[kind.name], _CODECS.get(kind.name, (None, None))
-    if kind.name == "decimal":
-        exact = None, lambda value: kind.read(value if isinstance(value, str) else Decimal(value))
-        text = _digits, lambda value: kind.read(_number(value))
-        codec = text if sql_type == sql_types["text"] else exact
-    return StoredField(kind, sql_type, codec, **kwargs)
 
 
 _JSON: Codec = (lambda value: orjson.dumps(value).decode(), orjson.loads)

@@ -27,7 +27,7 @@ from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
 from flask_contentapi.registry import Registry
 from flask_contentapi.types import Content
-from flask_contentapi_peewee.columns import Clause, StoredField, md5, stored_field
+from flask_contentapi_peewee.columns import Clause, StoredField, md5
 from flask_contentapi_peewee.engines import Engine
 from flask_contentapi_peewee.words import VERSION
 
@@ -444,12 +444,10 @@ class _Maker:
     def _field(self, wanted: Column | str) -> StoredField:
         types = self._engine.sql_types
         if isinstance(wanted, Column):
-            return stored_field(wanted.kind, types, null=True)
-        kind = wanted.rstrip("!?")
+            return StoredField(wanted.kind, types, null=True)
+        name = wanted.rstrip("!?")
         options: dict[str, Any] = {"primary_key": wanted[-1] == "!", "null": wanted[-1] == "?"}
-        if kind in ("key", "path"):
-            return StoredField(kinds.Text(), types[kind], **options)
-        return stored_field(_KINDS[kind], types, **options)
+        return StoredField(_KINDS.get(name, _KINDS["text"]), types, name, **options)
 
     def _model(self, name: str, fields: Mapping[str, StoredField]) -> Model:
         _refuse_columns(name, fields)
