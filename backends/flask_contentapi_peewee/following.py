@@ -85,7 +85,11 @@ class Following:
             self._tables.followed_types[known.label] = (
                 f"{known.label} has the rows of {one.model.__name__} and changes only with them"
             )
-        self._question = self._make_question()
+        noted = self._rows(SQL("1")).where(self._table["standing"] == NOTED).limit(1)
+        columns = [noted]
+        for source in self.sources.values():
+            columns += [tables.state_of(source.state_key), *source.questions()]
+        self._question = peewee.Select(columns=columns).bind(self._database).sql()
         self._has_table = False
         self._follow = follow
         self._hear()
@@ -94,13 +98,6 @@ class Following:
         return self._table.select(*columns).where(self._table["type"].in_([*self.sources]))
 
     # Marks.
-
-    def _make_question(self) -> tuple[str, Sequence[Any]]:
-        columns = [self._rows(SQL("1")).where(self._table["standing"] == NOTED).limit(1)]
-        for source in self.sources.values():
-            columns += [self._tables.state_of(source.state_key), *source.questions()]
-        sql, parameters = peewee.Select(columns=columns).bind(self._database).sql()
-        return sql, parameters
 
     def marks(self) -> tuple[bool, dict[str, tuple[str | None, str]]]:
         """Whether rows may have changed since they were copied, and for each followed type the mark

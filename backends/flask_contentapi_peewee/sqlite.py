@@ -128,12 +128,12 @@ class SQLite(Engine):
 
     def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
         # All is read once. In a mapped file it would count as memory of the process.
-        mapped = self.database.execute_sql("PRAGMA mmap_size").fetchone() or [0]
-        self.database.execute_sql("PRAGMA mmap_size = 0")
+        database = cast(peewee.SqliteDatabase, self.database)
+        mapped, database.mmap_size = database.mmap_size, 0
         try:
             super().analyze(tables, words)
         finally:
-            self.database.execute_sql(f"PRAGMA mmap_size = {mapped[0]}")
+            database.mmap_size = mapped
 
     @contextmanager
     def filling(self, models: Iterable[type[peewee.Model]]) -> Iterator[None]:
