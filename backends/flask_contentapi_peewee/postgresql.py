@@ -15,7 +15,7 @@ from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.connections import PostgreSQLPool, atomic
 from flask_contentapi_peewee.engines import INDEXED, Engine, Words
-from flask_contentapi_peewee.tables import index_name
+from flask_contentapi_peewee.tables import short
 
 #: How many rows are in memory at a time.
 FETCHED = 5000
@@ -102,7 +102,7 @@ class PostgreSQL(Engine):
             self.database.execute_sql(clean, (self._words_index(table),))
 
     def _words_index(self, table: str) -> str:
-        return self.quoted(index_name(table, "words"))
+        return self.quoted(short(f"{table}_words"))
 
     def array(self, values: Iterable[int] | Iterable[str]) -> Any:
         escaped = [str(value).replace("\\", r"\\").replace('"', r"\"") for value in values]

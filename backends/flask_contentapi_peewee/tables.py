@@ -120,7 +120,7 @@ class EndpointTables:
         make.index(self.terms, ["field", "number", "id"], "number")
         words = {label: _searched(declared) for label, declared in types.items()}
         #: The name of the table of words, which the engine makes.
-        self.words = table_name(derived_name(f"{endpoint.name}_words", [VERSION, words]))
+        self.words = short(PREFIX + derived_name(f"{endpoint.name}_words", [VERSION, words]))
 
     def _make_indexes(self, make: _Maker) -> Iterator[StoredTable]:
         endpoint = self.endpoint
@@ -381,15 +381,6 @@ _DERIVED = re.compile(r"contentapi_.*__[0-9a-f]{8}")
 # have capital letters, and names that would be too long are cut.
 
 
-def table_name(name: str) -> str:
-    """The name of the table of an endpoint or a type.
-
-    >>> table_name("pages")
-    'contentapi_pages'
-    """
-    return _short(f"{PREFIX}{name}")
-
-
 def derived_name(name: str, declaration: Any) -> str:
     """The name of a derived table, without the prefix.
 
@@ -402,18 +393,8 @@ def derived_name(name: str, declaration: Any) -> str:
     return f"{name.encode()[: LONGEST_NAME - 26].decode(errors='ignore')}__{digest}"
 
 
-def index_name(table: str, about: str) -> str:
-    """The name of an index of a table.
-
-    :param about: a column, or another subject; underscores around it are removed.
-
-    >>> index_name("contentapi_pages", "path_")
-    'contentapi_pages_path'
-    """
-    return _short(f"{table}_{about.strip('_')}")
-
-
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """A name that is as long as databases allow."""
     stored = name.encode()
     if len(stored) <= LONGEST_NAME:
         return name
@@ -453,7 +434,7 @@ class _Maker:
         _refuse_columns(name, fields)
         meta: dict[str, Any] = {
             "database": self._engine.database,
-            "table_name": table_name(name),
+            "table_name": short(PREFIX + name),
             "legacy_table_names": False,
         }
         if not any(column.primary_key for column in fields.values()):
@@ -513,7 +494,7 @@ class _Maker:
         self, model: Model, keys: Sequence[Any], name: str, unique: bool = False
     ) -> None:
         if len(model._meta.indexes) < MOST_INDEXES:
-            name = index_name(model._meta.table_name, name)
+            name = short(f"{model._meta.table_name}_{name.strip('_')}")
             model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=name))
 
 
