@@ -120,9 +120,9 @@ class PageTree:
         return after - GAP if ahead == 0 and after > GAP else (ahead + after) // 2
 
     def _highest_number(self, page: Mapping[str, Any], before: str | None = None) -> int:
-        fields, parent = self._table.fields, page["parent"]
-        under = fields["parent"].is_null() if parent is None else fields["parent"] == parent
-        query = self._table.select("path_").where(under, fields["id"] != page["id"])
+        fields = self._table.fields
+        others = (fields["parent"] == page["parent"]) & (fields["id"] != page["id"])
+        query = self._table.select("path_").where(others)
         if before is not None:
             query = query.where(fields["path_"] < before)
         path = self._reader.first(query.order_by(fields["path_"].desc()).limit(1))

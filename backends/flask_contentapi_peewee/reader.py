@@ -170,7 +170,7 @@ class DatabaseReader(Reader):
         statement = self._statements.count(shape_of_all(query, visible))
         ((stamp, *named, total),) = self._execute(statement, values)
         self._check_stamp(stamp)
-        return self._structure.totals.put(key, Counted(tuple(named), total))
+        return self._structure.totals.put(key, (tuple(named), total))
 
     def fetch(
         self,

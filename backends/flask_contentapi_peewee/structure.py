@@ -40,15 +40,9 @@ class Period(NamedTuple):
     until: int
 
 
-class Counted(NamedTuple):
-    """The result of counting the matches of a query.
-
-    :param named: the path of each page that the query names, or None if it may not be seen.
-    :param total: how many objects match.
-    """
-
-    named: tuple[str | None, ...]
-    total: int
+#: The path of each page that a query names, or None if it may not be seen; and how many objects
+#: match.
+Counted = tuple[tuple[str | None, ...], int]
 
 
 class Structure:

@@ -14,7 +14,6 @@ from flask_contentapi.declarations import ObjectType
 from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import differ
 from flask_contentapi.writer import StoredObject, Transaction
-from flask_contentapi_peewee.columns import Clause
 from flask_contentapi_peewee.documents import (
     Inserter,
     TreePosition,
@@ -92,7 +91,7 @@ class DatabaseTransaction(Transaction):
 
     def page_at(self, parent: int | None, slug: str) -> int | None:
         # Many pages may have the parent, but few the slug.
-        same = self._under(parent, self.engine.unindexed(self._pages["parent"]))
+        same = self.engine.unindexed(self._pages["parent"]) == parent
         same &= self.engine.compare(self._pages["slug"], "=", slug)
         page: int | None = self.reader.first(self._pages.select("id").where(same))
         return page
@@ -106,13 +105,8 @@ class DatabaseTransaction(Transaction):
     def slugs(self, parent: int | None, start: str) -> set[str]:
         slug = self._pages["slug"]
         # The slug itself and numbered ones sort before the slug followed by ".", which follows "-".
-        alike = self._under(parent, self._pages["parent"])
-        alike &= (slug >= start) & (slug < f"{start}.")
+        alike = (self._pages["parent"] == parent) & (slug >= start) & (slug < f"{start}.")
         return {*self.reader.values(self._pages.select(slug).where(alike))}
-
-    @staticmethod
-    def _under(parent: int | None, field: Clause) -> Clause:
-        return peewee.Expression(field, "IS", None) if parent is None else field == parent
 
     def url_path(self, page: int) -> str:
         return self.page_tree.position_of(page).url_path
