@@ -106,6 +106,7 @@ def sqlite(address: str, root: Path) -> SQLitePool:
     options = _pool(_options(query, _FILE_OPTIONS, hint=hint))
     pool = SQLitePool(
         (root / name).absolute().as_uri(),
+        uri=True,
         pragmas={"synchronous": "normal", "cache_size": -65_536, "mmap_size": 1 << 30},
         **options,
     )

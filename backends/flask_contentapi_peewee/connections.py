@@ -80,7 +80,7 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
 
     def __init__(self, *args: Any, recheck: float = 0.0, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._recheck, self._holds_watch_lock = recheck, False
+        self._recheck = recheck
         self.renew()
         _pools.add(self)
 
@@ -196,13 +196,12 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         # This thread may be within a request itself, and keeps its connection.
         while len(self._in_use) > (not self.is_closed()) and time.monotonic() < end:
             self._pool_available.wait(PAUSE / 100)
-        self._holds_watch_lock = self._watch.lock.acquire(timeout=PAUSE)
+        self._watch.lock.acquire(timeout=PAUSE)
         self.close_idle()
 
     def release(self) -> None:
         """Lets others connect again."""
-        if self._holds_watch_lock:
-            self._watch.lock.release()
+        self._watch = _VersionWatch(self)
         self._pool_lock.release()
         self._may_connect.set()
 
@@ -497,9 +496,6 @@ def _is_in_transit(file: Path | str) -> bool:
 
 class SQLitePool(Pool, PooledSqliteDatabase, _File):  # type: ignore[misc]
     """Connections to a file, which can itself tell whether it has changed."""
-
-    def __init__(self, name: str, **options: Any) -> None:
-        super().__init__(name, uri=True, **options)
 
     def mark(self, question: str) -> object:
         # It changes when other connections change the file.
