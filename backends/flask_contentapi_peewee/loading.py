@@ -12,13 +12,13 @@ from flask_contentapi.content import ReadRecord, Table, check_objects, read_libr
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.logs import watched
 from flask_contentapi.records import Place, RecordReader, write_record
+from flask_contentapi.registry import SECTIONS
 from flask_contentapi_peewee.columns import GAP, OPEN, Clause, step
 from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, target_term
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.statements import Statements
 from flask_contentapi_peewee.tables import (
     MARK_PREFIX,
-    SECTIONS,
     USED_ID_PREFIX,
     EndpointTables,
     Tables,

@@ -43,13 +43,6 @@ MARK_PREFIX = "mark "
 #: columns scan all rows.
 MOST_INDEXES = 60
 
-#: The columns of the tables of sections, and the one with the order.
-SECTIONS: Mapping[str, tuple[Sequence[str], str]] = {
-    "locales": (["code"], "sort"),
-    "sites": (["hostname", "port", "site_name", "root_page", "is_default"], "id"),
-    "collections": (["id", "name", "parent", "restriction"], "sort"),
-}
-
 Model = type[peewee.Model]
 
 
@@ -323,25 +316,30 @@ class Tables:
 
     def records(self, section: str, database: peewee.Database) -> list[Any]:
         """The codes of all languages, or the records of all sites or collections with all keys."""
-        table, (columns, order) = getattr(self, section), SECTIONS[section]
-        query = table.select(*(column for column in columns))
-        rows = self.all(query.order_by(table[order]), database)
+        table, order = self._section(section)
+        columns = [name for name in table.fields if name != order]
+        rows = self.all(table.select(*columns).order_by(table[order]), database)
         if section == "locales":
             return [code for (code,) in rows]
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def insert_records(self, section: str, records: Iterable[Any]) -> None:
         """Writes what :meth:`records` gives into its table, which is empty."""
-        table, (_, order) = getattr(self, section), SECTIONS[section]
+        table, order = self._section(section)
         for number, record in enumerate(records):
             row = {"code": record} if section == "locales" else record
             fields = {table[name]: value for name, value in row.items()}
             table.model.insert({**fields, table[order]: number}).execute()
 
+    def _section(self, name: str) -> tuple[StoredTable, str]:
+        """The table of a section, and the column with the order."""
+        table: StoredTable = getattr(self, name)
+        return table, "sort" if "sort" in table.fields else "id"
+
     @staticmethod
     def all(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
         """The result of a query, as tuples of stored values."""
-        return list(query.tuples().clone().execute(database))
+        return list(query.tuples().execute(database))
 
     @property
     def names(self) -> Iterator[str]:
