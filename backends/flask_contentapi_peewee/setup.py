@@ -230,7 +230,6 @@ class Setup:
         for found in watched(objects, f"migrating {end.endpoint.name}"):
             label = documents.label(found)
             columns = end.endpoint.type_of(label).columns
-            fixed = dict(zip(end.fixed, documents.row(found, (*end.fixed,)), strict=True))
             extras = documents.extras(found)
             if label not in labels:
                 # Nothing changes, so nothing is checked: validators may be newer than what is
@@ -240,18 +239,18 @@ class Setup:
                 # What is stored differently is copied again anyway. The rest stays, as the words
                 # that are in the index have to be known.
                 old, new = before.get(label, {}), now[label]
-                kept = [n for n in columns if n in fixed or (n in old and old[n] == new[n])]
+                kept = [n for n in columns if n in end.fixed or (n in old and old[n] == new[n])]
                 known = dict(zip(kept, documents.row(found, (*kept,)), strict=True))
                 row = tuple(
                     [known[n] if n in known else c.kind.empty() for n, c in columns.items()]
                 )
                 row, extras = (row[0], label, *row[1:]), {}
             else:
+                fixed = zip(end.fixed, documents.row(found, (*end.fixed,)), strict=True)
+                record = {n: None if v is None else columns[n].kind.write(v) for n, v in fixed}
                 document = parse(*found[-3:-1])
-                own = _cleared(document, before.get(label, {}), now[label], columns)
-                for name, value in fixed.items():
-                    fixed[name] = None if value is None else columns[name].kind.write(value)
-                record = {**fixed, "type": label, **own}
+                record |= _cleared(document, before.get(label, {}), now[label], columns)
+                record["type"] = label
                 row, _ = records.read_entry(end.endpoint.name, -1, record) or ((), {})
             if records.problems:
                 continue
