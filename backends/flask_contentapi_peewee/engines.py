@@ -186,14 +186,12 @@ class Engine(ABC):
         """
         self.database.execute_sql(f"DELETE FROM {self.quoted(table)} WHERE 1 = 0")  # noqa: S608
 
-    @contextmanager
-    def schema_lock(self) -> Iterator[None]:
+    def schema_lock(self) -> AbstractContextManager[Any]:
         """A context for creating or changing tables; others that do so wait for its end.
 
         It is a transaction if DDL is transactional.
         """
-        with self.transaction():
-            yield
+        return self.transaction()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """A context in which reads are consistent, even if others write."""

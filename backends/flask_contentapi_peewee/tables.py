@@ -479,20 +479,19 @@ class _Maker:
         further = [table[name] for name in ("id", *(_SEEN if is_moment else ()))]
         for number, keys in enumerate(self._engine.indexes(table[column.name])):
             name = column.name + ("_descending" if number else "")
-            self._add_index(table.model, [*keys, *further], name)
+            self.index(table, [*keys, *further], name)
 
     def index(
-        self, table: StoredTable, columns: Sequence[str], name: str = "", unique: bool = False
+        self, table: StoredTable, columns: Sequence[Any], name: str = "", unique: bool = False
     ) -> None:
-        """Adds an index to a table."""
-        keys = [self._engine.indexed(table[column]) for column in columns]
-        self._add_index(table.model, keys, name or columns[0], unique)
+        """Adds an index to a table.
 
-    def _add_index(
-        self, model: Model, keys: Sequence[Any], name: str, unique: bool = False
-    ) -> None:
+        :param columns: their names, or keys as they are in the index.
+        """
+        model, name = table.model, name or columns[0]
+        keys = [self._engine.indexed(table[c]) if isinstance(c, str) else c for c in columns]
         if len(model._meta.indexes) < MOST_INDEXES:
-            name = short(f"{model._meta.table_name}_{name.strip('_')}")
+            name = short(f"{table.name}_{name.strip('_')}")
             model.add_index(peewee.ModelIndex(model, keys, unique=unique, name=name))
 
 
