@@ -385,23 +385,19 @@ class Writer:
         :returns: the id of the translation.
         :raises ContentError: if it exists already, or a value does not fit.
         """
-        old = self._find("pages", page)
-        record = self._record("pages", old)
+        record = self.record("pages", page)
         key, parent = record.get("translation_key"), record.get("parent")
         exists = key is not None and self._stored.translation(key, locale) is not None
         if exists or record.get("locale") == locale:
             _refuse(_place("pages", page), "locale", f"there is one in {locale} already")
-        named = None
-        if key is None:
-            key = str(uuid4())
-            named = self._read("pages", {**record, "translation_key": key}, old)
         above = None if parent is None else self.record("pages", parent).get("translation_key")
         if above is not None:
             parent = self._stored.translation(above, locale) or parent
-        own = {"translation_key": key, "locale": locale, "live": False, "parent": parent}
+        own = {"locale": locale, "live": False, "parent": parent}
+        own["translation_key"] = key or str(uuid4())
         new = self._read_new("pages", {**self._copy(record), **own, **changes})
-        if named is not None:
-            self._replace("pages", old, named)
+        if key is None:
+            self.update("pages", page, translation_key=own["translation_key"])
         return self._insert("pages", new, None)
 
     def _copy(self, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from operator import attrgetter
 from pathlib import Path
@@ -25,7 +25,7 @@ from flask_contentapi.backend import Backend, Reader
 from flask_contentapi.content import read_library
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.logs import log
-from flask_contentapi.registry import Registry
+from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi_jsonfiles.files import CachedFile, FileReader
 from flask_contentapi_jsonfiles.folder import Lister, Listing, printable
 from flask_contentapi_jsonfiles.reading import Reading, read_folder
@@ -151,18 +151,15 @@ class JSONFilesBackend(MemoryBackend):
 
     def check(self, *, values: bool = True) -> Iterator[Problem]:
         """The problems of the present files, then further problems of what is served."""
+        try:
+            _, reading = self._read(FileReader(self._cached_files))
+            found = [*reading.locate(reading.library(self.registry, logs=False).check())]
+        except ContentError as error:
+            found = [*error.problems]
         which = attrgetter("where", "field", "message")
-        found = self._check_files()
         known = {*map(which, found)}
         yield from found
         yield from (problem for problem in super().check() if which(problem) not in known)
-
-    def _check_files(self) -> Sequence[Problem]:
-        try:
-            _, reading = self._read(FileReader(self._cached_files))
-            return [*reading.locate(reading.library(self.registry, logs=False).check())]
-        except ContentError as error:
-            return error.problems
 
     # Detecting changes.
 
@@ -190,7 +187,7 @@ class JSONFilesBackend(MemoryBackend):
 
     @property
     def _sections(self) -> list[str]:
-        return ["locales", "sites", "collections", *self.registry.endpoints]
+        return [*SECTIONS, *self.registry.endpoints]
 
     def _list(self) -> Listing:
         return Lister(str(self.folder), self._sections).run()
