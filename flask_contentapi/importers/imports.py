@@ -86,7 +86,7 @@ def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
     with new_folder(folder) as part:
         origin = f"the folder {source.resolve().name}"
         registry = write_code(objects, part, origin, prefix="/api/v2")
-        content = PulledContent(objects, registry, "", str, objects.hidden)
+        content = PulledContent(objects, registry)
         with objects.located():
             counts = write_content(content, registry, part / "content")
         _copy(objects, part / "media", part / "media")
@@ -110,7 +110,7 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             )
         refuse_loss(backend, options)
         objects = _read(source, known, options, backend.dump())
-        now = _stated(PulledContent(objects, registry, "", str, objects.hidden))
+        now = _stated(PulledContent(objects, registry))
         before: dict[str, str] = known["stated"]
         both = {k: f"{now.get(k, '')} {before.get(k, '')}" for k in {**before, **now}}
         stated = {
@@ -118,9 +118,7 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             for (section, identity), keys in ((key.split(), keys) for key, keys in both.items())
         }
         present = Present(backend, registry, objects.ids, stated)
-        hidden = {key: {**present.kept.get(key, {}), **own} for key, own in objects.hidden.items()}
-        kept = {**present.kept, **hidden}
-        content = PulledContent(objects, registry, "", str, kept, present.general)
+        content = PulledContent(objects, registry, kept=present.kept, general=present.general)
         with objects.located():
             changes = Changes(present, content, registry)
         media = folder / "media"

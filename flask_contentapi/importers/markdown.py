@@ -124,7 +124,6 @@ class MarkdownFolder(Objects):
     :param keeps_links: whether links that lead nowhere stay instead of being refused.
     :raises ContentError: with all that is wrong.
     :ivar known: all ids, also those of what is not there any more.
-    :ivar hidden: by object, values of pages that are not public.
     :ivar files: the files of images and documents by their names.
     :ivar told: what is not taken over, each in a sentence.
     """
@@ -151,7 +150,6 @@ class MarkdownFolder(Objects):
         self.locales, self.i18n = dict.fromkeys(languages), bool(languages)
         self.prefixes = {code: f"/{code}" * (code != languages[0]) for code in languages}
         self._keeps_markdown, self._keeps_links = keeps_markdown, keeps_links
-        self.hidden: dict[tuple[str, int], dict[str, Any]] = {}
         self.files: dict[str, Path] = {}
         self.told: dict[str, None] = {}
         self._problems: dict[Problem, None] = {}
@@ -387,7 +385,7 @@ class MarkdownFolder(Objects):
             source.below.sort(key=lambda below: (self._weight(below), below.key))
             waiting += [(below, source) for below in reversed(source.below)]
         for ids in translations.values():
-            self.note_translations([*ids.values()])
+            self.note_translations(ids.values())
         for source in self._by_id.values():
             dated = _DATED.fullmatch(posixpath.basename(source.key))
             posted = [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from flask_contentapi.importers.inference import Shapes
@@ -60,6 +60,8 @@ class Objects(ABC):
     :ivar prefixes: what the addresses of each language start with, if it is not always "".
     :ivar translation_keys: what pages and their translations share.
     :ivar rich_text_format: the format of rich text that is not asked for.
+    :ivar base: the address that those of files and redirects start from, or "".
+    :ivar hidden: by section and id, values that answers do not show.
     """
 
     def __init__(self) -> None:
@@ -73,8 +75,10 @@ class Objects(ABC):
         self.prefixes: dict[str, str] = {}
         self.translation_keys: dict[int, str] = {}
         self.rich_text_format = "db_html"
+        self.base = ""
+        self.hidden: dict[tuple[str, int], Item] = {}
 
-    def note_translations(self, ids: Sequence[int]) -> None:
+    def note_translations(self, ids: Collection[int]) -> None:
         """Notes that pages are translations of each other."""
         if len({*ids}) > 1:
             self.translation_keys.update(dict.fromkeys(ids, f"page-{min(ids)}"))

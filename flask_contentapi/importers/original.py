@@ -45,7 +45,7 @@ class Original(Objects):
         self, source: Source, *, sites: Sequence[str] = (), endpoints: Sequence[str] = ()
     ) -> None:
         super().__init__()
-        self._source = source
+        self._source, self.base = source, source.base
         self._labels: defaultdict[tuple[str, int], dict[str, list[int]]] = defaultdict(dict)
         #: The types whose details have more than lists.
         self._in_details: set[tuple[str, str]] = set()

@@ -270,7 +270,7 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
         prefix = urlsplit(source.base).path.rstrip("/")
         registry = write_code(original, part, source.base, prefix=prefix)
         media = _Media(part / _MEDIA, is_wanted=options["media"])
-        content = PulledContent(original, registry, source.base, media.name)
+        content = PulledContent(original, registry, media.name)
         counts = write_content(content, registry, part / "content")
         media.download(source)
         cache.finish()
@@ -373,7 +373,7 @@ def _refresh(
         present = Present(backend, registry, original.ids)
         media = _Media(media_folder, is_wanted=options["media"])
         content = PulledContent(
-            original, registry, source.base, media.name, present.kept, present.general
+            original, registry, media.name, kept=present.kept, general=present.general
         )
         # Before the content that names them, which tells them when it is read.
         if options["media"]:

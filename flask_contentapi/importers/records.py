@@ -24,7 +24,6 @@ class PulledContent(Mapping[str, Iterable[Any]]):
 
     :param original: what there is.
     :param registry: the types that they are made for.
-    :param base: the address of the source.
     :param file_of: gives the ``file`` for the address of a file.
     :param kept: by section and id, values that only the present content has.
     :param general: by section, present records that the source cannot show: collections, the
@@ -37,12 +36,12 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         self,
         original: Objects,
         registry: Registry,
-        base: str,
-        file_of: Callable[[str], str],
+        file_of: Callable[[str], str] = str,
+        *,
         kept: Mapping[tuple[str, int], Record] = {},
         general: Mapping[str, Sequence[Any]] = {},
     ) -> None:
-        self._original, self._registry, self._base = original, registry, base
+        self._original, self._registry = original, registry
         self._file_of, self._kept, self._general = file_of, kept, general
         endpoints = [name for name in registry.endpoints if name in original.ids]
         self._names = [*dict.fromkeys(["locales", "sites", *endpoints, *self._general])]
@@ -111,7 +110,7 @@ class PulledContent(Mapping[str, Iterable[Any]]):
                 location = item.get("location")
                 # What Wagtail shows, without is_permanent, can be the path of a page; here only a
                 # link can be a path.
-                base = "" if "is_permanent" in item else self._base
+                base = "" if "is_permanent" in item else self._original.base
                 place = urljoin(base, location) if is_address(location) else ""
                 page = self._page_at.get(place.rstrip("/"))
                 record |= {"redirect_link": location} if page is None else {"redirect_page": page}
@@ -120,14 +119,15 @@ class PulledContent(Mapping[str, Iterable[Any]]):
                     continue
             url = item["meta"].get("download_url")
             if self._registry.endpoints[section].collections and is_address(url):
-                record["file"] = self._file_of(urljoin(self._base, url))
+                record["file"] = self._file_of(urljoin(self._original.base, url))
             yield record
 
     def _record(self, section: str, label: str, item: Record) -> Record:
         endpoint = self._registry.endpoints[section]
         declared = endpoint.type_of(label)
         keys = {**item["meta"], **item}
-        kept = self._kept.get((section, item["id"]), {})
+        key = section, item["id"]
+        kept = {**self._kept.get(key, {}), **self._original.hidden.get(key, {})}
         record = {**kept, "id": item["id"], "type": label, **self._values(declared, item)}
         unknown = keys.keys() - declared.exports.keys() - {"meta", *WAYS, "parent"}
         if label not in endpoint.types:
