@@ -41,7 +41,7 @@ from flask_contentapi.state import State
 
 if TYPE_CHECKING:
     from flask_contentapi.importers.original import Original
-    from flask_contentapi.importers.source import Cache, Source
+    from flask_contentapi.importers.source import Source
 
 #: What a folder has that was pulled.
 _PARTS = ("app.py", "models.py", "content")
@@ -105,18 +105,19 @@ def require_extra(name: str, *modules: str) -> None:
 
 
 @contextmanager
-def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[tuple[Source, Cache]]:
+def _open(url: str, answers: Path, options: Mapping[str, Any]) -> Iterator[Source]:
     from flask_contentapi.importers.source import Cache, Source, SourceError
 
     chosen = {name: options[name] for name in ("headers", "connections", "pause", "timeout")}
     try:
         with closing(Cache(answers)) as cache, closing(Source(url, cache, **chosen)) as source:
             try:
-                yield source, cache
+                yield source
             except SourceError:
                 # What does not fit together is asked for again.
                 cache.begin_anew()
                 raise
+            cache.finish()
     except sqlite3.Error as error:
         is_used = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
         why = "another pull is at work" if is_used else str(error)
@@ -264,7 +265,7 @@ def write_code(original: Objects, folder: Path, origin: str, *, prefix: str) -> 
 def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     with (
         _resumed_folder(folder) as part,
-        _open(url, part / _OWN / "answers.db", options) as (source, cache),
+        _open(url, part / _OWN / "answers.db", options) as source,
     ):
         original = _read(source, options)
         prefix = urlsplit(source.base).path.rstrip("/")
@@ -273,15 +274,12 @@ def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
         content = PulledContent(original, registry, media.name)
         counts = write_content(content, registry, part / "content")
         media.download(source)
-        cache.finish()
-        asked = source.asked
     tell(content.told)
     if missing_packages(original.rich_text_format):
         needed = 'pip install "flask_contentapi[richtext]"'
         click.echo(f"Note: To run it, install what its rich text needs: {needed}.", err=True)
-    click.echo(
-        f"{amounts(counts)} are in {folder}, after {asked} questions. cd {folder} && flask run"
-    )
+    said = f"{amounts(counts)} are in {folder}, after {source.asked} questions."
+    click.echo(f"{said} cd {folder} && flask run")
 
 
 def write_content(content: PulledContent, registry: Registry, folder: Path) -> Counter[str]:
@@ -368,7 +366,7 @@ def _refresh(
     options: Mapping[str, Any],
 ) -> None:
     refuse_loss(backend, options)
-    with _open(url, answers, options) as (source, cache):
+    with _open(url, answers, options) as source:
         original = _read(source, options)
         present = Present(backend, registry, original.ids)
         media = _Media(media_folder, is_wanted=options["media"])
@@ -383,7 +381,6 @@ def _refresh(
         changes = Changes(present, content, registry)
         if changes:
             changes.write(backend)
-        cache.finish()
     tell(content.told, changes.told({}))
 
 
@@ -457,7 +454,7 @@ def _verify(url: str, app: Flask, state: State, options: Mapping[str, Any]) -> N
     from flask_contentapi.importers.verify import Verification
 
     # No answer is kept.
-    with _open(url, Path(":memory:"), options) as (source, _):
+    with _open(url, Path(":memory:"), options) as source:
         verification = Verification(source, app, state)
         verification.run(options["requests"], options["seed"])
     for line in verification.report():
