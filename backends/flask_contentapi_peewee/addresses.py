@@ -107,6 +107,7 @@ def sqlite(address: str, root: Path) -> SQLitePool:
     pool = SQLitePool(
         (root / name).absolute().as_uri(),
         uri=True,
+        check_same_thread=False,
         pragmas={"synchronous": "normal", "cache_size": -65_536, "mmap_size": 1 << 30},
         **options,
     )

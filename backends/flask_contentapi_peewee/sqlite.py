@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import peewee
 from peewee import SQL, Value, fn
@@ -37,10 +37,11 @@ class SQLite(Engine):
 
     def __init__(self, database: peewee.Database) -> None:
         super().__init__(database)
-        known = cast(peewee.SqliteDatabase, database)
+        known, plain = cast(Any, database), cast(Any, peewee.SqliteDatabase)
         known.register_function(md5, "md5", 1)
-        # Snapshots are read by one thread after another.
-        known.connect_params.setdefault("check_same_thread", False)
+        if type(known)._connect is plain._connect:
+            # Snapshots are read by one thread after another, which other drivers allow anyway.
+            known.connect_params.setdefault("check_same_thread", False)
 
     @property
     def _file(self) -> Path | None:
