@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from flask import Request
@@ -62,9 +62,12 @@ class Addresses:
 
     :param base: scheme, host and path that everything is under, without a trailing slash.
     :param settings: the settings of the instance.
-    :param site: the requested site; addresses of pages are on this site if possible.
+    :param site: the requested site; addresses of pages are on this site if possible. None if there
+        is none.
     :param hosts: the sites that may answer later requests without a ``site`` parameter; None: no
         site.
+    :ivar scope: the pages of the requested site, as :attr:`Query.scope`.
+    :ivar paths: the possible starts of their ``url_path``.
     :ivar api: the address of the API, without a trailing slash.
     :ivar renditions: the renditions of images.
     :ivar here: the possible starts of the ``url_path`` of pages that need no ``site`` parameter.
@@ -76,12 +79,14 @@ class Addresses:
         settings: Settings,
         *,
         sites: Sites,
-        site: Site,
+        site: Site | None,
         hosts: Sequence[Site | None],
         page_urls: PageURLs,
         renditions: Renditions,
     ) -> None:
         i18n, media = settings.i18n, settings.media_url
+        self.site, known = site, site or Site("")
+        self.scope, self.paths = known.scope(i18n), known.paths(i18n)
         self.api = base + settings.url_prefix
         self._media = media if is_absolute(media) else base + media
         self._sites = sites
@@ -89,8 +94,8 @@ class Addresses:
         # A page is in trees of all hosts if the longest of their starts is one of its own.
         longest = [(max(some, key=len), some) for some in product(*starts)]
         self.here = tuple([path for path, some in longest if all(map(path.startswith, some))])
-        own = sorted(site.language_trees(i18n), key=lambda home: -len(home.url_path))
-        self._trees = [*((site, home) for home in own), *sites.trees[i18n]]
+        own = sorted(known.language_trees(i18n), key=lambda home: -len(home.url_path))
+        self._trees = [*((known, home) for home in own), *sites.trees[i18n]]
         self._page_urls = page_urls
         self.renditions = renditions
 
@@ -156,22 +161,8 @@ def host_of(request: Request) -> Host:
     return Host.of(request.scheme, host)
 
 
-class Origin(NamedTuple):
-    """The origin of a request.
-
-    :param site: the requested site; None if there is none.
-    :param scope: the pages of the site, as :attr:`Query.scope`.
-    :param paths: the possible starts of their ``url_path``.
-    """
-
-    site: Site | None
-    addresses: Addresses
-    scope: tuple[int, ...] | None
-    paths: tuple[str, ...]
-
-
 class Origins:
-    """The origins of one instance; those of recent requests are cached."""
+    """Finds what the origin of a request decides; what was found for recent ones is cached."""
 
     def __init__(self, settings: Settings, page_urls: PageURLs, renditions: Renditions) -> None:
         self._settings = settings
@@ -190,24 +181,20 @@ class Origins:
         path = root_path.strip("/")
         return host.address + (quote(f"/{path}") if path else "")
 
-    def _find(self, sites: Sites, host: Host, root_path: str, named: str) -> Origin:
+    def _find(self, sites: Sites, host: Host, root_path: str, named: str) -> Addresses:
         settings = self._settings
         here = sites.answering(host.name, host.port)
-        site = sites.named(named) if named else here
         hosts = [here]
         if settings.base_url is not None:
             parts = urlsplit(settings.base_url)
             base = Host.of(parts.scheme, parts.netloc)
             hosts.append(sites.answering(base.name, base.port))
-        known = site or Site("")
-        addresses = Addresses(
+        return Addresses(
             self.base(host, root_path),
             settings,
             sites=sites,
-            site=known,
+            site=sites.named(named) if named else here,
             hosts=hosts,
             page_urls=self._page_urls,
             renditions=self._renditions,
         )
-        i18n = settings.i18n
-        return Origin(site, addresses, known.scope(i18n), known.paths(i18n))

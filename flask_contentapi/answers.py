@@ -222,41 +222,24 @@ class Key(NamedTuple):
     :param value: makes JSON of what is stored; None if that is its own JSON.
     :param row_index: as :attr:`Compiled.row_index`.
     :param volatile: whether it depends on more than the content.
-    :param inner: what is made of its value in place of ``value``.
+    :param plan: how the objects in its value are made, in place of ``value``; None: there are none.
+    :param slot: the slot of the lookup of their ids; None: they are child objects.
+    :param many: whether its value has any number of them.
     """
 
     export: Export
     value: Bind | None
     row_index: int | None
     volatile: bool = False
-    inner: Inner | None = None
+    plan: Plan | None = None
+    slot: int | None = None
+    many: bool = False
 
-
-class Inner(NamedTuple):
-    """What is made of the ids, or the child objects, in a value.
-
-    :param plan: how each is made.
-    :param slot: the slot of the lookup of the ids; None: they are child objects.
-    :param many: whether the value has any number of them.
-    """
-
-    plan: Plan
-    slot: int | None
-    many: bool
-
-
-class Facet(NamedTuple):
-    """A field whose values are counted.
-
-    :param name: its key.
-    :param write: makes JSON of a value; None if it is its own JSON.
-    :param volatile: as :attr:`Export.volatile`.
-    """
-
-    name: str
-    column: str
-    write: Bind | None
-    volatile: bool
+    @property
+    def column(self) -> str:
+        """The column of a facet."""
+        stored = self.export.column
+        return self.export.name if stored is None else stored.name
 
 
 @dataclass(frozen=True)
@@ -266,20 +249,19 @@ class Plan:
     :param layout: the columns and steps needed.
     :param keys: the keys, in the order of answers.
     :param variants: the plans for rows of types with keys of their own, by label.
-    :param facets: the facets that go with a list of them.
+    :param facets: the keys whose values are counted in a list of them.
     """
 
     layout: RowLayout
     keys: tuple[Key, ...]
     variants: Mapping[str, Plan]
-    facets: tuple[Facet, ...] = ()
+    facets: tuple[Key, ...] = ()
 
     @cached_property
     def volatile(self) -> bool:
         """Whether the answers depend on more than the content."""
         plans = (self, *self.variants.values())
-        own = any(key.volatile for plan in plans for key in plan.keys)
-        return own or any(facet.volatile for facet in self.facets)
+        return any(key.volatile for plan in plans for key in (*plan.keys, *plan.facets))
 
     @property
     def size(self) -> int:
@@ -597,7 +579,7 @@ class Planner:
             lookup = layout.related(column)
             inner, slot = lookup.layout, lookup.slot
         plan = self._nested(inner, export, selection)
-        return Key(export, None, index, plan.volatile, Inner(plan, slot, many))
+        return Key(export, None, index, plan.volatile, plan, slot, many)
 
     def _nested(self, layout: RowLayout, export: Export, selection: Selection) -> Plan:
         types = layout.type.endpoint.types if layout.type.endpoint is not None else {}
@@ -695,8 +677,8 @@ def _literal(plan: Plan, row: str, binds: list[Bind]) -> str:
     meta: dict[str, str] = {}
     for number, key in enumerate(plan.keys):
         value = row if key.row_index is None else f"{row}[{key.row_index}]"
-        if key.inner is not None:
-            value = _inner(key.inner, value, f"{row}_{number}", binds)
+        if key.plan is not None:
+            value = _inner(key, key.plan, value, f"{row}_{number}", binds)
         elif key.value is not None:
             value = f"{_argument(key.value, binds)}({value})"
         (meta if key.export.in_meta else body)[key.export.name] = value
@@ -708,17 +690,17 @@ def _literal(plan: Plan, row: str, binds: list[Bind]) -> str:
     return f"{{{whole}}}"
 
 
-def _inner(inner: Inner, value: str, row: str, binds: list[Bind]) -> str:
-    rows, slot, plan = value, inner.slot, inner.plan
+def _inner(key: Key, plan: Plan, value: str, row: str, binds: list[Bind]) -> str:
+    rows, slot = value, key.slot
     if slot is not None:
         found = _argument(lambda context: context.related[slot].get, binds)
-        rows = f"map({found}, {value})" if inner.many else f"{found}({value})"
+        rows = f"map({found}, {value})" if key.many else f"{found}({value})"
     # Python reads only so many brackets inside each other.
     if plan.variants or row.count("_") > MOST_INSIDE:
         made = f"{_argument(plan.bind, binds)}({row})"
     else:
         made = _literal(plan, row, binds)
-    if inner.many:
+    if key.many:
         return f"[{made} for {row} in {rows} if {row} is not None]"
     return f"(None if ({row} := {rows}) is None else {made})"
 
@@ -776,15 +758,13 @@ def _written(value: Bind | None, writer: Bind) -> Bind:
     return bind
 
 
-def facet_of(declared: ObjectType, export: Export) -> Facet:
+def facet_of(declared: ObjectType, export: Export) -> Key:
     """The facet of a key, that of a stored field or ``type``. Ids and tags stay as they are."""
     column, source = export.column, export.source
     value: Bind | None = None
-    if column is None:
-        return Facet(export.name, export.name, value, False)
-    if source is not None and not column.kind.many:
+    if column is not None and source is not None and not column.kind.many:
         value = _serialized(export, *source(RowLayout(declared))[:2])
-    return Facet(export.name, column.name, value, export.volatile)
+    return Key(export, value, None, export.volatile)
 
 
 def _block_writer(column: Column) -> Callable[[Any], Any]:

@@ -19,7 +19,7 @@ from marshmallow import fields, validate
 from webargs.core import Parser
 
 from flask_contentapi import kinds, search
-from flask_contentapi.answers import NO_OTHERS, Facet, Plan, Planner, Several, View, facet_of
+from flask_contentapi.answers import NO_OTHERS, Key, Plan, Planner, Several, View, facet_of
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import BadRequest, remarks, suggest
@@ -279,7 +279,7 @@ class Parameters:
         labels = frozenset(label for one in named for label in one.types) or None
         labels = None if any(map(endpoint.is_of_all, named)) else labels
         plan = self._plan(declared, "list", read, tuple(named), labels)
-        facets: tuple[Facet, ...] = read.get("facets", ())
+        facets: tuple[Key, ...] = read.get("facets", ())
         plan = replace(plan, facets=facets) if facets else plan
         query = Query(
             endpoint.name,
@@ -491,7 +491,7 @@ def _facets_field(declared: ObjectType, settings: Settings) -> fields.Field[Any]
     known = [name for name in declared.filterable if name not in PARAMETERS]
     known += ["type"] * declared.served_at.tree
 
-    def read(text: str) -> tuple[Facet, ...]:
+    def read(text: str) -> tuple[Key, ...]:
         names = text.split(",")
         for name in names:
             if name not in known:

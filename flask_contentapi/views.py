@@ -140,15 +140,15 @@ class Responder:
         # Most requests need not be read for this; a name may be percent-encoded.
         is_named = endpoint.of_sites and (b"site" in query_string or b"%" in query_string)
         named = self.given.get("site", "") if is_named else ""
-        origin = state.origins.find(reader.sites, self.host, request.root_path, named)
-        if origin.site is None and endpoint.of_sites:
+        addresses = state.origins.find(reader.sites, self.host, request.root_path, named)
+        if addresses.site is None and endpoint.of_sites:
             here = self.host if self.host.name else "the host of the request"
             raise NotFound(
                 f"No site answers to {here}. A site can be named with site=, or be the default."
             )
-        self.site, self.addresses = origin.site or Site(""), origin.addresses
-        self.scope, self._paths = origin.scope if endpoint.tree else None, origin.paths
-        self.schedule = None if endpoint.essential else origin.scope
+        self.site, self.addresses = addresses.site or Site(""), addresses
+        self.scope, self._paths = addresses.scope if endpoint.tree else None, addresses.paths
+        self.schedule = None if endpoint.essential else addresses.scope
 
     @cached_property
     def given(self) -> Mapping[str, str]:
@@ -455,9 +455,9 @@ class ListView(EndpointView):
         if plan.facets:
             context, meta["facets"] = Context(responder.addresses, ()), {}
             for facet, counted in zip(plan.facets, selected.facets, strict=True):
-                write = itself if facet.write is None else facet.write(context)
+                write = itself if facet.value is None else facet.value(context)
                 values = [{"value": write(value), "count": count} for value, count in counted]
-                meta["facets"][facet.name] = values
+                meta["facets"][facet.export.name] = values
         response = responder.respond(
             plan, selected.rows, lambda items: {"meta": meta, "items": items}, (name, None)
         )

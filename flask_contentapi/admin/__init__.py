@@ -241,7 +241,7 @@ class ContentView(BaseModelView):
     def _addresses(self) -> Addresses:
         state = self.api.state
         sites = self._read(lambda reader: reader.sites)
-        return state.origins.find(sites, host_of(request), request.root_path, "").addresses
+        return state.origins.find(sites, host_of(request), request.root_path, "")
 
     def get_list(
         self,
