@@ -30,7 +30,6 @@ from flask_contentapi.sources import (
     Origin,
     RichTexts,
     RowLayout,
-    Step,
     Way,
 )
 from flask_contentapi.types import Entry
@@ -187,6 +186,10 @@ MOST_CHILDREN = 2
 NO_VARIANTS: Mapping[str, Chosen] = MappingProxyType({})
 
 
+#: Rows, and in how many places of the answer each stands.
+Level = tuple[Sequence[Row], Sequence[int]]
+
+
 class Source(Protocol):
     """Where the objects that rows point to come from, for one request."""
 
@@ -301,7 +304,7 @@ class Plan:
         found: defaultdict[Hashable, list[Lookup]] = defaultdict(list)
         for step in self.layout.steps:
             if isinstance(step, Lookup):
-                levels = frozenset(origin.level for origin in step.origins)
+                levels = frozenset(origin.start.level for origin in step.origins)
                 found[levels, step.endpoint, *step.layout.columns].append(step)
         return {alike[0].slot: alike for alike in found.values()}
 
@@ -318,8 +321,7 @@ class Plan:
         :param most: the maximum of that number; None: no maximum.
         :raises BadRequest: if it would be exceeded; nothing has been built yet.
         """
-        # For each level its rows, and in how many places each stands.
-        levels: list[tuple[Sequence[Row], Sequence[int]]] = [(rows, [1] * len(rows))]
+        levels: list[Level] = [(rows, [1] * len(rows))]
         related: list[Mapping[Any, Any]] = [{}] * len(self.layout.steps)
         places: dict[int, Mapping[int, int]] = {}
         embedded = 0
@@ -337,11 +339,11 @@ class Plan:
                 reached: Sequence[Row] = [*related[slot].values()]
                 times: Sequence[int] = [places[slot][i] for i in related[slot]]
             elif isinstance(step, Way):
-                origin, times = _starting(step, *levels[step.level])
+                origin, times = _starting(step.start, levels[step.start.level])
                 related[slot], reached, times = _pages_along(step, origin, times, source, most)
             else:
                 assert isinstance(step, Entries)
-                origin, times = _starting(step, *levels[step.level])
+                origin, times = _starting(step.start, levels[step.start.level])
                 reached = [entry for row in origin for entry in row[step.index]]
                 pairs = zip(origin, times, strict=True)
                 times = [n for row, n in pairs for _ in row[step.index]]
@@ -365,24 +367,19 @@ class Plan:
                 yield step.layout.type.served_at.name, None
 
 
-def _starting(
-    step: Step | Origin, rows: Sequence[Row], times: Sequence[int]
-) -> tuple[Sequence[Row], Sequence[int]]:
-    if step.only is None:
-        return rows, times
-    index, labels = step.only
+def _starting(start: RowLayout, level: Level) -> Level:
+    if start.only is None:
+        return level
+    (rows, times), (index, labels) = level, start.only
     kept = [row[index] in labels for row in rows]
     return [*compress(rows, kept)], [*compress(times, kept)]
 
 
-def _places(
-    lookup: Lookup, levels: Sequence[tuple[Sequence[Row], Sequence[int]]]
-) -> Mapping[int, int]:
+def _places(lookup: Lookup, levels: Sequence[Level]) -> Mapping[int, int]:
     """The ids that rows point to, and from how many places."""
     found: dict[int, int] = {}
-    for start in lookup.origins:
-        rows, times = _starting(start, *levels[start.level])
-        index, read = start.row_index, start.read
+    for start, index, read in lookup.origins:
+        rows, times = _starting(start, levels[start.level])
         for row, n in zip(rows, times, strict=True):
             if row[index] is not None:
                 for identity in read(row[index]):
@@ -464,12 +461,10 @@ def _count(
             # Most are texts, or missing.
             size += len(value) if type(value) is str else _size(value)
         count += size // TEXT_SIZE * n
-    for start in layout.rich.origins if rows else ():
+    for start, index, read in layout.rich.origins if rows else ():
         if start.level == layout.level:
             # A text is converted once, wherever it stands.
-            converted = (
-                t for row in _starting(start, rows, ())[0] for t in start.read(row[start.row_index])
-            )
+            converted = (t for row in _starting(start, (rows, ()))[0] for t in read(row[index]))
             count += sum(map(len, converted)) // CONVERTED_SIZE[layout.rich.format]
     return count
 
@@ -563,7 +558,7 @@ class Planner:
             value = _serialized(export, value, kind)
             # It shows nothing but stored texts.
             if isinstance(export.field, RichText) and layout.rich.format != "db_html":
-                layout.rich.origins.append(Origin(layout.level, layout.only, index, _texts))
+                layout.rich.origins.append(Origin(layout, index, _texts))
                 value = _written(value, layout.rich.writer)
             return Key(export, value, index, export.volatile)
         if export.way is not None:
@@ -590,7 +585,7 @@ class Planner:
         for step in layout.steps if selection is not DEFAULT else ():
             columns = map(step.layout.type.columns.get, step.layout.columns)
             tags = sum(isinstance(column.kind, kinds.Tags) for column in columns if column)
-            inside += (step.level > 0) + tags
+            inside += (step.start.level > 0) + tags
         if inside > MAX_INSIDE:
             raise BadRequest(
                 f"fields asks for more than {MAX_INSIDE} relations, tag fields and lists of child "
@@ -635,7 +630,7 @@ class Planner:
         if rich.format == "db_html":
             texts = frozenset()
         elif texts:
-            rich.origins.append(Origin(layout.level, layout.only, index, column.rich_texts))
+            rich.origins.append(Origin(layout, index, column.rich_texts))
         related = []
         for name, inner in column.related_blocks.items():
             lookup = layout.related_block(column, name)

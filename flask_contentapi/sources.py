@@ -61,33 +61,27 @@ class Compiled(NamedTuple):
 class Step:
     """A step from rows to what is inside them or what they point to.
 
-    :param level: the index of these rows among the levels: 0 for the rows of the list, then one
-        level for each step.
+    :param start: the layout of these rows.
     :param slot: its index among the steps, and so in :attr:`Context.related`.
     :param layout: the layout of the rows that it leads to.
     :param embedded: whether these are objects of the answer, not only read for it.
-    :param only: if it starts from rows of some types alone, the index of the type in them, and the
-        labels of these types.
     """
 
-    level: int
+    start: RowLayout
     slot: int
     layout: RowLayout
     embedded: bool
-    only: tuple[int, frozenset[str]] | None
 
 
 class Origin(NamedTuple):
     """Rows that something is read from.
 
-    :param level: as :attr:`Step.level`.
-    :param only: as :attr:`Step.only`.
+    :param start: their layout.
     :param row_index: the index of a value in them.
     :param read: gives what is read of that value: the ids that it points to, or its texts.
     """
 
-    level: int
-    only: tuple[int, frozenset[str]] | None
+    start: RowLayout
     row_index: int
     read: Callable[[Any], Iterable[Any]]
 
@@ -157,7 +151,7 @@ class RichTexts:
             layout = RowLayout(endpoints[name].base, [*columns], steps, len(steps) + 1)
             origins = [o._replace(read=_targets(name, o.read)) for o in self.origins]
             self.slots[name] = len(steps)
-            steps.append(Lookup(0, len(steps), layout, True, None, name, False, origins))
+            steps.append(Lookup(layout, len(steps), layout, True, name, False, origins))
 
     def writer(self, context: Context) -> Callable[[Any], Any]:
         """The function from a text to the one in answers."""
@@ -197,7 +191,10 @@ class RowLayout:
     :param texts: the indexes of the columns whose values can be long, and are written or read anew
         in each place that a row stands in.
     :param made: for each of these, gives how many more objects a row counts for.
-    :param only: as :attr:`Step.only`.
+    :param level: the index of the rows among the levels: 0 for the rows of the list, then one level
+        for each step.
+    :param only: if these are the rows of some types alone, the index of the type in them, and the
+        labels of these types.
     :param above: how often the way to the children led here.
     :param rich: the rich texts of the plan.
     :param shared: lookups from these rows that serve several keys.
@@ -259,7 +256,7 @@ class RowLayout:
         self, relation: Column, name: str, ids: Callable[[Any], Iterable[int]], embedded: bool
     ) -> Lookup:
         assert relation.target is not None
-        origins = [Origin(self.level, self.only, self.index_of(name), ids)]
+        origins = [Origin(self, self.index_of(name), ids)]
         return self._add(
             Lookup,
             relation.target,
@@ -282,7 +279,7 @@ class RowLayout:
     ) -> S:
         slot, above = len(self.steps), self.above + above
         rows = RowLayout(declared, [*columns], self.steps, slot + 1, above=above, rich=self.rich)
-        added = step(self.level, slot, rows, embedded, self.only, **own)
+        added = step(self, slot, rows, embedded, **own)
         self.steps.append(added)
         return added
 
