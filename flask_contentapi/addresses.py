@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -60,12 +59,14 @@ class PageURLs:
 class Addresses:
     """The addresses for one request.
 
-    :param base: scheme, host and path that everything is under, without a trailing slash.
-    :param settings: the settings of the instance.
-    :param site: the requested site; addresses of pages are on this site if possible. None if there
-        is none.
-    :param hosts: the sites that may answer later requests without a ``site`` parameter; None: no
-        site.
+    Those of pages are on the requested site if possible.
+
+    :param origins: what all requests have in common.
+    :param sites: the sites of the content.
+    :param host: the host of the request.
+    :param root_path: its path to the application.
+    :param named: its ``site`` parameter, or "".
+    :ivar site: the requested site; None if there is none.
     :ivar scope: the pages of the requested site, as :attr:`Query.scope`.
     :ivar paths: the possible starts of their ``url_path``.
     :ivar api: the address of the API, without a trailing slash.
@@ -74,30 +75,29 @@ class Addresses:
     """
 
     def __init__(
-        self,
-        base: str,
-        settings: Settings,
-        *,
-        sites: Sites,
-        site: Site | None,
-        hosts: Sequence[Site | None],
-        page_urls: PageURLs,
-        renditions: Renditions,
+        self, origins: Origins, sites: Sites, host: Host, root_path: str, named: str
     ) -> None:
+        settings, base = origins.settings, origins.base(host, root_path)
         i18n, media = settings.i18n, settings.media_url
-        self.site, known = site, site or Site("")
+        # The sites that may answer later requests without a site parameter.
+        hosts = [sites.answering(host.name, host.port)]
+        self.site = sites.named(named) if named else hosts[0]
+        if settings.base_url is not None:
+            parts = urlsplit(settings.base_url)
+            other = Host.of(parts.scheme, parts.netloc)
+            hosts.append(sites.answering(other.name, other.port))
+        known = self.site or Site("")
         self.scope, self.paths = known.scope(i18n), known.paths(i18n)
         self.api = base + settings.url_prefix
         self._media = media if is_absolute(media) else base + media
         self._sites = sites
-        starts = [host.paths(i18n) if host else () for host in dict.fromkeys(hosts)]
+        starts = [site.paths(i18n) if site else () for site in dict.fromkeys(hosts)]
         # A page is in trees of all hosts if the longest of their starts is one of its own.
         longest = [(max(some, key=len), some) for some in product(*starts)]
         self.here = tuple([path for path, some in longest if all(map(path.startswith, some))])
         own = sorted(known.language_trees(i18n), key=lambda home: -len(home.url_path))
         self._trees = [*((known, home) for home in own), *sites.trees[i18n]]
-        self._page_urls = page_urls
-        self.renditions = renditions
+        self._page_urls, self.renditions = origins.page_urls, origins.renditions
 
     def detail_url(self, endpoint: str) -> str:
         """The address of an endpoint's detail views, up to the id."""
@@ -162,39 +162,19 @@ def host_of(request: Request) -> Host:
 
 
 class Origins:
-    """Finds what the origin of a request decides; what was found for recent ones is cached."""
+    """Finds the addresses for requests of one instance; those for recent ones are cached."""
 
     def __init__(self, settings: Settings, page_urls: PageURLs, renditions: Renditions) -> None:
-        self._settings = settings
-        self._renditions = renditions
-        self._page_urls = page_urls
-        self.find = lru_cache(MOST_HOSTS)(self._find)
+        self.settings, self.page_urls, self.renditions = settings, page_urls, renditions
+        self.find = lru_cache(MOST_HOSTS)(partial(Addresses, self))
 
     def base(self, host: Host, root_path: str) -> str:
         """Scheme, host and path that all addresses except those of pages start with.
 
         The parameters are those of the request.
         """
-        if self._settings.base_url is not None:
-            return self._settings.base_url
+        if self.settings.base_url is not None:
+            return self.settings.base_url
         # Proxies pass the path of the mount point in many forms.
         path = root_path.strip("/")
         return host.address + (quote(f"/{path}") if path else "")
-
-    def _find(self, sites: Sites, host: Host, root_path: str, named: str) -> Addresses:
-        settings = self._settings
-        here = sites.answering(host.name, host.port)
-        hosts = [here]
-        if settings.base_url is not None:
-            parts = urlsplit(settings.base_url)
-            base = Host.of(parts.scheme, parts.netloc)
-            hosts.append(sites.answering(base.name, base.port))
-        return Addresses(
-            self.base(host, root_path),
-            settings,
-            sites=sites,
-            site=sites.named(named) if named else here,
-            hosts=hosts,
-            page_urls=self._page_urls,
-            renditions=self._renditions,
-        )
