@@ -12,6 +12,7 @@ import copy
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -51,38 +52,32 @@ class _Schemas:
 
     Their fields are ``required`` if answers have them always, and ``allow_none`` if they can be
     null. What else a key can hold is in the attribute ``alternatives``, a list of fields.
+
+    :ivar of: returns the schema of all keys that a type shows; those of items in lists are
+        required.
+    :ivar selected: returns the schema of what a selection leaves of any object of an endpoint.
     """
 
-    def __init__(self, i18n: bool = False) -> None:
+    def __init__(self, i18n: bool) -> None:
         self._i18n = i18n
-        self._made: dict[object, type[AnswerSchema]] = {}
+        self.of, self.selected = cache(self._of), cache(self._selected)
 
-    def of(self, declared: ObjectType) -> type[AnswerSchema]:
-        """The schema of all keys that a type shows; those of items in lists are required."""
-        if declared not in self._made:
-            endpoint, own = declared.endpoint, declared.content_class
-            chosen = choose(declared, "list", i18n=self._i18n) if endpoint else ()
-            required = {export.name for export, _ in chosen}
-            # With those that it derives from: their lists have its objects too.
-            known = endpoint.every_type if endpoint else ()
-            above = (other for other in known if issubclass(own, other.content_class))
-            keys = _keys(dict.fromkeys((declared, *above)))
-            self._made[declared] = self._make(declared.label, keys, required, [declared.label])
-        return self._made[declared]
+    def _of(self, declared: ObjectType) -> type[AnswerSchema]:
+        endpoint, own = declared.endpoint, declared.content_class
+        chosen = choose(declared, "list", i18n=self._i18n) if endpoint else ()
+        required = {export.name for export, _ in chosen}
+        # With those that it derives from: their lists have its objects too.
+        known = endpoint.every_type if endpoint else ()
+        above = (other for other in known if issubclass(own, other.content_class))
+        keys = _keys(dict.fromkeys((declared, *above)))
+        return self._make(declared.label, keys, required, [declared.label])
 
-    def selected(self, endpoint: Endpoint) -> type[AnswerSchema]:
-        """The schema of what a selection leaves of any object of an endpoint."""
-        if endpoint not in self._made:
-            name, labels = f"{endpoint.name}.Selected", [*endpoint.types, None]
-            self._made[endpoint] = self._make(name, _keys(endpoint.every_type), (), labels)
-        return self._made[endpoint]
+    def _selected(self, endpoint: Endpoint) -> type[AnswerSchema]:
+        name, labels = f"{endpoint.name}.Selected", [*endpoint.types, None]
+        return self._make(name, _keys(endpoint.every_type), (), labels)
 
     def _make(
-        self,
-        name: str,
-        keys: _Keys,
-        required: Collection[str],
-        labels: _Labels,
+        self, name: str, keys: _Keys, required: Collection[str], labels: _Labels
     ) -> type[AnswerSchema]:
         """The schema of objects of some types, which may write the same key differently.
 
