@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -113,7 +113,7 @@ class Spec:
     steps: tuple[Step, ...] = ()
     format: str = ""
     is_lossless: bool = False
-    quality: tuple[tuple[str, int], ...] = tuple(_QUALITY.items())
+    quality: Mapping[str, int] = field(default_factory=lambda: _QUALITY)
     background: tuple[int, int, int] | None = None
 
     def transform(
@@ -235,7 +235,7 @@ def _crop_box(
 
 
 def _quality(format: str, spec: Spec, quality: str) -> Spec:
-    return replace(spec, quality=(*dict([*spec.quality, (format, int(quality))]).items(),))
+    return replace(spec, quality={**spec.quality, format: int(quality)})
 
 
 def _background(spec: Spec, colour: str) -> Spec:
@@ -579,7 +579,7 @@ def _painted(file: BinaryIO, spec: Spec, picture: Picture) -> bytes:
     kept = ("icc_profile", "transparency")
     image.info = {name: value for name, value in image.info.items() if name in kept}
     made = _sized(PillowImage(image), spec, picture)
-    format, quality = spec.format_for(picture.file), dict(spec.quality)
+    format = spec.format_for(picture.file)
     if format == "gif" and image.mode == "CMYK":
         made = PillowImage(made.image.convert("RGB"))
     background = spec.background or ((255, 255, 255) if format == "jpeg" else None)
@@ -588,8 +588,8 @@ def _painted(file: BinaryIO, spec: Spec, picture: Picture) -> bytes:
     options: dict[str, Any] = {"lossless": True} if spec.is_lossless else {}
     options |= {"optimize": True} if format in ("jpeg", "png") else {}
     options |= {"progressive": True} if format == "jpeg" else {}
-    if format in quality and not spec.is_lossless:
-        options["quality"] = quality[format]
+    if format in spec.quality and not spec.is_lossless:
+        options["quality"] = spec.quality[format]
     output = BytesIO()
     getattr(made, f"save_as_{format}")(output, **options)
     return output.getvalue()
