@@ -141,19 +141,17 @@ def _defaults(declared: ObjectType, view: View, i18n: bool) -> Iterable[str]:
 
 
 def _refuse_circles(
-    declared: ObjectType,
-    export: Export,
-    inner: Selection,
-    above: tuple[tuple[ObjectType, Selection], ...],
+    declared: ObjectType, chosen: Chosen, above: tuple[tuple[ObjectType, Selection], ...] = ()
 ) -> None:
-    for target, selection in _embedded_types(export, inner):
-        if (target, selection) in above:
-            raise DeclarationError(
-                f"{declared.content_class.__name__}.{export.name} always brings itself again, "
-                "without an end; take it out of nested_default_fields or of what is shown."
-            )
-        for further in choose(target, "nested", selection):
-            _refuse_circles(target, *further, (*above, (target, selection)))
+    for export, inner in chosen:
+        for target, selection in _embedded_types(export, inner):
+            if (target, selection) in above:
+                raise DeclarationError(
+                    f"{declared.content_class.__name__}.{export.name} always brings itself again, "
+                    "without an end; take it out of nested_default_fields or of what is shown."
+                )
+            further = choose(target, "nested", selection)
+            _refuse_circles(target, further, (*above, (target, selection)))
 
 
 def _embedded_types(export: Export, inner: Selection) -> Iterator[tuple[ObjectType, Selection]]:
@@ -182,10 +180,6 @@ COMPILED = 512
 Assembler = Callable[..., Callable[[Row], dict[str, Any]]]
 #: How often the way to the children may stand in one path.
 MOST_CHILDREN = 2
-#: If no type has keys of its own.
-NO_VARIANTS: Mapping[str, Chosen] = MappingProxyType({})
-
-
 #: Rows, and in how many places of the answer each stands.
 Level = tuple[Sequence[Row], Sequence[int]]
 
@@ -501,8 +495,7 @@ class Planner:
         self._i18n = i18n
         self._limit_max = limit_max
         for declared in (one for endpoint in endpoints for one in endpoint.every_type):
-            for export in declared.exports.values():
-                _refuse_circles(declared, export, DEFAULT, ())
+            _refuse_circles(declared, [(export, DEFAULT) for export in declared.exports.values()])
         for declared in (t for endpoint in endpoints for t in endpoint.types.values()):
             try:
                 self.plan(declared, "detail")
@@ -531,9 +524,7 @@ class Planner:
 
     # Compiling.
 
-    def _plan(
-        self, layout: RowLayout, chosen: Chosen, variants: Mapping[str, Chosen] = NO_VARIANTS
-    ) -> Plan:
+    def _plan(self, layout: RowLayout, chosen: Chosen, variants: Mapping[str, Chosen]) -> Plan:
         made = {_origin(export): self._key(layout, export, inner) for export, inner in chosen}
         keys = (*made.values(),)
         # What several types have of the same declaration is read and fetched once.
@@ -635,7 +626,7 @@ class Planner:
         for name, inner in column.related_blocks.items():
             lookup = layout.related_block(column, name)
             chosen = choose(lookup.layout.type, "nested", inner.shown or DEFAULT)
-            related.append((name, lookup.slot, self._plan(lookup.layout, chosen)))
+            related.append((name, lookup.slot, self._plan(lookup.layout, chosen, {})))
 
         def bind(context: Context) -> Getter:
             converters, hiding = {**functions}, {}
