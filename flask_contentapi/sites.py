@@ -104,7 +104,7 @@ def _label_to_ascii(label: str) -> str:
 
 
 #: The ``site`` parameter.
-_NAMED = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]+)(?::[0-9]{1,5})?")
+_NAMED = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]+)(?::[0-9]+)?")
 
 
 class Home(NamedTuple):

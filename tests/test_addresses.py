@@ -601,6 +601,8 @@ def test_sites_are_named_by_host_and_port(harbour: API, name: str) -> None:
     ("name", "status"),
     [
         ("staff.example:80", 404),
+        ("staff.example:99999", 404),
+        ("staff.example:99999999999999999999", 404),
         ("nowhere.example", 404),
         ("shared.example", 400),
         ("staff.example:", 400),
