@@ -284,11 +284,14 @@ class ContentView(BaseModelView):
         endpoint, viewer = self.declared, self._viewer
         columns = lambda label: endpoint.type_of(label).column_names  # noqa: E731
         try:
-            item = self.fetch(endpoint.name, [int(id)])[int(id)]
-        except (KeyError, TypeError, ValueError):
+            identity = int(id)
+        except (TypeError, ValueError):
             return None
-        found = self._read(lambda reader: reader.get(endpoint.name, item.id, columns, viewer))
-        if found is None or found[0] not in endpoint.types:
+        item = self.fetch(endpoint.name, [identity]).get(identity)
+        found = item and self._read(
+            lambda reader: reader.get(endpoint.name, identity, columns, viewer)
+        )
+        if not (item and found and found[0] in endpoint.types):
             return None
         return replace(item, row=found[1], version=_version(write_record(endpoint, found[1])))
 

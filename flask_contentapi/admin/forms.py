@@ -67,7 +67,6 @@ class Required(InputRequired):
     """Asks for a value, except where none is stored."""
 
     def __call__(self, form: Any, field: Any) -> None:
-        """Raises what WTForms expects."""
         if field.object_data is None or differ(field.data, field.object_data):
             super().__call__(form, field)
 
@@ -91,14 +90,12 @@ class ValueField(Field):
         return "" if self.data is None else self._show(self.data)
 
     def process_data(self, value: Any) -> None:
-        """Takes the stored value."""
         super().process_data(value)
         if value == "":
             # Browsers would not send it.
             self.flags.required = False
 
     def process_formdata(self, valuelist: Sequence[str]) -> None:
-        """Reads the text that was sent."""
         if valuelist and not is_unchanged(self):
             self.data = self._read(valuelist[0]) if valuelist[0] else None
 
@@ -108,7 +105,6 @@ class Choices:
     as well, and stays until another is chosen."""
 
     def __call__(self, field: Any, **options: Any) -> Markup:
-        """The HTML."""
         present = field._value()
         choices = {**field.choices, present: field.choices.get(present, present)}
         option = Markup('<option value="{}">{}</option>')
@@ -150,11 +146,9 @@ class RelationField(Field):
         self.loader, self._many = loader, many
 
     def process_data(self, value: Any) -> None:
-        """Takes the stored ids."""
         super().process_data([] if self._many and value is None else value)
 
     def process_formdata(self, valuelist: Sequence[str]) -> None:
-        """Reads the ids that were sent."""
         texts = [text for text in ",".join(valuelist).split(",") if text not in ("", "__None")]
         try:
             ids = [int(text) for text in texts]
@@ -167,7 +161,6 @@ class TagsField(Select2TagsField):
     """A set of tags."""
 
     def process_formdata(self, valuelist: Sequence[str] | None = None) -> None:
-        """Reads the tags that were sent."""
         if not is_unchanged(self):
             super().process_formdata(valuelist)
 
@@ -185,7 +178,6 @@ class ChildrenField(InlineFieldList):
         return Markup(html)  # noqa: S704 - a template's, which escapes
 
     def process(self, formdata: Any, data: Any = unset_value, extra_filters: Any = None) -> None:
-        """Takes the stored objects, and what was sent."""
         stored = data if isinstance(data, list) else ()
         self._stored = {str(child["id"]): child for child in stored}
         super().process(formdata, data)
