@@ -593,11 +593,12 @@ class Planner:
         plan = self._nested(way.layout, export, selection)
 
         def bind(context: Context) -> Getter:
-            found, keys = context.related[way.slot], way.keys(context.addresses)
-            build = plan.bind(context)
+            found, build = context.related[way.slot], plan.bind(context)
+            # Ancestors are found by their paths, which follow from that of the page.
+            keys = context.addresses.trail if way.by == "url_path" else lambda key: (key,)
             return lambda row: [
                 build(page)
-                for key in keys(row)
+                for key in keys(row[way.index])
                 for page in found.get(key, ())
                 if page[-2] != row[own]
             ]

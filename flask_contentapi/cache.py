@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet
 
 from cachetools import LRUCache
@@ -87,17 +87,14 @@ _OWN = ("Cache-Control", "ETag")
 _OVERHEAD = 1024
 
 
-class _Answer(NamedTuple):
-    """The cached part of an answer. Its lifetime is not cached, as it depends on the time."""
-
-    body: bytes
-    status: int
-    headers: list[tuple[str, str]]
+#: What is kept of an answer: its body, status and headers, without its lifetime, as that depends on
+#: the time.
+_Answer = tuple[bytes, int, list[tuple[str, str]]]
 
 
 def _size(answer: _Answer) -> int:
-    headers = sum(len(name) + len(value) for name, value in answer.headers)
-    return len(answer.body) + headers + _OVERHEAD
+    body, _, headers = answer
+    return len(body) + sum(len(name) + len(value) for name, value in headers) + _OVERHEAD
 
 
 class AnswerCache:
@@ -124,4 +121,4 @@ class AnswerCache:
         headers = [(name, value) for name, value in response.headers if name not in _OWN]
         # orjson's bytes are part of a longer buffer, which would be kept as a whole.
         body = bytes(memoryview(response.get_data()))
-        self._cache.put(key, _Answer(body, response.status_code, headers))
+        self._cache.put(key, (body, response.status_code, headers))

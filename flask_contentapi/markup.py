@@ -147,11 +147,7 @@ class HTMLReader(HTMLParser):
         line, offset = self.getpos()
         self.tokens.append((self._lines[line - 1] + offset, tag, attributes))
 
-    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
-        self._note(tag, attrs)
-
-    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
-        self._note(tag, attrs)
+    handle_starttag = handle_startendtag = _note  # type: ignore[assignment]
 
     def handle_endtag(self, tag: str) -> None:
         self._note(f"/{tag}")

@@ -109,15 +109,12 @@ class Way(Step):
     :param origin: the index of the id in the rows that it starts from.
     :param index: the index in them of what leads on.
     :param by: the column, in which a page may have the same value as others.
-    :param keys: gives for the addresses of a request the function from a row to the values of that
-        column in the pages that it leads to, in order.
     :param each: how many pages of each value at most; None: all.
     """
 
     origin: int
     index: int
     by: str
-    keys: Callable[[Addresses], Callable[[Row], Sequence[Any]]]
     each: int | None
 
 
@@ -292,11 +289,6 @@ class RowLayout:
         by, column = _WAYS[name]
         index, is_down = self.index_of(column), name == "children"
 
-        def keys(addresses: Addresses) -> Callable[[Row], Sequence[Any]]:
-            if name == "ancestors":
-                return lambda row: addresses.trail(row[index])
-            return lambda row: () if row[index] is None else (row[index],)
-
         return self._add(
             Way,
             base,
@@ -305,7 +297,6 @@ class RowLayout:
             origin=self.index_of("id"),
             index=index,
             by=by,
-            keys=keys,
             each=limit if is_down else None,
         )
 
