@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import compress
 from types import MappingProxyType
@@ -185,15 +185,14 @@ Level = tuple[Sequence[Row], Sequence[int]]
 
 
 class Source(Protocol):
-    """Where the objects that rows point to come from, for one request."""
+    """Where the objects that rows point to come from, for one request.
 
-    @property
-    def addresses(self) -> Addresses:
-        """The addresses of the request."""
+    :ivar addresses: the addresses of the request.
+    :ivar viewer: its sender.
+    """
 
-    @property
-    def viewer(self) -> Viewer:
-        """Its sender."""
+    addresses: Addresses
+    viewer: Viewer
 
     def fetch(
         self,
@@ -536,9 +535,11 @@ class Planner:
         for label, own in variants.items():
             for export, inner in own:
                 if (origin := _origin(export)) not in made:
+                    # The same rows, where they are of these types.
                     declared = layout.type.served_at.types[label]
-                    own_layout = layout.of_type(declared, frozenset(labels[origin]))
-                    made[origin] = self._key(own_layout, export, inner)
+                    only = layout.index_of("type"), frozenset(labels[origin])
+                    part = replace(layout, type=declared, only=only)
+                    made[origin] = self._key(part, export, inner)
             mine = tuple(made[_origin(export)] for export, _ in own)
             plans[label] = Plan(layout, mine, {})
         return Plan(layout, keys, plans)

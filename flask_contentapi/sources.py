@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -194,7 +194,8 @@ class RowLayout:
         labels of these types.
     :param above: how often the way to the children led here.
     :param rich: the rich texts of the plan.
-    :param shared: lookups from these rows that serve several keys.
+    :param images: lookups from these rows that serve all renditions of a relation, by its name and
+        :attr:`only`.
     """
 
     type: ObjectType
@@ -206,15 +207,7 @@ class RowLayout:
     only: tuple[int, frozenset[str]] | None = None
     above: int = 0
     rich: RichTexts = field(default_factory=RichTexts)
-    shared: dict[Any, Lookup] = field(default_factory=dict)
-
-    def of_type(self, declared: ObjectType, labels: frozenset[str]) -> RowLayout:
-        """The layout of those of the same rows that are of some types.
-
-        :param declared: one of these types; all of them have in common what is read.
-        """
-        only = self.index_of("type"), labels
-        return replace(self, type=declared, only=only)
+    images: dict[Any, Lookup] = field(default_factory=dict)
 
     def index_of(self, name: str) -> int:
         """The index of a column in the rows; adds a missing column."""
@@ -231,18 +224,9 @@ class RowLayout:
             self.texts.add(index)
         return index
 
-    def related(self, column: Column, *, embedded: bool = True, shared: bool = False) -> Lookup:
-        """Adds a lookup of the objects that a relation to one or many points to.
-
-        :param shared: whether one will do for all that say so.
-        """
-        key = column.name, self.only
-        if not shared or key not in self.shared:
-            lookup = self._lookup(column, column.name, column.ids, embedded)
-            if not shared:
-                return lookup
-            self.shared[key] = lookup
-        return self.shared[key]
+    def related(self, column: Column, *, embedded: bool = True) -> Lookup:
+        """Adds a lookup of the objects that a relation to one or many points to."""
+        return self._lookup(column, column.name, column.ids, embedded)
 
     def related_block(self, column: Column, block: str, *, embedded: bool = True) -> Lookup:
         """Adds a lookup of the objects that the blocks of a type in a column point to."""
@@ -423,8 +407,10 @@ def rendition_of(relation: str, spec: str) -> Source:
     """One rendition of the image that a relation leads to; None if it may not be seen."""
 
     def compile(layout: RowLayout) -> Compiled:
-        index = layout.index_of(relation)
-        lookup = layout.related(layout.type.columns[relation], shared=True)
+        index, key = layout.index_of(relation), (relation, layout.only)
+        if key not in layout.images:
+            layout.images[key] = layout.related(layout.type.columns[relation])
+        lookup = layout.images[key]
         endpoint, picture = lookup.endpoint, picture_of(lookup.layout)
 
         def bind(context: Context) -> Getter:
