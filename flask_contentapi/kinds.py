@@ -453,7 +453,7 @@ def parse_integer(text: str) -> int:
 
     :raises ValueError: if the text is no integer.
     """
-    digits = text.strip(" ")
+    digits = text.strip()
     if not _INTEGER.fullmatch(digits):
         raise ValueError("must be an integer")
     sign = -1 if digits.startswith("-") else 1

@@ -556,7 +556,7 @@ class FindView(EndpointView):
 
     def candidates(self, responder: Responder) -> Iterator[_Candidate]:
         """Where the object can be, at most in two ways, of which the first with a match decides."""
-        text = responder.given.get("id", "").strip(" ").removeprefix("+")
+        text = responder.given.get("id", "").strip().removeprefix("+")
         identity = read_id(text, f"find/ needs {self.needs}.")
         yield (Filter("id", "eq", identity),), None
 
