@@ -69,15 +69,7 @@ def _read(
 ) -> MarkdownFolder:
     from flask_contentapi.importers.markdown import MarkdownFolder
 
-    return MarkdownFolder(
-        source,
-        known,
-        taken,
-        static=options["static"],
-        languages=known["languages"],
-        keeps_markdown=known["keep_markdown"],
-        keeps_links=options["keep_links"],
-    )
+    return MarkdownFolder(source, known, options, taken)
 
 
 def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ import posixpath
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -116,12 +116,11 @@ class MarkdownFolder(Objects):
     """The content of a folder of Markdown.
 
     :param folder: the folder.
-    :param known: the ids that objects have already, by endpoint and path.
+    :param known: what ``ids.json`` has: the ids that objects have already by endpoint and path, the
+        languages that names of files and folders can tell, the main one first, and whether bodies
+        stay Markdown instead of HTML.
+    :param options: those of the command.
     :param taken: the objects that are there, with their sections; new ones get other ids.
-    :param static: folders with files that addresses from the root on name.
-    :param languages: the languages that names of files and folders can tell, the main one first.
-    :param keeps_markdown: whether bodies stay Markdown instead of HTML.
-    :param keeps_links: whether links that lead nowhere stay instead of being refused.
     :raises ContentError: with all that is wrong.
     :ivar known: all ids, also those of what is not there any more.
     :ivar files: the files of images and documents by their names.
@@ -131,25 +130,23 @@ class MarkdownFolder(Objects):
     def __init__(
         self,
         folder: Path,
-        known: Mapping[str, Mapping[str, int]],
+        known: Mapping[str, Any],
+        options: Mapping[str, Any],
         taken: Iterable[tuple[str, Any]] = (),
-        *,
-        static: Sequence[Path] = (),
-        languages: Sequence[str] = (),
-        keeps_markdown: bool = False,
-        keeps_links: bool = False,
     ) -> None:
         super().__init__()
-        self._folder, self._roots = folder, (folder, *static)
-        self.known = {section: {**known.get(section, {})} for section in FILED}
+        self._folder = folder
+        self._roots: list[Path] = [folder, *options["static"]]
+        self.known: dict[str, dict[str, int]] = {name: {**known.get(name, {})} for name in FILED}
         self._last = {section: max([0, *ids.values()]) for section, ids in self.known.items()}
         for section, record in taken:
             if section in self._last:
                 self._last[section] = max(self._last[section], record["id"])
         self.ids = {section: set() for section in FILED}
+        languages = known["languages"]
         self.locales, self.i18n = dict.fromkeys(languages), bool(languages)
         self.prefixes = {code: f"/{code}" * (code != languages[0]) for code in languages}
-        self._keeps_markdown, self._keeps_links = keeps_markdown, keeps_links
+        self._keeps_markdown, self._keeps_links = known["keep_markdown"], options["keep_links"]
         self.files: dict[str, Path] = {}
         self.told: dict[str, None] = {}
         self._problems: dict[Problem, None] = {}
