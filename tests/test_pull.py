@@ -205,6 +205,15 @@ def test_verification_finds_what_differs(original: Original, tmp_path: Path) -> 
     assert "meta.locale: 'en', here None" in said
 
 
+def test_verification_asks_for_paths(original: Original, tmp_path: Path) -> None:
+    pull(original.url, tmp_path / "mirror")
+    file = tmp_path / "mirror" / "app.py"
+    file.write_text(file.read_text().replace("return locale, html_path", "return locale, '/no/'"))
+    said = pull(original.url, tmp_path / "mirror", "--verify", "--requests", "200", status=1)
+    assert "pages/find/?html_path=%2F\n  status: 302, here 404\n" in said
+    assert re.search(r"html_path=(%2F[a-z-]+){2}%2F\n  status: 302, here 404\n", said)
+
+
 def test_nothing_is_written_if_nothing_has_changed(original: Original, mirror: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (mirror / "content").glob("*.json")}
     assert pull(original.url, mirror) == "Nothing has changed.\n"

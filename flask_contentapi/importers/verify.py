@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import nsmallest
 from itertools import groupby
@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 from flask import Flask
-from werkzeug.test import Client, TestResponse
+from werkzeug.test import Client
 
 from flask_contentapi.declarations import ObjectType
 from flask_contentapi.importers.inference import is_address, reference_in
@@ -59,14 +59,14 @@ class Question(NamedTuple):
 class Drawn(NamedTuple):
     """What a question is about: an object, with its endpoint and type.
 
-    :param shown: for a page, where it is.
+    :param path: for a page of a site, where it is below the home page.
     :param asked: the ``site`` to ask.
     :param typed: that and the ``type`` to ask lists for.
     """
 
     section: str
     record: Record
-    shown: Record
+    path: str | None
     declared: ObjectType
     asked: Record
     typed: Record
@@ -103,12 +103,18 @@ class Verification:
         self._source, self._prefix = source, state.settings.url_prefix
         self._backend, self._registry = state.backend, state.registry
         with self._backend.reader() as reader:
+            sites = reader.sites
             self._locales = reader.locales
-            sites = [*reader.sites]
-            self._sites = {"", *(reader.sites.name(s) for s in sites if not s.is_default)}
+            self._site_of: dict[int | None, str] = {
+                home.page: "" if site.is_default else sites.name(site)
+                for site in sites
+                for home in site.homes
+            }
         self._base = next((s.address for s in sites if s.is_default), "") or "http://localhost"
         self._client = Client(app)
         self._records: dict[str, list[Record]] = {}
+        #: The parents and the slugs of pages, and whether they are shown.
+        self._places: dict[int, tuple[int | None, str, bool]] = {}
         self._known: dict[tuple[str, int], bool] = {}
         self.asked = 0
         self.differences: list[Difference] = []
@@ -131,11 +137,20 @@ class Verification:
         chance = random.Random(seed)  # noqa: S311 - the same questions for the same seed
         for section, entries in groupby(self._backend.dump(), itemgetter(0)):
             if section in self._registry.endpoints:
-                shown = (record for _, record in entries if record.get("live") is not False)
+                shown = self._shown(entries)
                 self._records[section] = nsmallest(_DRAWN, shown, lambda _: chance.random())
         for _ in watched(range(number), "comparing answers", number):
             self._compare(self._question(chance))
             self.asked += 1
+
+    def _shown(self, entries: Iterable[tuple[str, Record]]) -> Iterator[Record]:
+        """The objects that are shown; notes the places of all pages."""
+        for section, record in entries:
+            is_shown = record.get("live") is not False
+            if section == "pages":
+                self._places[record["id"]] = record.get("parent"), record["slug"], is_shown
+            if is_shown:
+                yield record
 
     # Questions.
 
@@ -145,17 +160,22 @@ class Verification:
         section = chance.choices(sections, weights)[0]
         record = chance.choice(self._records[section])
         declared = self._registry.endpoints[section].type_of(record["type"])
-        shown: Record = {}
-        if section == "pages":
-            keys = "_,detail_url,html_url,parent(_,id)"
-            path = f"pages/{record['id']}/"
-            shown = orjson.loads(self._mirrored(path, {"fields": keys}).data).get("meta", {})
-        reference = reference_in({"id": record["id"], "meta": shown})
-        asked = {"site": reference.site} if reference and reference.site else {}
+        site, path = self._way(record["id"]) if section == "pages" else ("", None)
+        asked = {"site": site} if site else {}
         typed = {**asked, "type": declared.label} if section == "pages" else asked
         kinds = [self._detail, self._detail, self._list, self._list, self._filter, self._order]
         kinds += [self._tree, self._find] if section == "pages" else [self._missing]
-        return chance.choice(kinds)(chance, Drawn(section, record, shown, declared, asked, typed))
+        return chance.choice(kinds)(chance, Drawn(section, record, path, declared, asked, typed))
+
+    def _way(self, identity: int | None) -> tuple[str, str | None]:
+        """The ``site`` of a page, and its path below the home page; None if it is of no site."""
+        path = "/"
+        while identity not in self._site_of:
+            if identity is None:
+                return "", None
+            identity, slug, _ = self._places[identity]
+            path = f"/{slug}{path}"
+        return self._site_of[identity], path
 
     def _fields(self, chance: random.Random, declared: ObjectType) -> Record:
         names = [n for n in declared.exports if n not in WAYS and n not in ("parent", *_OURS)]
@@ -206,7 +226,9 @@ class Verification:
 
     def _tree(self, chance: random.Random, drawn: Drawn) -> Question:
         record, asked = drawn.record, drawn.asked
-        above = (drawn.shown.get("parent") or record)["id"]
+        parent = record.get("parent")
+        is_shown = parent is not None and self._places[parent][2]
+        above = parent if is_shown else record["id"]
         choices: list[Record] = [
             {"child_of": above},
             {"descendant_of": above},
@@ -225,10 +247,10 @@ class Verification:
     def _find(self, chance: random.Random, drawn: Drawn) -> Question:
         record, asked = drawn.record, drawn.asked
         wrong = chance.random() < 0.2
-        url = drawn.shown.get("html_url")
-        if not url or asked or (self._locales and record.get("locale") != self._locales[0]):
+        is_main = not self._locales or record.get("locale") == self._locales[0]
+        if drawn.path is None or asked or not is_main:
             return self._missing(chance, drawn)
-        path = urlsplit(url).path + ("no-such-page/" if wrong else "")
+        path = drawn.path + "no-such-page/" * wrong
         return Question("pages/find/", {"html_path": path})
 
     def _missing(self, chance: random.Random, drawn: Drawn) -> Question:
@@ -238,15 +260,12 @@ class Verification:
 
     # Answers.
 
-    def _mirrored(self, path: str, parameters: Mapping[str, Any]) -> TestResponse:
-        return self._client.get(
-            f"{self._prefix}/{path}", query_string=dict(parameters), base_url=self._base
-        )
-
     def _compare(self, question: Question) -> None:
         path, parameters = question.path, question.parameters
         status, location, body = self._source.ask_plainly(path, **parameters)
-        response = self._mirrored(path, parameters)
+        response = self._client.get(
+            f"{self._prefix}/{path}", query_string=dict(parameters), base_url=self._base
+        )
         found: list[tuple[str, Any, Any, str]] = []
         if status != response.status_code:
             cause = ""
@@ -322,7 +341,7 @@ class Verification:
                 self._source.ask_plainly(
                     f"{reference.endpoint}/{reference.id}/", **({"site": site} if site else {})
                 )[0]
-                for site in self._sites
+                for site in {"", *self._site_of.values()}
             }
             self._known[key] = 200 not in statuses
         return self._known[key]
