@@ -95,6 +95,20 @@ def _note_missing(
             reader.note(_place_of(table, row), column, f"there is no {what} {row[index]}")
 
 
+def misplaced(url_path: str) -> tuple[str, str] | None:
+    """What is wrong with the place of a page, its field and a message; None if nothing is. Of pages
+    below each other it is only wrong with the first.
+
+    :param url_path: the slugs down to it, as in :class:`Table`.
+    """
+    level, above = url_path.count("/") - 1, url_path.rindex("/", 0, -1) + 1
+    if level == DEEPEST + 1:
+        return "parent", TOO_DEEP
+    return (
+        ("slug", TOO_LONG) if level <= DEEPEST and above <= LONGEST_PATH < len(url_path) else None
+    )
+
+
 def _build_tree(table: Table, reader: RecordReader) -> dict[int, Restriction]:
     """Puts pages into tree order, fills in paths, ends and access; returns the restrictions."""
     columns = table.endpoint.base.places

@@ -17,18 +17,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import uuid4
 
-from flask_contentapi.content import (
-    DEEPEST,
-    SAME_PATH,
-    TOO_DEEP,
-    TOO_LONG,
-    check_collections,
-    read_code,
-    site_names,
-)
+from flask_contentapi.content import SAME_PATH, check_collections, misplaced, read_code, site_names
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ContentError
-from flask_contentapi.kinds import INT64, LONGEST_PATH
+from flask_contentapi.kinds import INT64
 from flask_contentapi.query import ObjectKey, Row
 from flask_contentapi.records import Place, RecordReader, differ, write_record
 from flask_contentapi.registry import Registry
@@ -593,12 +585,8 @@ class Writer:
         old = len(self._stored.url_path(page[0])) if below else 0
         problems = []
         for identity, whole in ((page[0], path), *((i, path + p[old:]) for i, p in below.items())):
-            level, place = whole.count("/") - 1, _place("pages", identity)
-            above = whole[: whole.rindex("/", 0, -1) + 1]
-            if level == DEEPEST + 1:
-                problems.append(place.problem("parent", TOO_DEEP))
-            elif level <= DEEPEST and len(above) <= LONGEST_PATH < len(whole):
-                problems.append(place.problem("slug", TOO_LONG))
+            if wrong := misplaced(whole):
+                problems.append(_place("pages", identity).problem(*wrong))
         if problems:
             raise ContentError(problems)
 

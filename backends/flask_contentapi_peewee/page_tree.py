@@ -7,9 +7,8 @@ from typing import Any
 
 from peewee import Value, fn
 
-from flask_contentapi.content import DEEPEST, TOO_DEEP, TOO_LONG
+from flask_contentapi.content import misplaced
 from flask_contentapi.errors import ContentError
-from flask_contentapi.kinds import LONGEST_PATH
 from flask_contentapi.records import Place
 from flask_contentapi.sites import quote_slug
 from flask_contentapi_peewee.columns import GAP, LARGEST, OPEN, end, last_number, md5, step
@@ -83,10 +82,8 @@ class PageTree:
             identity, parent = page["id"], page["parent"]
             if parent not in above:
                 refuse(identity, "parent", f"there is no page {parent}")
-            elif paths[identity].count("/") - 1 > DEEPEST:
-                refuse(identity, "parent", TOO_DEEP)
-            elif len(paths[identity]) > LONGEST_PATH:
-                refuse(identity, "slug", TOO_LONG)
+            elif wrong := misplaced(paths[identity]):
+                refuse(identity, *wrong)
             elif paths[identity] in taken:
                 refuse(identity, "slug", f"a sibling has the slug {page['slug']!r} already")
             else:
