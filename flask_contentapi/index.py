@@ -11,7 +11,7 @@ from flask import Request, Response, current_app
 from werkzeug.utils import redirect
 
 from flask_contentapi.addresses import host_of
-from flask_contentapi.caching import tag
+from flask_contentapi.caching import lifetime, tag
 from flask_contentapi.errors import NotFound
 from flask_contentapi.openapi import describe
 from flask_contentapi.parameters import check_length, check_values
@@ -138,10 +138,7 @@ class OpenAPIView(EndpointView):
         base = self.state.origins.base(host_of(request), request.root_path)
         servers = [{"url": base + self.state.settings.url_prefix}]
         response = json_response({**self._description, "servers": servers})
-        age = self.state.settings.cache_max_age
-        response.headers["Cache-Control"] = (
-            "public, no-cache" if age is None else f"public, max-age={age}"
-        )
+        response.headers["Cache-Control"] = lifetime(self.state.settings, left=None)
         response.add_etag()
         return cast(Response, response.make_conditional(request))
 
