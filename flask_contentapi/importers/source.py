@@ -295,8 +295,7 @@ class Source:
         key = url.scheme, url.netloc
         if key not in self._clients:
             self._clients[key] = httpx.AsyncClient(
-                limits=httpx.Limits(max_connections=self._connections),
-                timeout=httpx.Timeout(min(self._timeout, SILENCE)),
+                timeout=min(self._timeout, SILENCE),
                 headers={
                     "User-Agent": f"flask_contentapi/{version('flask_contentapi')} (pull)",
                     "Accept-Encoding": "gzip",
