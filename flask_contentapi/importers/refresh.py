@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -85,7 +86,7 @@ class Changes:
     :param content: what there is to be.
     :param registry: the types.
     :raises ContentError: if the content does not fit the types.
-    :ivar new: the objects that are not there yet, with their records where there are few.
+    :ivar new: the objects that are not there yet, with their records if there are few, else {}.
     :ivar changed: the same for those that are there with another record.
     :ivar gone: the objects that the source does not have any more, the last one first.
     :ivar is_general: whether sites or languages differ.
@@ -96,8 +97,8 @@ class Changes:
         self, present: Present, content: Mapping[str, Iterable[Any]], registry: Registry
     ) -> None:
         self._registry, self._content, self._present = registry, content, present
-        self.new: dict[Key, Record | None] = {}
-        self.changed: dict[Key, Record | None] = {}
+        self.new: dict[Key, Record] = {}
+        self.changed: dict[Key, Record] = {}
         #: The parents of all objects, in their order.
         self._parents: dict[Key, int | None] = {}
         library = read_library(content, registry, keep=self._keep, logs=False)
@@ -119,7 +120,7 @@ class Changes:
         known = self._present.digests.get(key)
         if known != _digest(record):
             kind = self.new if known is None else self.changed
-            kind[key] = record if len(self.new) + len(self.changed) <= MOST_NAMED else None
+            kind[key] = record if len(self.new) + len(self.changed) <= MOST_NAMED else {}
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone or self.is_general or self.is_moved)
@@ -148,12 +149,9 @@ class Changes:
         """Writes it, all or nothing."""
         few = len(self.new) + len(self.changed) + len(self.gone) <= MOST_NAMED
         if few and not self.is_general and not self.is_moved:
-            try:
+            # The order of changes matters, as where two pages swap their slugs.
+            with suppress(NotImplementedError, ContentError):
                 self._write_each(backend)
-            except (NotImplementedError, ContentError):
-                # The order of changes matters, as where two pages swap their slugs.
-                pass
-            else:
                 return
         backend.load(self._content)
 
@@ -170,11 +168,10 @@ class Changes:
             for section, identity in self.gone:
                 writer.delete(section, identity)
             for (section, identity), record in self.changed.items():
-                before = writer.record(section, identity)
-                missing = dict.fromkeys(before.keys() - (record or {}).keys())
-                writer.update(section, identity, **missing, **(record or {}))
+                missing = writer.record(section, identity).keys() - record.keys()
+                writer.update(section, identity, **dict.fromkeys(missing), **record)
             for key, record in self.new.items():
-                writer.add(key[0], record or {}, before=following[key])
+                writer.add(key[0], record, before=following[key])
 
 
 def _digest(record: Any) -> bytes:
