@@ -12,9 +12,8 @@ from peewee import SQL, fn
 from playhouse import signals
 
 from flask_contentapi.declarations import Column, ObjectType
-from flask_contentapi.errors import BackendUnavailable, ConfigurationError, Problem, suggest
+from flask_contentapi.errors import BackendUnavailable, ConfigurationError, suggest
 from flask_contentapi.fields import Derived
-from flask_contentapi.records import Place
 from flask_contentapi.types import Entry
 from flask_contentapi_peewee.connections import DATABASE_ERRORS
 from flask_contentapi_peewee.documents import BATCH
@@ -208,10 +207,6 @@ class Source:
     def name_of(self, identity: int) -> str:
         """The name of the row of an object in messages."""
         return f"{self.model.__name__} {identity - self.ids_from} ({self.endpoint.name} {identity})"
-
-    def problem(self, identity: int, name: str, message: str) -> Problem:
-        """A problem of the row of an object."""
-        return Place(self.endpoint.name, -1, self.name_of(identity)).problem(name, message)
 
 
 def _written(declared: ObjectType) -> dict[str, Column]:

@@ -15,6 +15,7 @@ import json
 import secrets
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -25,7 +26,7 @@ from playhouse import signals
 from flask_contentapi.errors import ConfigurationError, ContentError, Problem
 from flask_contentapi.logs import log
 from flask_contentapi.query import Row
-from flask_contentapi.records import RecordReader
+from flask_contentapi.records import Place, RecordReader
 from flask_contentapi.signals import MOST_NAMED
 from flask_contentapi.writer import StoredObject, Writer
 from flask_contentapi_peewee.documents import batches
@@ -305,7 +306,7 @@ class Copying:
                 stored[identity] = known
             elif fitting.pop(identity, None):
                 why = "another object has this id already; give another ids_from"
-                self._refuse(source, identity, source.problem(identity, "id", why))
+                self._refuse_for(source, identity, "id", why)
         self._growth += len(rows) - len(
             self._before.keys() | {identity - source.ids_from for identity in stored}
         )
@@ -321,7 +322,7 @@ class Copying:
         new = {identity: row for identity, (row, _) in fitting.items() if identity not in stored}
         for identity, name, message in [*self._misfits(source, new)]:
             if new.pop(identity, None):
-                self._refuse(source, identity, source.problem(identity, name, message))
+                self._refuse_for(source, identity, name, message)
         self._insert(source, [*new.values()])
         if self._left_out:
             table = self._table
@@ -341,8 +342,7 @@ class Copying:
                 # A site's own function may fail in any way.
                 why = repr(error)
             if why is not None:
-                problem = source.problem(identity, "", f"cannot be read: {why}")
-                self._refuse(source, identity, problem, standing=LEFT_OUT)
+                self._refuse_for(source, identity, "", f"cannot be read: {why}", LEFT_OUT)
                 continue
             entry = reader.read_entry(source.endpoint.name, -1, record)
             if entry is not None:
@@ -388,9 +388,7 @@ class Copying:
         self.written += 1
 
     def _insert(self, source: Source, rows: list[Row]) -> None:
-        def refuse(identity: int, name: str, message: str) -> None:
-            self._refuse(source, identity, source.problem(identity, name, message))
-
+        refuse = partial(self._refuse_for, source)
         while rows:
             ready, rows = rows, []
             if source.endpoint.tree:
@@ -424,7 +422,7 @@ class Copying:
             below: dict[int, str] = tree.below(identity, "type") if is_page else {}
             if not self._sources.keys() >= {*below.values()}:
                 why = "cannot go, because pages below it are no rows; move or delete these"
-                self._refuse(source, identity, source.problem(identity, "", why))
+                self._refuse_for(source, identity, "", why)
                 continue
             doomed = [identity, *below]
             self._note(source, doomed)
@@ -450,6 +448,12 @@ class Copying:
         for key in keys:
             self._to_log.pop((source.label, key), None)
         return found
+
+    def _refuse_for(
+        self, source: Source, identity: int, name: str, message: str, standing: int = WAITING
+    ) -> None:
+        place = Place(source.endpoint.name, -1, source.name_of(identity))
+        self._refuse(source, identity, place.problem(name, message), standing=standing)
 
     def _refuse(
         self, source: Source, identity: int, *problems: Problem, standing: int = WAITING
