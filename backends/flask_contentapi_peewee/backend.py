@@ -216,18 +216,7 @@ class PeeweeBackend(Backend):
 
     def snapshot_reader(self) -> AbstractContextManager[Reader]:
         # Other threads do not see what this one is writing.
-        return self.reader() if self.is_writing else apart(self.engine.reading, self._long_reader)
-
-    @contextmanager
-    def _long_reader(self) -> Iterator[Reader]:
-        try:
-            with self._snapshot() as reader:
-                yield reader
-        except BackendUnavailable as error:
-            if isinstance(error.__cause__, ContentChanged):
-                # It may succeed with another connection, or other content.
-                raise ContentChanged from error
-            raise
+        return self.reader() if self.is_writing else apart(self.engine.reading, self._snapshot)
 
     def _require_version(self, stamp: str) -> None:
         database = self.engine.reading
@@ -409,12 +398,16 @@ class PeeweeBackend(Backend):
     @contextmanager
     def _unchanged(self) -> Iterator[DatabaseReader]:
         """A snapshot, while which the thread changes nothing."""
-        with self._snapshot() as reader:
-            self._thread.reading = True
-            try:
-                yield reader
-            finally:
-                self._thread.reading = False
+        try:
+            with self._reporting_outages(), self._snapshot() as reader:
+                self._thread.reading = True
+                try:
+                    yield reader
+                finally:
+                    self._thread.reading = False
+        except ContentChanged as error:
+            self._require_ready()
+            raise BackendUnavailable("The content changes while it is read.") from error
 
     @contextmanager
     def _snapshot(self) -> Iterator[DatabaseReader]:
@@ -424,7 +417,7 @@ class PeeweeBackend(Backend):
         self._require_ready()
         self._catch_up()
         try:
-            with self._reporting_outages(), Connected(database), self.engine.snapshot():
+            with Connected(database), self.engine.snapshot():
                 structure = self._read_structure(database)
                 reader = DatabaseReader(database, self._statements, structure)
                 if self.engine.words_are_apart:
@@ -432,9 +425,9 @@ class PeeweeBackend(Backend):
                     reader.confirm_search = partial(OwnConnection(database).call, *confirm)
                 yield reader
                 reader.confirm_version()
-        except ContentChanged as error:
-            self._require_ready()
-            raise BackendUnavailable("The content changes while it is read.") from error
+        except DATABASE_ERRORS:
+            with self._reporting_outages():
+                raise
 
     def check(self, *, values: bool = True) -> Iterator[Problem]:
         """The problems of the content, or only why the database cannot be served from."""
