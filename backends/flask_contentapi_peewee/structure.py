@@ -6,15 +6,14 @@ the content still has that version.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import peewee
 from peewee import fn
-from werkzeug.utils import cached_property
 
 from flask_contentapi.cache import BoundedCache
 from flask_contentapi.content import (
@@ -29,6 +28,7 @@ from flask_contentapi.sites import Home, Site, Sites
 from flask_contentapi_peewee.columns import ALWAYS, NEVER, OPEN, any_of, end, microseconds
 from flask_contentapi_peewee.tables import StoredTable, Tables
 
+T = TypeVar("T")
 #: How many totals are cached.
 TOTALS_CACHE_SIZE = 4096
 
@@ -45,10 +45,24 @@ class Period(NamedTuple):
 Counted = tuple[tuple[str | None, ...], int]
 
 
+class _Part(Generic[T]):
+    """A part of the structure, which is read on first use.
+
+    No thread waits for another one that reads a part, as for :func:`functools.cached_property` up
+    to Python 3.11: that one may itself wait for a connection.
+    """
+
+    def __init__(self, read: Callable[[Structure], T]) -> None:
+        self._read = read
+
+    def __get__(self, structure: Structure, owner: type[Structure]) -> T:
+        # Attributes of the instance come first from now on.
+        part = vars(structure)[self._read.__name__] = self._read(structure)
+        return part
+
+
 class Structure:
     """The structure of one version of the content; each part is read on first use.
-
-    No thread waits for another one that reads a part: that one may itself wait for a connection.
 
     :ivar paths: returns the paths of the pages of a scope.
     """
@@ -67,17 +81,17 @@ class Structure:
         self._homes: dict[int, str] = {}
         self.paths = lru_cache(TOTALS_CACHE_SIZE)(self._find_paths)
 
-    @cached_property
+    @_Part
     def locales(self) -> list[str]:
         """The codes of all languages."""
         return self._tables.records("locales", self._database)
 
-    @cached_property
+    @_Part
     def collections(self) -> dict[int, dict[str, Any]]:
         """The record of each collection."""
         return {one["id"]: one for one in self._tables.records("collections", self._database)}
 
-    @cached_property
+    @_Part
     def restrictions(self) -> Restrictions:
         """All restrictions."""
         return Restrictions(self._page_restrictions(), restricted(self.collections))
@@ -91,7 +105,7 @@ class Structure:
 
     # Sites.
 
-    @cached_property
+    @_Part
     def sites(self) -> Sites:
         """All sites."""
         records = self._tables.records("sites", self._database)
