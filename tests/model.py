@@ -480,8 +480,6 @@ class Model:
         if request.shuffled and request.offset is not None:
             return 400
         scope = self.scope(site)
-        if request.locale is not None and not self.knows(request, scope):
-            return 404
         pages = scope
         for relation, named in request.tree:
             page: Any = named
@@ -492,6 +490,8 @@ class Model:
             related = self.relatives(relation, page)
             pages = [id for id in pages if id in related]
         if request.locale is not None:
+            if not self.knows(request, scope):
+                return 404
             pages = [id for id in pages if self.locale(self.records["pages"][id]) == request.locale]
         return pages
 

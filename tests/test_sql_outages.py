@@ -17,6 +17,7 @@ import pytest
 
 from flask_contentapi.errors import BackendUnavailable, ConfigurationError
 from flask_contentapi_peewee import PeeweeBackend
+from flask_contentapi_peewee.documents import Inserter
 from tests.api import API
 from tests.databases import api_at, asked, on_servers, on_sqlite, storage, until, writing
 from tests.samples import page, site
@@ -186,6 +187,25 @@ def test_a_server_that_dies_during_a_change_leaves_all_as_it_was(server: Daemon)
     before = api.dump()
     with pytest.raises(BackendUnavailable):
         change_during_a_crash(api, server)
+    server.start()
+    until(lambda: api.status("pages/") == 200)
+    assert api.dump() == before
+
+
+def test_a_server_that_dies_during_a_load_leaves_all_as_it_was(
+    server: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = served(server)
+    before, flush = api.dump(), Inserter.flush
+
+    def crash(inserter: Inserter) -> None:
+        server.crash()
+        flush(inserter)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Inserter, "flush", crash)
+        with pytest.raises(BackendUnavailable, match=r"^The database is gone: .+\.$"):
+            api.load({**CONTENT, "pages": [page(1, slug="home", title="Lost")]})
     server.start()
     until(lambda: api.status("pages/") == 200)
     assert api.dump() == before

@@ -168,7 +168,8 @@ class Engine(ABC):
         names = [self.quoted(name) for name in columns]
         values = ", ".join([self.database.param] * len(names))
         sql = f"INSERT INTO {self.quoted(table)} ({', '.join(names)}) VALUES ({values})"  # noqa: S608
-        self.database.cursor().executemany(sql, rows)
+        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+            self.database.cursor().executemany(sql, rows)
 
     @contextmanager
     def filling(self, models: Iterable[type[peewee.Model]]) -> Iterator[None]:
