@@ -314,14 +314,15 @@ class Library:
 def check_objects(
     objects: Iterable[tuple[Place, Endpoint, Row]], ids: Mapping[str, Collection[int]], sites: Sites
 ) -> Iterator[Problem]:
-    """Likely mistakes in objects that are served: undeclared types, dangling relations, and
-    redirects of sites that do not exist.
+    """Likely mistakes in objects that are served: undeclared types, dangling relations, redirects
+    of sites that do not exist, and pages with several translations in one language.
 
     :param objects: for each its place, its endpoint, and the columns of its type.
     :param ids: the ids of all objects, by endpoint.
     """
     total = sum(map(len, ids.values()))
     names = {"", *sites.aliases}
+    translated: dict[tuple[str, str | None], int] = {}
     for place, endpoint, row in watched(objects, "checking", total):
         if row[1] not in endpoint.types:
             message = f"{row[1]!r} is not declared."
@@ -329,6 +330,12 @@ def check_objects(
             yield place.problem("type", f"{message}{hint}" if hint else message.rstrip("."))
         if endpoint.redirects and (name := row[endpoint.base.places["site_name"]]) not in names:
             yield place.problem("site", f"there is no site {name}, or several")
+        places = endpoint.base.places
+        if endpoint.tree and (key := row[places["translation_key"]]) is not None:
+            other = translated.setdefault((key, row[places["locale"]]), row[0])
+            if other != row[0]:
+                message = f"page {other} has it already, in the same language"
+                yield place.problem("translation_key", message)
         for (target, identity), column, children in targets_of(endpoint.type_of(row[1]), row):
             if identity not in ids[target]:
                 inner = place.child(*children) if children else place

@@ -8,6 +8,8 @@ from contextlib import ExitStack, suppress
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from peewee import SQL, fn
+
 from flask_contentapi.content import ReadRecord, Table, check_objects, read_library
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.logs import watched
@@ -150,6 +152,10 @@ def _suspect(reader: DatabaseReader, tables: EndpointTables) -> Clause | None:
         # Their sites are in documents.
         return None
     wanted = fields["type"].not_in([*tables.endpoint.types])
+    if tables.endpoint.tree:
+        language = fields["translation_key"], fields["locale"]
+        shared = tables.base.select("translation_key").group_by(*language)
+        wanted |= fields["translation_key"].in_(shared.having(fn.COUNT(SQL("1")) > 1))
     for name, others in reader.tables.endpoints.items():
         missing = (terms["field"] == target_term(name)) & terms["number"].not_in(
             others.base.select("id")

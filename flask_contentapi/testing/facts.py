@@ -136,6 +136,20 @@ class FactTests(Kit):
         assert found == (None if page is None else _at(page))
 
     @pytest.mark.parametrize("values", [True, False])
+    def test_check_names_second_translations_in_a_language(
+        self, backend: Backend, values: bool
+    ) -> None:
+        named = [("minerals", "en"), ("minerals", "fr"), (None, "fr"), (None, "fr")]
+        pages = [
+            {**_scheduled((id, None, {})), "translation_key": key, "locale": language}
+            for id, (key, language) in enumerate([*named, ("minerals", "fr")], 1)
+        ]
+        backend.load({"locales": ["en", "fr"], "pages": pages})
+        assert [(problem.where, problem.field) for problem in backend.check(values=values)] == [
+            ("pages 5", "translation_key")
+        ]
+
+    @pytest.mark.parametrize("values", [True, False])
     def test_check_names_undeclared_types_and_relations_to_nothing(
         self, sample: Backend, values: bool
     ) -> None:
