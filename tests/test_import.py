@@ -304,7 +304,7 @@ def test_names_tell_languages(site: Site, names: tuple[str, str]) -> None:
 
 
 def test_keys_tell_translations(site: Site) -> None:
-    for name in ("about.md", "ueber.de.md", "zwei.de.md"):
+    for name in ("about.md", "ueber.de.md"):
         site.put(name, "---\ntranslationKey: about\n---\n")
     site.put("beds.de.md", "---\ntranslation-key: 7\n---\n")
     site.put("rye.md", "---\ntranslationKey: 7\n---\n")
@@ -316,6 +316,17 @@ def test_keys_tell_translations(site: Site) -> None:
             groups.setdefault(page["translation_key"], set()).add(page["slug"])
     assert [*groups.values()] == [{"home", "de"}, {"about", "ueber"}, {"oats"}, {"rye", "beds"}]
     assert "translationKey" not in site.page("about")
+
+
+def test_keys_tell_one_page_of_a_language(site: Site) -> None:
+    for name in ("a.md", "b.md", "c.de.md"):
+        site.put(name, "---\ntitle: X\ntranslationKey: k\n---\n")
+    wrong = "another than that of a.md, which is in en, too; it is 'k'"
+    assert site.refused("--language", "en", "--language", "de") == [
+        f"b.md, line 3: translationKey must be {wrong}"
+    ]
+    # Where nothing has a language, keys say nothing.
+    site.run()
 
 
 def test_pages_of_languages_have_addresses(site: Site) -> None:

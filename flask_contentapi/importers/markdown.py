@@ -368,7 +368,10 @@ class MarkdownFolder(Objects):
             language, inside = self._parts(source.key)
             shared = self._text(source, ["translationkey"])
             # A path and a key can be the same text.
-            translations[shared or inside, bool(shared)].setdefault(language, source.id)
+            first = translations[shared or inside, bool(shared)].setdefault(language, source.id)
+            if first != source.id and language:
+                wanted = f"another than that of {self._by_id[first].name}, which is in {language}"
+                self._wrong(source, "translationkey", f"{wanted}, too")
             source.path = f"{parent.path}/{source.slug}".lstrip("/") if parent else source.key
             other = by_path.setdefault(source.path, source)
             if other is not source:
