@@ -570,6 +570,8 @@ def test_yaml_is_read_as_its_version_1_2(site: Site) -> None:
         "draft: true",
         "draft: yes",
         "Draft: 'true'",
+        "draft: On",
+        "published: off",
         "published: false",
         "headless: true",
         "permalink: false",
