@@ -256,6 +256,21 @@ def test_collections_of_jekyll_are_in_their_folder(site: Site) -> None:
     assert pie["meta"]["type"] == "site.Recipes"
 
 
+def test_folders_of_collections_that_are_not_there_are_told(site: Site) -> None:
+    site.put("_config.yml", "collections_dir: all\n")
+    site.put("a.md")
+    note = "Note: _config.yml: collections_dir names 'all', which is no folder."
+    assert site.run().splitlines()[:-1] == [note]
+
+
+def test_the_folder_of_collections_can_be_the_outermost(site: Site) -> None:
+    own = "collections_dir: .\ncollections: {recipes: {output: true}}\n"
+    site.put("_config.yml", own)
+    site.put("_recipes/pie.md")
+    site.run()
+    assert site.page("pie")["meta"]["type"] == "site.Recipes"
+
+
 @pytest.mark.parametrize(
     "text",
     [

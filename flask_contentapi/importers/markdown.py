@@ -224,7 +224,11 @@ class MarkdownFolder(Objects):
         found = given.items() if isinstance(given, dict) else ()
         shown = {str(n) for n, own in found if isinstance(own, dict) and own.get("output") is True}
         names = {f"_{name}": name for name in shown - {""}} | {name: name for name in _POSTS}
-        self._outer = f"{str(config.get('collections_dir') or '').strip('/')}/".lstrip("/")
+        # To Jekyll the folder itself is ".".
+        outer = posixpath.normpath(str(config.get("collections_dir") or "").strip("/"))
+        self._outer = "" if outer == "." else f"{outer}/"
+        if not os.path.isdir(self._folder / outer):
+            self.told[f"_config.yml: collections_dir names {outer!r}, which is no folder."] = None
         return {f"{self._outer}{name}": inside for name, inside in names.items()}
 
     def _read_files(self) -> None:
