@@ -508,6 +508,9 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
     ({"day": "tomorrow"}, "Day", "must be a date, such as 2026-01-15"),
     ({"colour": "green"}, "Colour", "Must be one of: red, blue."),
     ({"picture": "x"}, "Picture", "must be the id of an object"),
+    ({"picture": "99"}, "Picture", "there is no object 99 in images"),
+    ({"picture": str(10**30)}, "Picture", f"there is no object {10**30} in images"),
+    ({"others": "3,98,1,97"}, "Others", "there is no object 97, 98 in pages"),
     ({"slug": "a/b"}, "Slug", "must be one part of an address, without a slash"),
     ({"slug": "d"}, "Slug", "a sibling has the slug 'd' already"),
     ({"title": ""}, "Title", "This field is required."),
@@ -528,9 +531,24 @@ def test_wrong_value_is_told_at_its_field(
     ((where, (said,)),) = said_at(answer.text).items()
     assert (where, said[: len(message)]) == (label, message)
     assert flashed(answer.text)[0] == "Nothing was saved. The fields below say what is wrong."
-    if "picture" not in sent:  # which is shown with a title
+    if not sent.keys() & {"picture", "others"}:  # which are shown with titles
         assert form_values(answer.text).items() >= sent.items()
     assert office.record(2) == before
+
+
+def test_stored_relation_to_nothing_stays(office: Office, editor: FlaskClient) -> None:
+    office.change(2, picture=99, others=[3, 98])
+    assert Opened(editor, "/admin/pages/edit/?id=2").send(title="Other").status_code == 302
+    stored = office.record(2)
+    assert (stored["title"], stored["picture"], stored["others"]) == ("Other", 99, [3, 98])
+
+
+@on_memory
+def test_child_relation_to_nothing_is_told(backend: str) -> None:
+    office = Office(backend, [Tour])
+    office.api.load(deep_content(1))
+    told = Opened(office.client(), "/admin/pages/edit/?id=100").send(**{"visits-0-place": "99"})
+    assert said_at(told.text) == {"Place": ["there is no object 99 in pages"]}
 
 
 def test_fields_say_what_to_write(editor: FlaskClient) -> None:

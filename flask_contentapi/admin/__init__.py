@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -118,6 +118,10 @@ class _Loader(AjaxModelLoader):
         """The objects with some words, in hidden ones too."""
         limits = {"limit": min(limit, _MOST_FOUND), "offset": min(max(offset or 0, 0), _DEEPEST)}
         return self._view.find(self.name, query or "", **limits)[1]
+
+    def missing(self, ids: Set[int]) -> Set[int]:
+        """Those of some ids that no object has."""
+        return ids - self._view.fetch(self.name, ids).keys() if ids else ids
 
 
 class ContentView(BaseModelView):

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from marshmallow import fields, validate
 from wtforms import BooleanField, Field, FieldList, Form, HiddenField
 from wtforms.utils import unset_value
-from wtforms.validators import InputRequired
+from wtforms.validators import InputRequired, ValidationError
 from wtforms.widgets import Input, TextArea, TextInput, html_params
 
 from flask_contentapi import kinds
@@ -155,6 +155,18 @@ class RelationField(Field):
         except ValueError:
             raise ValueError("must be the id of an object") from None
         self.data = ids if self._many else next(iter(ids), None)
+
+    def pre_validate(self, form: Any) -> None:
+        # What is stored may stay, even if it leads nowhere.
+        missing = self.loader.missing({*ids_in(self.data)} - {*ids_in(self.object_data)})
+        if missing:
+            some = ", ".join(map(str, sorted(missing)))
+            raise ValidationError(f"there is no object {some} in {self.loader.name}")
+
+
+def ids_in(related: Any) -> list[int]:
+    """The ids in a value of a :class:`RelationField`."""
+    return related if isinstance(related, list) else [] if related is None else [related]
 
 
 class TagsField(Select2TagsField):
@@ -356,8 +368,7 @@ def related_in(form: Any) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
     for field in form:
         if isinstance(field, RelationField):
-            ids = field.data if isinstance(field.data, list) else [field.data]
-            found.setdefault(field.loader.name, set()).update(id for id in ids if id is not None)
+            found.setdefault(field.loader.name, set()).update(ids_in(field.data))
         if isinstance(field, ChildrenField):
             for inner in (*(entry.form for entry in field.entries), untouched_child(field)):
                 for name, others in related_in(inner).items():
