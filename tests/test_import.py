@@ -764,6 +764,23 @@ def test_files_from_the_root_are_in_static(site: Site) -> None:
     assert (site.folder / "media" / "logo.png").read_bytes() == PICTURE
 
 
+def test_static_folders_are_remembered(site: Site, tmp_path: Path) -> None:
+    for name in ("static", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "logo.png").write_bytes(PICTURE + name.encode())
+    site.put("a.md", "![Logo](/logo.png)")
+    site.run("--static", str(tmp_path / "static"))
+    assert site.run() == "Nothing has changed.\n"
+    said = site.run("--static", str(tmp_path / "other"))
+    assert said == "Nothing has changed.\n* media/logo.png\n"
+    assert site.run() == "Nothing has changed.\n"
+    (tmp_path / "other").rename(tmp_path / "gone")
+    assert site.refused() == [
+        f"{str(site.source / '../other')!r}, which --static named before, is no folder any more; "
+        "name another by --static."
+    ]
+
+
 def test_markdown_can_be_kept(site: Site) -> None:
     site.put("log/a.md", "# A\n\n<br> [b](nowhere.md)\n")
     site.run("--keep-markdown")
@@ -1144,7 +1161,11 @@ def test_another_folder_is_left_alone(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"pages": {"/": 1, "/a": 1}}', '{"pages": {"/": "x"}}']
+    "text",
+    [
+        *("{", "[]", '{"pages": {"/": 1, "/a": 1}}', '{"pages": {"/": "x"}}'),
+        '{"pages": {}, "images": {}, "documents": {}, "static": [1]}',
+    ],
 )
 def test_broken_ids_are_refused(site: Site, text: str) -> None:
     site.put("a.md")

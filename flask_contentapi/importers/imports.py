@@ -72,8 +72,14 @@ def _read(
     return MarkdownFolder(source, known, options, taken)
 
 
+def _static(source: Path, options: Mapping[str, Any]) -> list[str]:
+    """The paths from the folder of Markdown to those that ``--static`` names."""
+    return [os.path.relpath(folder.resolve(), source.resolve()) for folder in options["static"]]
+
+
 def _make(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
     known = {name: options[name] for name in ("keep_markdown", "languages")}
+    known["static"] = _static(source, options)
     objects = _read(source, known, options)
     with new_folder(folder) as part:
         origin = f"the folder {source.resolve().name}"
@@ -100,6 +106,13 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             raise ConfigurationError(
                 f"The languages in {str(folder)!r} are {told}; others need a new folder."
             )
+        known["static"] = _static(source, options) or known["static"]
+        for name in known["static"]:
+            if not os.path.isdir(source.resolve() / name):
+                raise ConfigurationError(
+                    f"{str(source / name)!r}, which --static named before, is no folder any more; "
+                    "name another by --static."
+                )
         refuse_loss(backend, options)
         objects = _read(source, known, options, backend.dump())
         now = _stated(PulledContent(objects, registry))
@@ -177,13 +190,14 @@ def _read_ids(file: Path) -> dict[str, Any]:
     wanted = '{"keep_markdown": false, "pages": {"/": 1}, "images": {}, "documents": {}}'
     wrong = [f"must have ids by paths, each of them once, as {wanted}"]
     with suppress(AttributeError, KeyError, TypeError):
-        known = {"keep_markdown": False, "languages": [], "stated": {}, **known}
+        known = {"keep_markdown": False, "languages": [], "static": [], "stated": {}, **known}
         ids = [known[name].values() for name in FILED]
         if (
             all(type(value) is int and 0 < value in INT64 for value in chain(*ids))
             and all(len({*own}) == len(own) for own in ids)
             and all(isinstance(keys, str) for keys in known["stated"].values())
             and all(map(is_language, known["languages"]))
+            and all(isinstance(name, str) for name in known["static"])
         ):
             files = (*known["images"], *known["documents"])
             outside = (n for n in files if n.startswith("/") or ".." in n.split("/"))

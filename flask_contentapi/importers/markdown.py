@@ -117,8 +117,8 @@ class MarkdownFolder(Objects):
 
     :param folder: the folder.
     :param known: what ``ids.json`` has: the ids that objects have already by endpoint and path, the
-        languages that names of files and folders can tell, the main one first, and whether bodies
-        stay Markdown instead of HTML.
+        languages that names of files and folders can tell, the main one first, whether bodies stay
+        Markdown instead of HTML, and the paths from the folder to others with files.
     :param options: those of the command.
     :param taken: the objects that are there, with their sections; new ones get other ids.
     :raises ContentError: with all that is wrong.
@@ -136,7 +136,7 @@ class MarkdownFolder(Objects):
     ) -> None:
         super().__init__()
         self._folder = folder
-        self._roots: list[Path] = [folder, *options["static"]]
+        self._roots: list[Path] = [folder, *(folder.resolve() / name for name in known["static"])]
         self.known: dict[str, dict[str, int]] = {name: {**known.get(name, {})} for name in FILED}
         self._last = {section: max([0, *ids.values()]) for section, ids in self.known.items()}
         for section, record in taken:
