@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,6 +38,7 @@ from flask_contentapi.kinds import INT64, DateTime, utc
 from flask_contentapi.logs import amounts, interruption_told, watching
 from flask_contentapi.openapi import describe
 from flask_contentapi.query import Query, Viewer
+from flask_contentapi.registry import SECTIONS
 from flask_contentapi.renditions import Picture, RenditionError
 from flask_contentapi.settings import Settings, doubtful_settings, no_backend
 from flask_contentapi.sites import Site, is_absolute
@@ -220,9 +221,11 @@ def load(state: State, source: str, yes: bool) -> None:
             loaded = _replace(state.backend, *_sections(lambda: read_json_lines(source)), yes=yes)
         else:
             content = read_json_file(source)
-            # Anything but a list is refused when it is read.
+            known = (*SECTIONS, *state.registry.endpoints)
+            # Anything but a list, and any other section, is refused when it is read.
             counts = {
-                name: len(some) if isinstance(some, Sized) else 1 for name, some in content.items()
+                name: len(some) if name in known and isinstance(some, list) else 1
+                for name, some in content.items()
             }
             loaded = _replace(state.backend, content, counts, yes=yes)
         click.echo(f"{loaded} loaded into {state.backend_name}.")

@@ -31,6 +31,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _NO_NUMBER = re.compile(r"NaN|-?Infinity")
 #: The first character of a value.
 _VALUE = re.compile(r'["{\[\-0-9tfn]')
+#: How comments begin in other languages, and there names, and texts, without double quotes.
+_COMMENT = re.compile(r"//|/\*|#")
+_OTHER_NAME, _OTHER_TEXT = re.compile(r"['\w]"), re.compile("'")
 #: How many digits of an integer are read; it is out of range long before.
 _DIGITS = 1000
 
@@ -121,14 +124,20 @@ def parse_json(text: str) -> Any:
 
 
 def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
-    """Why a text is not JSON; if a comma is the reason, at the position to fix."""
+    """Why a text is not JSON, at the position to fix if the reason is a usual mistake."""
+    if _skip_space(text, 0) == len(text):
+        return Fault(0, "is empty")
     # Newer versions of Python stop at a superfluous comma, older ones after it.
     stop = error.pos if text[error.pos : error.pos + 1] != "," else error.pos + 1
     before = text[:stop].rstrip(" \t\n\r")
     end, start = len(before), _skip_space(text, stop)
     following = text[start : start + 1]
     why, position = error.msg, error.pos
-    if before.endswith(",") and following and following in "}]":
+    if _COMMENT.match(text, position):
+        why = "JSON has no comments"
+    elif (_OTHER_NAME if "property name" in error.msg else _OTHER_TEXT).match(text, position):
+        why = "names and texts are in double quotes"
+    elif before.endswith(",") and following and following in "}]":
         why, position = f"there is an extra comma before {following}", end - 1
     elif error.msg == "Expecting ',' delimiter" and _VALUE.match(following):
         why, position = "a comma is missing", end

@@ -609,7 +609,11 @@ UNREADABLE: dict[str, tuple[str | bytes, str]] = {
     "nan.json": ('{"pages": [{"id": NaN}]}', "line 1: NaN is no JSON; write null"),
     "list.json": ("[]", """must be an object with a list for each section, as {"pages": [...]}"""),
     "app.py": ("app = Flask('site')", "app.py, line 1: is not JSON: Expecting value (column 1)"),
+    "blank.json": ("\n", "blank.json: is empty"),
+    "blank.jsonl": ("\n", "blank.jsonl, line 1: is empty"),
     "empty.json": ("{}", "There is nothing in it"),
+    "page.json": ('{"page": []}', "page: there is no such section. Did you mean 'pages'?"),
+    "object.json": ('{"pages": {}}', "pages: must be a list of records"),
     "deep.jsonl": ("[" * 10**5, "line 1: is nested too deeply"),
     "list.jsonl": (
         '["pages", {}]\n[["pages"], {}]',
