@@ -415,7 +415,8 @@ def renditions(state: State, purge: bool) -> None:
                 known.file(endpoint, picture, name)
         except RenditionError as error:
             made -= 1
-            problems.append(f"{endpoint} {picture.id}: {error}")
+            where = f" It would be {error.missing!r}." if error.missing else ""
+            problems.append(f"{endpoint} {picture.id}: {error}{where}")
     for line in (*problems, f"{made} made."):
         click.echo(line)
     if problems:

@@ -60,7 +60,7 @@ class RenditionView(EndpointView):
         try:
             path = state.renditions.file(endpoint, picture, name)
         except RenditionError as error:
-            raise (NotFound if error.is_missing else InternalServerError)(str(error)) from error
+            raise (NotFound if error.missing else InternalServerError)(str(error)) from error
         return self._sent(path, viewer, picture.id)
 
     def _sent(self, path: Path, viewer: Viewer, identity: int) -> Response:

@@ -149,7 +149,7 @@ def read_spec(text: str) -> Spec:
         pattern, change, example = _OPERATIONS[name]
         values = re.fullmatch(name + pattern, part)
         if values is None:
-            raise ValueError(f"{text!r} has {part!r}; it must be as {example}.")
+            raise ValueError(f"{part!r} must be as {example}.")
         spec = change(spec, *values.groups())
     return spec
 
@@ -334,12 +334,12 @@ class RenditionError(Exception):
     """A rendition cannot be made.
 
     :param message: a sentence for clients, which tells nothing of the server.
-    :param is_missing: whether the file of the image is not there.
+    :param missing: the file of the image if that is why; "" otherwise.
     """
 
-    def __init__(self, message: str, *, is_missing: bool = False) -> None:
+    def __init__(self, message: str, *, missing: str = "") -> None:
         super().__init__(message)
-        self.is_missing = is_missing
+        self.missing = missing
 
 
 def name_of(spec: str) -> str:
@@ -461,7 +461,8 @@ class Renditions:
         if not _is_current(made, original):
             # It is none either if the name is too long, say.
             if not os.path.isfile(original):
-                raise RenditionError("The file of the image is missing.", is_missing=True)
+                missing = path or picture.file
+                raise RenditionError("The file of the image is missing.", missing=missing)
             try:
                 with self._locked(made.name):
                     if not _is_current(made, original):

@@ -129,7 +129,7 @@ def _renditions(value: Any) -> dict[str, str]:
         try:
             read_spec(spec)
         except ValueError as error:
-            raise ValueError(f"{wanted}, but in {name!r} {error}".rstrip(".")) from None
+            raise ValueError(f"{wanted}, but in {name!r}, {error}".rstrip(".")) from None
         if spec != name and _is_spec(name):
             raise ValueError(f"{wanted}, but {name!r} is the name of another spec")
     return dict(value)

@@ -707,7 +707,8 @@ def test_command_makes_those_of_hidden_images(make_gallery: MakeGallery) -> None
 def test_command_reports_what_cannot_be_made(gallery: Gallery) -> None:
     (gallery.media / "photo.jpg").unlink()
     result = gallery.command()
-    assert result.output == "images 1: The file of the image is missing.\n0 made.\n"
+    where = f"It would be '{gallery.media / 'photo.jpg'}'."
+    assert result.output == f"images 1: The file of the image is missing. {where}\n0 made.\n"
     assert result.exit_code == 1
 
 
@@ -780,15 +781,15 @@ def test_another_server_needs_the_size(make_gallery: MakeGallery) -> None:
         ({"": "original"}, "'' cannot be in an address"),
         ({"thumb": "fil-20x20"}, "has the operation 'fil', which does not exist. Did you mean"),
         ({"thumb": ""}, "has the operation '', which does not exist. There are original, max"),
-        ({"thumb": "fill-20"}, "has 'fill-20'; it must be as fill-400x300"),
-        ({"thumb": "fill-20x20-50"}, "has 'fill-20x20-50'; it must be as fill-400x300"),
-        ({"thumb": "fill-0x20"}, "it must be as fill-400x300"),
-        ({"thumb": "width--5"}, "it must be as width-400"),
-        ({"thumb": "scale-0"}, "it must be as scale-50"),
-        ({"thumb": "max-20x20|format-tiff"}, "it must be as format-jpeg, format-png"),
-        ({"thumb": "format-jpeg-lossless"}, "it must be as format-jpeg, format-png"),
-        ({"thumb": "jpegquality-101"}, "it must be as jpegquality-76, from 0 to 100"),
-        ({"thumb": "bgcolor-ggg"}, "it must be as bgcolor-fff"),
+        ({"thumb": "fill-20"}, ", but in 'thumb', 'fill-20' must be as fill-400x300, or"),
+        ({"thumb": "fill-20x20-50"}, "'fill-20x20-50' must be as fill-400x300"),
+        ({"thumb": "fill-0x20"}, "must be as fill-400x300"),
+        ({"thumb": "width--5"}, "must be as width-400"),
+        ({"thumb": "scale-0"}, "must be as scale-50"),
+        ({"thumb": "max-20x20|format-tiff"}, "in 'thumb', 'format-tiff' must be as format-jpeg"),
+        ({"thumb": "format-jpeg-lossless"}, "must be as format-jpeg, format-png"),
+        ({"thumb": "jpegquality-101"}, "must be as jpegquality-76, from 0 to 100"),
+        ({"thumb": "bgcolor-ggg"}, "must be as bgcolor-fff"),
         ({"fill-20x20": "fill-30x30"}, "'fill-20x20' is the name of another spec"),
     ],
 )
