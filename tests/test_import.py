@@ -419,6 +419,57 @@ def test_names_without_languages_are_names(site: Site) -> None:
     assert "I18N" not in (site.folder / "app.py").read_text()
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a.md", "a.de.md"], {"a.de.md": "de"}),
+        (["a.de.md", "a.pt-br.md"], {"a.de.md": "de", "a.pt-br.md": "pt-br"}),
+        (["a.de.md", "b/c.de.md"], {"b/c.de.md": "de"}),
+        (["README.md", "README.zh-CN.md"], {"README.zh-CN.md": "zh-CN"}),
+        (["a.md", "b.de.md", "v1.2.md", "v1.md", "de.md", "b/de.md"], {}),
+        (["node.js.md", "node.md", "vue.js.md", "app.py.md", "ci.old.md", "ci.md"], {}),
+        (["a.c.md", "a.md", "b.c.md", "b.german.md", "b.md"], {}),
+    ],
+)
+def test_languages_that_names_seem_to_have_are_told(
+    site: Site, names: list[str], told: dict[str, str]
+) -> None:
+    for name in names:
+        site.put(name)
+    assert site.run().splitlines()[:-1] == [
+        f"Note: {name} seems to be in the language {code}, but no --language names it."
+        for name, code in told.items()
+    ]
+
+
+def test_languages_that_are_named_are_not_told(site: Site) -> None:
+    for name in ("a.md", "a.de.md", "a.fr.md"):
+        site.put(name)
+    said = site.run("--language", "en", "--language", "de")
+    assert said.splitlines()[:-1] == [
+        "Note: a.fr.md seems to be in the language fr, but no --language names it."
+    ]
+
+
+def test_links_to_pages_in_other_languages_alone_are_told(site: Site) -> None:
+    site.put("a.md", "[x](b.md)\n[x](b/)\n[x](b.js)\n[x](/b)")
+    site.put("b.de.md")
+    why = "leads to nothing; b.de.md is there"
+    assert site.refused() == [
+        f"a.md, line 1: 'b.md' {why}, but no --language names de",
+        f"a.md, line 2: 'b/' {why}, but no --language names de",
+        "a.md, line 3: 'b.js' leads to nothing",
+    ]
+    assert site.refused("--language", "en", "--language", "de")[0] == (
+        f"a.md, line 1: 'b.md' {why}"
+    )
+    site.put("a.md", "[x](/b)")
+    assert site.run().splitlines()[:-1] == [
+        "Note: a.md: /b is left as it is, as nothing is there; b.de.md is there, "
+        "but no --language names de."
+    ]
+
+
 def test_codes_of_languages_are_checked(site: Site) -> None:
     site.put("a.md")
     assert "'d/e' is no code of a language" in site.run("--language", "d/e", status=2)

@@ -10,11 +10,12 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from locale import normalize
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -156,6 +157,8 @@ class MarkdownFolder(Objects):
         self._outer = ""
         self._collections = self._find_collections()
         self._keys_of_files: dict[str, str] = {}
+        #: Files whose names seem to have a language, by their paths without it, and by it.
+        self._seeming: defaultdict[str, dict[str, str]] = defaultdict(dict)
         #: By their paths and other addresses, in small letters, as Hugo writes them.
         self._by_address: dict[str, _Source] = {}
         self._by_id: dict[int, _Source] = {}
@@ -238,6 +241,7 @@ class MarkdownFolder(Objects):
                 why = f"has more than {MOST_FILES:,} pages"
                 raise ContentError([Problem("", "", why, file=self._folder.name)])
             found[self._key(name)].append(name)
+        self._tell_languages([*map(_composed, chain(*found.values()))])
         # To Eleventy a file with the name of its folder is the page of that. An index file is not
         # that of the folder above, whatever the two folders are called.
         for key in [*found]:
@@ -275,6 +279,28 @@ class MarkdownFolder(Objects):
         if not found:
             wanted = f"has no files that end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
             self._refuse(self._folder.name, 0, wanted)
+
+    def _tell_languages(self, names: Iterable[str]) -> None:
+        """Notes the languages that names of files seem to have, and tells those that are likely,
+        but that no option names."""
+        stems = {posixpath.splitext(name)[0]: name for name in names}
+        for stem, name in stems.items():
+            plain, _, language = stem.rpartition(".")
+            code = language.partition("-")[0]
+            # Codes that are known get a country. So do some names, such as "german".
+            if plain and 1 < len(code) < 4 and normalize(code) != code:
+                self._seeming[plain][language] = name
+        numbers = Counter(chain(*self._seeming.values()))
+        likely = {
+            language: name
+            for plain, found in self._seeming.items()
+            for language, name in found.items()
+            if plain in stems or len(found) > 1 or numbers[language] > 1
+        }
+        for language, name in likely.items():
+            if language not in self.locales:
+                why = f"seems to be in the language {language}, but no --language names it"
+                self.told[f"{name} {why}."] = None
 
     def _stem(self, name: str) -> tuple[str, str]:
         """The language of a file, "" if its name has none, and the rest of its path without the
@@ -588,6 +614,7 @@ class MarkdownFolder(Objects):
         # From the root, addresses are those of the main language.
         meant = "" if is_rooted and not path.lower().endswith(_ENDINGS) else own
         left = []
+        seeming: dict[str, str] = {}
         for start in starts:
             inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
             inside = "" if inside == "." else inside
@@ -602,13 +629,19 @@ class MarkdownFolder(Objects):
             # The file of a page is a page, also of one in another language.
             if inside not in self._keys_of_files and (file := self._file_at(inside)):
                 return Target(endpoint, self._medium(endpoint, inside, file), fragment)
+            is_file = inside.lower().endswith(_ENDINGS)
+            seeming |= self._seeming.get(posixpath.splitext(inside)[0] if is_file else inside, {})
         for page in filter(None, (self._page_at(inside, "") for inside in left)):
             return Target("pages", page.id, fragment)
+        hint = ""
+        for language, name in seeming.items():
+            unnamed = "" if language in self.locales else f", but no --language names {language}"
+            hint += f"; {name} is there{unnamed}"
         if is_rooted:
-            why = "is left as it is, as nothing is there"
+            why = f"is left as it is, as nothing is there{hint}"
             self.told[f"{source.file.name}: {address} {why}."] = None
             return None
-        raise Nowhere(why)
+        raise Nowhere(why + hint)
 
     def _page_at(self, inside: str, own: str) -> _Source | None:
         """The page at a path.
