@@ -241,7 +241,7 @@ class MarkdownFolder(Objects):
                 why = f"has more than {MOST_FILES:,} pages"
                 raise ContentError([Problem("", "", why, file=self._folder.name)])
             found[self._key(name)].append(name)
-        self._tell_languages([*map(_composed, chain(*found.values()))])
+        self._tell_languages(map(_composed, chain(*found.values())))
         # To Eleventy a file with the name of its folder is the page of that. An index file is not
         # that of the folder above, whatever the two folders are called.
         for key in [*found]:
@@ -288,7 +288,8 @@ class MarkdownFolder(Objects):
             plain, _, language = stem.rpartition(".")
             code = language.partition("-")[0]
             # Codes that are known get a country. So do some names, such as "german".
-            if plain and 1 < len(code) < 4 and normalize(code) != code:
+            is_known = 1 < len(code) < 4 and normalize(code) != code
+            if plain and (is_known or language in self.locales):
                 self._seeming[plain][language] = name
         numbers = Counter(chain(*self._seeming.values()))
         likely = {
