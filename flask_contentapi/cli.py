@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -24,7 +25,7 @@ from flask.cli import FlaskGroup, with_appcontext
 from flask_contentapi.backend import Backend, Reader, find_backend, installed_backends
 from flask_contentapi.content import rules_over
 from flask_contentapi.declarations import Endpoint, ObjectType
-from flask_contentapi.errors import ConfigurationError, ContentError, Problem
+from flask_contentapi.errors import BackendUnavailable, ConfigurationError, ContentError, Problem
 from flask_contentapi.files import (
     ENDINGS,
     Record,
@@ -215,7 +216,7 @@ def load(state: State, source: str, yes: bool) -> None:
     _require_persistent(state)
     with interruption_told(state.backend.reader):
         if _is_backend(source):
-            with closing(_open_backend(state, source)) as other:
+            with closing(_open_backend(state, source, is_source=True)) as other:
                 loaded = _replace(state.backend, *_sections(other.dump), yes=yes)
         elif source.endswith(".jsonl"):
             loaded = _replace(state.backend, *_sections(lambda: read_json_lines(source)), yes=yes)
@@ -473,12 +474,24 @@ def _is_backend(text: str) -> bool:
     return bool(is_address or address.startswith("//") or name in installed_backends())
 
 
-def _open_backend(state: State, address: str) -> Backend:
+#: The advice of a backend that has no storage yet.
+_MAKE = re.compile(r" [^.]*: flask contentapi init-db\.")
+
+
+def _open_backend(state: State, address: str, *, is_source: bool = False) -> Backend:
     backend = find_backend(address, Path(current_app.root_path))
     if not backend.persistent:
         raise ConfigurationError(f"{address} keeps nothing; name a file or another backend.")
     backend.open(state.registry, logs=False)
-    return backend
+    try:
+        with backend.reader():
+            return backend
+    except BackendUnavailable as error:
+        said = _MAKE.sub(" There is nothing to load.", str(error)) if is_source else str(error)
+        # What it advises would concern the site's own backend.
+        setting = f"FLASK_{state.config_prefix}BACKEND={address.partition(':')[0]}:..."
+        said = said.replace("flask contentapi", f"{setting} flask contentapi")
+        raise BackendUnavailable(said) from error
 
 
 def _is_unwatched() -> bool:

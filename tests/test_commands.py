@@ -294,6 +294,43 @@ def test_misspelt_backends_are_known_to_the_setting() -> None:
         ContentAPI(configured(CMSAPI_BACKEND="postgre://host/name"))
 
 
+OTHER = "FLASK_CMSAPI_BACKEND=sqlite:... flask contentapi"
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "advice"),
+    [
+        (
+            "none.db",
+            "There is no database file '{}/none.db'.",
+            f"Put it there, or make an empty one with the command: {OTHER} init-db.",
+        ),
+        (
+            "empty.db",
+            "The tables are not there.",
+            f"Make what is missing with the command: {OTHER} init-db.",
+        ),
+    ],
+)
+def test_advice_about_another_backend_is_for_that_one(
+    name: str, problem: str, advice: str, tmp_path: Path
+) -> None:
+    app, said = site_at(fresh_address("sqlite")), problem.format(tmp_path)
+    (tmp_path / "empty.db").touch()
+    assert run(app, "dump", f"sqlite:///{tmp_path}/{name}") == f"Error: {said} {advice}\n1"
+    shown = run(app, "load", f"sqlite:///{tmp_path}/{name}")
+    assert shown == f"Error: {said} There is nothing to load.\n1"
+
+
+@pytest.mark.parametrize("command", ["dump", "load"])
+def test_another_backend_is_migrated_by_itself(command: str) -> None:
+    app = configured(CMSAPI_BACKEND=fresh_address("sqlite"))
+    ContentAPI(app, types=[Old])
+    run(app, "init-db")
+    shown = run(site_at(fresh_address("sqlite")), command, app.config["CMSAPI_BACKEND"])
+    assert shown.endswith(f"Change them with the command: {OTHER} migrate.\n1")
+
+
 @pytest.mark.parametrize("name", ["x.csv", "content", "json"])
 def test_dumps_have_names_that_say_what_they_are(name: str, tmp_path: Path) -> None:
     target = tmp_path / name

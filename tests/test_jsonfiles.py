@@ -318,7 +318,9 @@ def test_without_a_folder_is_a_mistake(folder: Folder, address: str) -> None:
 
 
 def test_a_folder_that_is_missing_is_a_mistake(folder: Folder) -> None:
-    with pytest.raises(ConfigurationError, match=r"There is no folder '.*/missing'; create it"):
+    with pytest.raises(
+        ConfigurationError, match=r"There is no folder '.*/missing'; check the name, or create it"
+    ):
         make("jsonfiles:missing", folder.path)
 
 

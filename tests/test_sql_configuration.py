@@ -231,7 +231,7 @@ def test_a_database_of_no_known_kind_is_refused() -> None:
 def test_a_file_that_is_not_there_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    way = "make an empty one for the site with the command: flask contentapi init-db."
+    way = "make an empty one with the command: flask contentapi init-db."
     said = f"There is no database file '{tmp_path}/x.db'. Put it there, or {way}"
     assert_said(f"sqlite:///{tmp_path}/x.db", said, caplog)
     assert [*tmp_path.iterdir()] == []
@@ -242,7 +242,7 @@ def test_a_folder_that_is_not_there_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     address = f"sqlite:///{tmp_path}/no/such/x.db"
-    said = f"There is no folder '{tmp_path}/no/such' for x.db; create it."
+    said = f"There is no folder '{tmp_path}/no/such' for x.db; check the name, or create it."
     assert_said(address, said, caplog)
     assert run(api_at(address), "init-db") == (1, f"Error: {said}\n")
 

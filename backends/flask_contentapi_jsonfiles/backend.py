@@ -83,7 +83,7 @@ class JSONFilesBackend(MemoryBackend):
         try:
             is_folder = S_ISDIR(os.stat(self.folder).st_mode)
         except FileNotFoundError:
-            said = f"There is no folder {str(self.folder)!r}; create it."
+            said = f"There is no folder {str(self.folder)!r}; check the name, or create it."
             raise ConfigurationError(said) from None
         except OSError as error:
             said = f"The folder {str(self.folder)!r} cannot be read: {error.strerror}."

@@ -63,7 +63,7 @@ class SQLite(Engine):
             self._require_folder()
             raise ConfigurationError(
                 f"There is no database file {str(self._file)!r}. Put it there, or make an "
-                "empty one for the site with the command: flask contentapi init-db."
+                "empty one with the command: flask contentapi init-db."
             ) from None
         except OSError as error:
             raise ConfigurationError(f"{self.name} cannot be read: {error.strerror}.") from error
@@ -72,7 +72,8 @@ class SQLite(Engine):
         file = self._file
         if file is not None and not os.path.isdir(file.parent):
             raise ConfigurationError(
-                f"There is no folder {str(file.parent)!r} for {file.name}; create it."
+                f"There is no folder {str(file.parent)!r} for {file.name}; check the name, or "
+                "create it."
             )
 
     @contextmanager
