@@ -24,6 +24,8 @@ DEEPEST = 400
 
 #: The message about a page or a collection that is too deep.
 TOO_DEEP = f"is on level {DEEPEST + 1} of the tree, which has at most {DEEPEST}; put it further up"
+#: The message about a record with the id of another one, whose place may follow.
+SAME_ID = "another record has this id already"
 #: The message about a redirect with the path and the site of another one.
 SAME_PATH = "another redirect of the site has this path already"
 #: The message about a page whose path is too long.
@@ -95,6 +97,11 @@ def _note_missing(
             reader.note(_place_of(table, row), column, f"there is no {what} {row[index]}")
 
 
+def same_slug(slug: str, sibling: int) -> str:
+    """The message about a page that has the slug of a sibling."""
+    return f"a sibling has the slug {slug!r} already: page {sibling}"
+
+
 def misplaced(url_path: str) -> tuple[str, str] | None:
     """What is wrong with the place of a page, its field and a message; None if nothing is. Of pages
     below each other it is only wrong with the first.
@@ -154,14 +161,13 @@ def _siblings(table: Table, reader: RecordReader) -> defaultdict[int | None, lis
     present = {None, *(row[0] for row in table.rows)}
     known = present | reader.refused[table.endpoint.name].keys()
     _note_missing(table, "parent", known, "page", reader)
-    slugs = set()
+    slugs: dict[tuple[int | None, str], int] = {}
     children: defaultdict[int | None, list[Row]] = defaultdict(list)
     for row in table.rows:
-        if (row[parent], row[slug]) in slugs:
-            reader.note(
-                _place_of(table, row), "slug", f"a sibling has the slug {row[slug]!r} already"
-            )
-        slugs.add((row[parent], row[slug]))
+        place = row[parent], row[slug]
+        if place in slugs:
+            reader.note(_place_of(table, row), "slug", same_slug(row[slug], slugs[place]))
+        slugs.setdefault(place, row[0])
         children[row[parent] if row[parent] in present else None].append(row)
     return children
 
@@ -217,13 +223,15 @@ def homes_of(
 
 def _read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int, dict[str, Any]]:
     collections: dict[int, dict[str, Any]] = {}
+    seen: dict[int, int] = {}
     for index, record in enumerate(records):
         collection = reader.read_collection(index, record)
         if collection is None:
             continue
-        if collection["id"] in collections:
+        first = seen.setdefault(collection["id"], index)
+        if first != index:
             place = Place("collections", index, f"collections {collection['id']}")
-            reader.note(place, "id", "another record has this id already")
+            reader.note(place, "id", f"{SAME_ID}: collections[{first}]")
         collections[collection["id"]] = collection
     check_collections(collections, reader)
     return collections
@@ -466,7 +474,7 @@ def _read_table(
     records: Iterable[Any], endpoint: Endpoint, reader: RecordReader, keep: Keep | None
 ) -> Table:
     table = Table(endpoint)
-    seen = set()
+    seen: dict[int, int] = {}
     # Of other columns the value behind the last is taken, which is None.
     names = endpoint.base.column_names
     structural = itemgetter(*(n if name in STRUCTURAL else -1 for n, name in enumerate(names)))
@@ -476,9 +484,9 @@ def _read_table(
         if entry is None:
             continue
         row, extras = entry
-        if row[0] in seen:
-            reader.note(_place_of(table, row, index), "id", "another record has this id already")
-        seen.add(row[0])
+        first = seen.setdefault(row[0], index)
+        if first != index:
+            reader.note(_place_of(table, row, index), "id", f"{SAME_ID}: {endpoint.name}[{first}]")
         if keep is not None:
             keep(endpoint.name, index, entry)
             row = structural((*row, None))

@@ -17,7 +17,15 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import uuid4
 
-from flask_contentapi.content import SAME_PATH, check_collections, misplaced, read_code, site_names
+from flask_contentapi.content import (
+    SAME_ID,
+    SAME_PATH,
+    check_collections,
+    misplaced,
+    read_code,
+    same_slug,
+    site_names,
+)
 from flask_contentapi.declarations import Endpoint, ObjectType
 from flask_contentapi.errors import ContentError
 from flask_contentapi.kinds import INT64
@@ -645,7 +653,7 @@ class Writer:
             if known is None or row[index] != known[index]
         }
         if old is None and self._get(endpoint.name, row[0]) is not None:
-            reader.note(place, "id", "another record has this id already")
+            reader.note(place, "id", SAME_ID)
         collection = new.get("collection") if endpoint.collections else None
         if collection is not None and collection not in self._collections():
             reader.note(place, "collection", f"there is no collection {collection}")
@@ -682,8 +690,9 @@ class Writer:
         elif "parent" in new or "slug" in new:
             at = self._endpoint("pages").base.places
             slug = row[at["slug"]]
-            if self._stored.page_at(row[at["parent"]], slug) not in (None, row[0]):
-                reader.note(place, "slug", f"a sibling has the slug {slug!r} already")
+            there = self._stored.page_at(row[at["parent"]], slug)
+            if there is not None and there != row[0]:
+                reader.note(place, "slug", same_slug(slug, there))
 
     def _refuse_elsewhere(self, endpoint: str, row: Row) -> None:
         if row[1] in self._stored.elsewhere:

@@ -512,7 +512,7 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
     ({"picture": str(10**30)}, "Picture", f"there is no object {10**30} in images"),
     ({"others": "3,98,1,97"}, "Others", "there is no object 97, 98 in pages"),
     ({"slug": "a/b"}, "Slug", "must be one part of an address, without a slash"),
-    ({"slug": "d"}, "Slug", "a sibling has the slug 'd' already"),
+    ({"slug": "d"}, "Slug", "a sibling has the slug 'd' already: page 3"),
     ({"title": ""}, "Title", "This field is required."),
     ({"web": "nowhere"}, "Web", "Not a valid URL."),
     ({"authors-1-name": "x" * 21}, "Name", "Longer than maximum length 20."),

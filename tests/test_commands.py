@@ -650,6 +650,10 @@ UNREADABLE: dict[str, tuple[str | bytes, str]] = {
     "blank.jsonl": ("\n", "blank.jsonl, line 1: is empty"),
     "empty.json": ("{}", "There is nothing in it"),
     "page.json": ('{"page": []}', "page: there is no such section. Did you mean 'pages'?"),
+    "same.json": (
+        '{"collections": [{"id": 2}, {"id": 1}, {"id": 1}]}',
+        "collections 1, id: another record has this id already: collections[1]",
+    ),
     "object.json": ('{"pages": {}}', "pages: must be a list of records"),
     "deep.jsonl": ("[" * 10**5, "line 1: is nested too deeply"),
     "list.jsonl": (

@@ -125,7 +125,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         [
             "sites.json, line 2: sites a, root_page: is missing",
-            "pages/a/b.json, line 5: pages 5, slug: a sibling has the slug 'a' already",
+            "pages/a/b.json, line 5: pages 5, slug: a sibling has the slug 'a' already: page 2",
             "images/a.json, line 5: images 1, collection: there is no collection 5",
             "sites.json, line 11: sites c:80, root_page: there is no page 7",
             "sites.json, line 14: sites b:80, hostname: another site has this host name and port"
@@ -136,8 +136,14 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {
             "pages.json": [page(1)],
             "pages/a.json": '{"title": "A", "type": "blog.BlogPage",\n"id":1}',
+            "collections.json": [{"id": 7}, {"id": 7}],
         },
-        ["pages/a.json, line 2: pages 1, id: another record has this id already"],
+        [
+            "collections.json, line 6: collections 7, id: another record has this id already:"
+            " collections.json, line 2",
+            "pages/a.json, line 2: pages 1, id: another record has this id already:"
+            " pages.json, line 2",
+        ],
     ),
     "a tag with a comma": (
         {"images/a.json": '{"id": 1, "title": "A",\n"tags": ["b", "fish, chips"]}'},

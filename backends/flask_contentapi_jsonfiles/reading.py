@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from flask_contentapi.content import Library, not_a_list_message, read_library
+from flask_contentapi.content import SAME_ID, Library, not_a_list_message, read_library
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.files import Lines, Unreadable, in_line
 from flask_contentapi.records import Place, RecordReader
@@ -17,6 +18,8 @@ from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text
 from flask_contentapi_jsonfiles.folder import Listing, RecordFolder, printable, slug_of
 
+#: The message that names another record, by its index.
+_SAME_ID = re.compile(rf"({SAME_ID}): .*\[(\d+)\]")
 #: The fields that the location of a record determines, with their values.
 Implied = Mapping[str, Any]
 
@@ -80,9 +83,13 @@ class Reading:
             elif origin.body is not None and problem.path[:1] == ("body",):
                 yield replace(problem, file=printable(origin.body.name))
             else:
-                path = (*origin.path, *problem.path)
-                file = _file_and_line(origin.file, _lines(origin.file, lines).of(path))
-                yield replace(problem, where=_where(problem, origin), file=file)
+                file = _place_in(origin, problem.path, lines)
+                message = problem.message
+                if same := _SAME_ID.fullmatch(message):
+                    first = self.origins[problem.section][int(same[2])]
+                    message = f"{same[1]}: {_place_in(first, (), lines)}"
+                where = _where(problem, origin)
+                yield replace(problem, where=where, message=message, file=file)
 
     def _origin(self, problem: Problem) -> RecordOrigin | None:
         origins = self.origins.get(problem.section, [])
@@ -109,6 +116,12 @@ def _where(problem: Problem, origin: RecordOrigin) -> str:
     if origin.path:
         return problem.where
     return problem.where.removeprefix(f"{problem.section}[{problem.index}]").lstrip(", ")
+
+
+def _place_in(origin: RecordOrigin, path: tuple[str | int, ...], lines: dict[str, Lines]) -> str:
+    """The file and the line of what is at a path inside a record."""
+    line = _lines(origin.file, lines).of((*origin.path, *path))
+    return _file_and_line(origin.file, line)
 
 
 def _file_and_line(file: File, line: int) -> str:

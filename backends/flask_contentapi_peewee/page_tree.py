@@ -7,7 +7,7 @@ from typing import Any
 
 from peewee import Value, fn
 
-from flask_contentapi.content import misplaced
+from flask_contentapi.content import misplaced, same_slug
 from flask_contentapi.errors import ContentError
 from flask_contentapi.records import Place
 from flask_contentapi.sites import quote_slug
@@ -73,9 +73,9 @@ class PageTree:
             for page in pages
             if page["parent"] in above
         }
-        query = self._table.select("url_path")
+        query = self._table.select("url_path", "id")
         query = query.where(self._table["url_hash_"].in_([*map(md5, paths.values())]))
-        taken = {*self._reader.values(query)}
+        taken = dict(self._reader.all(query))
         last: dict[int | None, int] = {}
         found: dict[int, TreePosition] = {}
         for page in pages:
@@ -85,9 +85,9 @@ class PageTree:
             elif wrong := misplaced(paths[identity]):
                 refuse(identity, *wrong)
             elif paths[identity] in taken:
-                refuse(identity, "slug", f"a sibling has the slug {page['slug']!r} already")
+                refuse(identity, "slug", same_slug(page["slug"], taken[paths[identity]]))
             else:
-                taken.add(paths[identity])
+                taken[paths[identity]] = identity
                 if parent not in last:
                     last[parent] = self._free_number(page, above[parent], None) - GAP
                 last[parent] += GAP
