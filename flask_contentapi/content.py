@@ -26,8 +26,6 @@ DEEPEST = 400
 TOO_DEEP = f"is on level {DEEPEST + 1} of the tree, which has at most {DEEPEST}; put it further up"
 #: The message about a record with the id of another one, whose place may follow.
 SAME_ID = "another record has this id already"
-#: The message about a redirect with the path and the site of another one.
-SAME_PATH = "another redirect of the site has this path already"
 #: The message about a page whose path is too long.
 TOO_LONG = (
     f"makes a path of more than {LONGEST_PATH:,} characters, percent-encoded; shorten it, or "
@@ -100,6 +98,11 @@ def _note_missing(
 def same_slug(slug: str, sibling: int) -> str:
     """The message about a page that has the slug of a sibling."""
     return f"a sibling has the slug {slug!r} already: page {sibling}"
+
+
+def same_path(other: int) -> str:
+    """The message about a redirect with the path and the site of another one."""
+    return f"another redirect of the site has this path already: redirect {other}"
 
 
 def misplaced(url_path: str) -> tuple[str, str] | None:
@@ -447,12 +450,12 @@ def _check_redirects(
     table: Table, names: Mapping[str, Sequence[str]], reader: RecordReader
 ) -> None:
     name, path = (table.endpoint.base.places[key] for key in ("site_name", "site_path"))
-    seen = set()
+    seen: dict[tuple[str, ...], int] = {}
     for row in table.rows:
         key = (*names.get(row[name], [row[name]]), row[path][len(row[name]) :])
         if key in seen:
-            reader.note(_place_of(table, row), "old_path", SAME_PATH)
-        seen.add(key)
+            reader.note(_place_of(table, row), "old_path", same_path(seen[key]))
+        seen.setdefault(key, row[0])
 
 
 def _sections(content: Content, registry: Registry, reader: RecordReader) -> Content:

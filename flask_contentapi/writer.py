@@ -19,10 +19,10 @@ from uuid import uuid4
 
 from flask_contentapi.content import (
     SAME_ID,
-    SAME_PATH,
     check_collections,
     misplaced,
     read_code,
+    same_path,
     same_slug,
     site_names,
 )
@@ -663,8 +663,9 @@ class Writer:
             name = row[declared.places["site_name"]]
             for alias in site_names(self._sites().values()).get(name, [name]):
                 path = alias + new["site_path"][len(name) :]
-                if self._stored.redirect_at(path) not in (None, row[0]):
-                    reader.note(place, "old_path", SAME_PATH)
+                there = self._stored.redirect_at(path)
+                if there is not None and there != row[0]:
+                    reader.note(place, "old_path", same_path(there))
         for name, column in declared.columns.items():
             if column.child is not None and new.get(name):
                 ids = [child[0] for child in new[name]]

@@ -165,10 +165,10 @@ def test_redirects_without_sites_are_those_of_all(empty: API) -> None:
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ([link(1, "/x"), link(2, "x/")], "redirects 2.*old_path.*another redirect"),
+        ([link(1, "/x"), link(2, "x/")], "redirects 2.*old_path.*another redirect.*: redirect 1"),
         (
             [link(1, "/x", site="a.example"), link(2, "/x", site="A.EXAMPLE:80")],
-            "redirects 2.*old_path.*another redirect",
+            "redirects 2.*old_path.*another redirect.*: redirect 1",
         ),
         ([redirect(1, "/x", None)], "redirects 1.*must have a redirect_page or a redirect_link"),
         ([link(1, "/x", site="http://a.example/")], "redirects 1.*site.*must be the host name"),
