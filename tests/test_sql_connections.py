@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -21,6 +22,7 @@ from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import api_at, asked, noted, on_databases, storage, until, writing
 from tests.samples import page, private, site
+from tests.servers import PATIENCE
 from tests.stores import fresh_address
 
 pytestmark = [on_databases, pytest.mark.slow]
@@ -103,6 +105,39 @@ def test_a_dump_that_nobody_reads_to_its_end_costs_no_connection(address: str) -
     del records
     assert lent(api) == 0
     assert api.status("pages/") == 200
+
+
+def read_and_forget(api: API) -> None:
+    """Opens a reader that nobody closes, and that only garbage collection finds."""
+    opened = api.backend.snapshot_reader()
+    around: list[object] = [opened, opened.__enter__()]
+    around.append(around)
+
+
+def test_a_reader_that_nobody_closes_costs_no_connection_and_undoes_nothing(address: str) -> None:
+    api = api_at(address)
+    for number in range(5):
+        read_and_forget(api)
+        with writing(api) as writer:
+            writer.update("pages", 2, title=f"Title {number}")
+            gc.collect()
+        assert api.json("pages/2/")["title"] == f"Title {number}"
+    with api.backend.snapshot_reader():
+        assert lent(api) == 1
+
+
+def test_a_reader_that_nobody_closes_may_be_found_while_its_thread_connects(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = api_at(f"{address}?stale_timeout=600")
+    pool: Any = storage(api).engine.database
+    connect = pool._connect
+    monkeypatch.setattr(pool, "_connect", lambda: [gc.collect(), connect()][1])
+    read_and_forget(api)
+    asked = threading.Thread(target=api.get, args=["pages/"], daemon=True)
+    asked.start()
+    asked.join(PATIENCE)
+    assert not asked.is_alive()
 
 
 def test_who_waits_too_long_for_a_connection_gets_503(address: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -351,17 +351,33 @@ class _Apart:
         return partial(self._call, part) if callable(part) else part
 
 
+#: What closes the open readers, and those of them that garbage collection has found. It may come at
+#: any moment, also while its thread gets a connection, so they are closed before another opens.
+_open: set[Callable[..., object]] = set()
+_lost: list[Callable[..., object]] = []
+
+
 @contextmanager
 def apart(
     database: peewee.Database, open_reader: Callable[[], AbstractContextManager[Reader]]
 ) -> Iterator[Reader]:
     """A reader with a connection of its own, for one thread after another."""
+    while _lost:
+        with suppress(Exception):
+            _lost.pop()(None, None, None)
     call, opened = OwnConnection(database).call, open_reader()
     reader = _Apart(call, call(opened.__enter__))
+    close = partial(call, opened.__exit__)
+    _open.add(close)
     try:
         yield cast(Reader, reader)
+    except GeneratorExit:
+        _lost.append(close)
+        raise
     except BaseException as error:
-        call(opened.__exit__, type(error), error, error.__traceback__)
+        close(type(error), error, error.__traceback__)
         raise
     else:
-        call(opened.__exit__, None, None, None)
+        close(None, None, None)
+    finally:
+        _open.remove(close)
