@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from collections import Counter
@@ -216,7 +215,7 @@ def load(state: State, source: str, yes: bool) -> None:
     _require_persistent(state)
     with interruption_told(state.backend.reader):
         if _is_backend(source):
-            with closing(_open_backend(state, source, is_source=True)) as other:
+            with closing(_open_backend(state, source)) as other:
                 loaded = _replace(state.backend, *_sections(other.dump), yes=yes)
         elif source.endswith(".jsonl"):
             loaded = _replace(state.backend, *_sections(lambda: read_json_lines(source)), yes=yes)
@@ -474,11 +473,7 @@ def _is_backend(text: str) -> bool:
     return bool(is_address or address.startswith("//") or name in installed_backends())
 
 
-#: The advice of a backend that has no storage yet.
-_MAKE = re.compile(r" [^.]*: flask contentapi init-db\.")
-
-
-def _open_backend(state: State, address: str, *, is_source: bool = False) -> Backend:
+def _open_backend(state: State, address: str) -> Backend:
     backend = find_backend(address, Path(current_app.root_path))
     if not backend.persistent:
         raise ConfigurationError(f"{address} keeps nothing; name a file or another backend.")
@@ -487,11 +482,9 @@ def _open_backend(state: State, address: str, *, is_source: bool = False) -> Bac
         with backend.reader():
             return backend
     except BackendUnavailable as error:
-        said = _MAKE.sub(" There is nothing to load.", str(error)) if is_source else str(error)
-        # What it advises would concern the site's own backend.
+        # What it advises would concern the site's own backend. The address can have a password.
         setting = f"FLASK_{state.config_prefix}BACKEND={address.partition(':')[0]}:..."
-        said = said.replace("flask contentapi", f"{setting} flask contentapi")
-        raise BackendUnavailable(said) from error
+        raise BackendUnavailable(f"{error} This is about {setting}") from error
 
 
 def _is_unwatched() -> bool:

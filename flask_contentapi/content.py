@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ DEEPEST = 400
 
 #: The message about a page or a collection that is too deep.
 TOO_DEEP = f"is on level {DEEPEST + 1} of the tree, which has at most {DEEPEST}; put it further up"
-#: The message about a record with the id of another one, whose place may follow.
+#: The message about a record with the id of another one.
 SAME_ID = "another record has this id already"
 #: The message about a page whose path is too long.
 TOO_LONG = (
@@ -234,7 +234,7 @@ def _read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int,
         first = seen.setdefault(collection["id"], index)
         if first != index:
             place = Place("collections", index, f"collections {collection['id']}")
-            reader.note(place, "id", f"{SAME_ID}: collections[{first}]")
+            reader.problems.append(replace(place.problem("id", SAME_ID), other=first))
         collections[collection["id"]] = collection
     check_collections(collections, reader)
     return collections
@@ -489,7 +489,8 @@ def _read_table(
         row, extras = entry
         first = seen.setdefault(row[0], index)
         if first != index:
-            reader.note(_place_of(table, row, index), "id", f"{SAME_ID}: {endpoint.name}[{first}]")
+            place = _place_of(table, row, index)
+            reader.problems.append(replace(place.problem("id", SAME_ID), other=first))
         if keep is not None:
             keep(endpoint.name, index, entry)
             row = structural((*row, None))

@@ -68,6 +68,7 @@ class Problem:
     :param index: its index in that list, or -1.
     :param file: the file and, if known, the line of the problem, or "".
     :param path: the path to the problem inside the record, as ``("authors", 0, "name")``.
+    :param other: the index of another record that has a part in it, or -1.
     """
 
     where: str
@@ -77,10 +78,12 @@ class Problem:
     index: int = -1
     file: str = ""
     path: tuple[str | int, ...] = ()
+    other: int = -1
 
     def __str__(self) -> str:
         place = ", ".join(filter(None, (self.where, self.field)))
-        return ": ".join(filter(None, (self.file, place, self.message)))
+        other = "" if self.other < 0 else f"{self.section}[{self.other}]"
+        return ": ".join(filter(None, (self.file, place, self.message, other)))
 
 
 class ContentError(ContentAPIError):

@@ -294,32 +294,21 @@ def test_misspelt_backends_are_known_to_the_setting() -> None:
         ContentAPI(configured(CMSAPI_BACKEND="postgre://host/name"))
 
 
-OTHER = "FLASK_CMSAPI_BACKEND=sqlite:... flask contentapi"
+OTHER = "This is about FLASK_CMSAPI_BACKEND=sqlite:..."
 
 
+@pytest.mark.parametrize("command", ["dump", "load"])
 @pytest.mark.parametrize(
-    ("name", "problem", "advice"),
-    [
-        (
-            "none.db",
-            "There is no database file '{}/none.db'.",
-            f"Put it there, or make an empty one with the command: {OTHER} init-db.",
-        ),
-        (
-            "empty.db",
-            "The tables are not there.",
-            f"Make what is missing with the command: {OTHER} init-db.",
-        ),
-    ],
+    ("name", "problem"),
+    [("none.db", "There is no database file"), ("empty.db", "The tables are not there.")],
 )
-def test_advice_about_another_backend_is_for_that_one(
-    name: str, problem: str, advice: str, tmp_path: Path
+def test_advice_about_another_backend_says_so(
+    command: str, name: str, problem: str, tmp_path: Path
 ) -> None:
-    app, said = site_at(fresh_address("sqlite")), problem.format(tmp_path)
     (tmp_path / "empty.db").touch()
-    assert run(app, "dump", f"sqlite:///{tmp_path}/{name}") == f"Error: {said} {advice}\n1"
-    shown = run(app, "load", f"sqlite:///{tmp_path}/{name}")
-    assert shown == f"Error: {said} There is nothing to load.\n1"
+    shown = run(site_at(fresh_address("sqlite")), command, f"sqlite:///{tmp_path}/{name}")
+    assert shown.startswith(f"Error: {problem}")
+    assert shown.endswith(f"flask contentapi init-db. {OTHER}\n1")
 
 
 @pytest.mark.parametrize("command", ["dump", "load"])
@@ -328,7 +317,7 @@ def test_another_backend_is_migrated_by_itself(command: str) -> None:
     ContentAPI(app, types=[Old])
     run(app, "init-db")
     shown = run(site_at(fresh_address("sqlite")), command, app.config["CMSAPI_BACKEND"])
-    assert shown.endswith(f"Change them with the command: {OTHER} migrate.\n1")
+    assert shown.endswith(f"Change them with the command: flask contentapi migrate. {OTHER}\n1")
 
 
 @pytest.mark.parametrize("name", ["x.csv", "content", "json"])

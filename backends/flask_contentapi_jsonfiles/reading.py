@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from flask_contentapi.content import SAME_ID, Library, not_a_list_message, read_library
+from flask_contentapi.content import Library, not_a_list_message, read_library
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.files import Lines, Unreadable, in_line
 from flask_contentapi.records import Place, RecordReader
@@ -18,8 +17,6 @@ from flask_contentapi.registry import Registry
 from flask_contentapi_jsonfiles.files import File, FileReader, read_text
 from flask_contentapi_jsonfiles.folder import Listing, RecordFolder, printable, slug_of
 
-#: The message that names another record, by its index.
-_SAME_ID = re.compile(rf"({SAME_ID}): .*\[(\d+)\]")
 #: The fields that the location of a record determines, with their values.
 Implied = Mapping[str, Any]
 
@@ -85,11 +82,11 @@ class Reading:
             else:
                 file = _place_in(origin, problem.path, lines)
                 message = problem.message
-                if same := _SAME_ID.fullmatch(message):
-                    first = self.origins[problem.section][int(same[2])]
-                    message = f"{same[1]}: {_place_in(first, (), lines)}"
+                if problem.other >= 0:
+                    other = self.origins[problem.section][problem.other]
+                    message = f"{message}: {_place_in(other, (), lines)}"
                 where = _where(problem, origin)
-                yield replace(problem, where=where, message=message, file=file)
+                yield replace(problem, where=where, message=message, file=file, other=-1)
 
     def _origin(self, problem: Problem) -> RecordOrigin | None:
         origins = self.origins.get(problem.section, [])
