@@ -197,19 +197,24 @@ def test_types_are_read_off_answers(mirror: Path) -> None:
         assert f"{line}\n" in code
 
 
+def verified(original: Original, folder: Path, old: str, new: str, requests: int) -> str:
+    """What is said about the answers of a mirror whose code has been changed."""
+    pull(original.url, folder)
+    code = (folder / "app.py").read_text()
+    assert old in code
+    (folder / "app.py").write_text(code.replace(old, new))
+    return pull(original.url, folder, "--verify", "--requests", str(requests), status=1)
+
+
 def test_verification_finds_what_differs(original: Original, tmp_path: Path) -> None:
-    pull(original.url, tmp_path / "mirror")
-    file = tmp_path / "mirror" / "app.py"
-    file.write_text(file.read_text().replace("CMS_I18N_ENABLED=True", "CMSAPI_LIMIT_MAX=19"))
-    said = pull(original.url, tmp_path / "mirror", "--verify", "--requests", "80", status=1)
+    setting = "CMS_I18N_ENABLED=True", "CMSAPI_LIMIT_MAX=19"
+    said = verified(original, tmp_path / "mirror", *setting, requests=80)
     assert "meta.locale: 'en', here None" in said
 
 
 def test_verification_asks_for_paths(original: Original, tmp_path: Path) -> None:
-    pull(original.url, tmp_path / "mirror")
-    file = tmp_path / "mirror" / "app.py"
-    file.write_text(file.read_text().replace("return locale, html_path", "return locale, '/no/'"))
-    said = pull(original.url, tmp_path / "mirror", "--verify", "--requests", "200", status=1)
+    found = "return locale, html_path", "return locale, '/no/'"
+    said = verified(original, tmp_path / "mirror", *found, requests=200)
     assert "pages/find/?html_path=%2F\n  status: 302, here 404\n" in said
     assert re.search(r"html_path=(%2F[a-z-]+){2}%2F\n  status: 302, here 404\n", said)
 
