@@ -484,7 +484,8 @@ def _open_backend(state: State, address: str) -> Backend:
     except BackendUnavailable as error:
         # What it advises would concern the site's own backend. The address can have a password.
         setting = f"FLASK_{state.config_prefix}BACKEND={address.partition(':')[0]}:..."
-        raise BackendUnavailable(f"{error} This is about {setting}") from error
+        said = f"{error} For this backend, commands begin with {setting}"
+        raise BackendUnavailable(said) from error
 
 
 def _is_unwatched() -> bool:

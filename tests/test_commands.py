@@ -294,7 +294,7 @@ def test_misspelt_backends_are_known_to_the_setting() -> None:
         ContentAPI(configured(CMSAPI_BACKEND="postgre://host/name"))
 
 
-OTHER = "This is about FLASK_CMSAPI_BACKEND=sqlite:..."
+OTHER = "For this backend, commands begin with FLASK_CMSAPI_BACKEND=sqlite:..."
 
 
 @pytest.mark.parametrize("command", ["dump", "load"])

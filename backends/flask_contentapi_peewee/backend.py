@@ -426,6 +426,7 @@ class PeeweeBackend(Backend):
                 yield reader
                 reader.confirm_version()
         except DATABASE_ERRORS:
+            # Not around all of it: a lost connection may succeed with another one.
             with self._reporting_outages():
                 raise
 
