@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -181,6 +181,8 @@ def _find_sites(
     first = pages.rows[0][0] if pages.rows else None
     homes = _homes(pages, {first, *(site["root_page"] for site in records if site is not None)})
     sites: dict[tuple[str, int], Site] = {}
+    #: The index of the first site with a host name and a port, and of that which is the default.
+    seen: dict[object, int] = {}
     for index, site in enumerate(records):
         if site is None:
             continue
@@ -188,10 +190,12 @@ def _find_sites(
         place = Place("sites", index, f"sites {hostname}:{port}")
         if root not in homes and root not in reader.refused["pages"]:
             reader.note(place, "root_page", f"there is no page {root}")
-        if (hostname, port) in sites:
-            reader.note(place, "hostname", "another site has this host name and port already")
-        if site["is_default"] and any(other.is_default for other in sites.values()):
-            reader.note(place, "is_default", "another site is the default already")
+        if (first := seen.setdefault((hostname, port), index)) != index:
+            reader.note(
+                place, "hostname", "another site has this host name and port already", first
+            )
+        if site["is_default"] and (first := seen.setdefault("default", index)) != index:
+            reader.note(place, "is_default", "another site is the default already", first)
         trees = homes.get(root, ())
         sites[hostname, port] = Site(hostname, port, site["site_name"], site["is_default"], trees)
     return Sites(sites.values(), homes.get(first, ()))
@@ -234,7 +238,7 @@ def _read_collections(records: Iterable[Any], reader: RecordReader) -> dict[int,
         first = seen.setdefault(collection["id"], index)
         if first != index:
             place = Place("collections", index, f"collections {collection['id']}")
-            reader.problems.append(replace(place.problem("id", SAME_ID), other=first))
+            reader.note(place, "id", SAME_ID, first)
         collections[collection["id"]] = collection
     check_collections(collections, reader)
     return collections
@@ -490,7 +494,7 @@ def _read_table(
         first = seen.setdefault(row[0], index)
         if first != index:
             place = _place_of(table, row, index)
-            reader.problems.append(replace(place.problem("id", SAME_ID), other=first))
+            reader.note(place, "id", SAME_ID, first)
         if keep is not None:
             keep(endpoint.name, index, entry)
             row = structural((*row, None))

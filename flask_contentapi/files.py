@@ -34,6 +34,12 @@ _VALUE = re.compile(r'["{\[\-0-9tfn]')
 #: How comments begin in other languages, and there names, and texts, without double quotes.
 _COMMENT = re.compile(r"//|/\*|#")
 _OTHER_NAME, _OTHER_TEXT = re.compile(r"['\w]"), re.compile("'")
+#: What is wrong with a text, by how the parser's message begins.
+_IN_TEXTS = {
+    "Unterminated string": "a quote is missing at the end of a text",
+    "Invalid control character": r"a quote is missing at the end of a text, or \n or \t in it",
+    "Invalid \\": "a backslash in a text is written twice",
+}
 #: How many digits of an integer are read; it is out of range long before.
 _DIGITS = 1000
 
@@ -133,7 +139,9 @@ def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
     end, start = len(before), _skip_space(text, stop)
     following = text[start : start + 1]
     why, position = error.msg, error.pos
-    if _COMMENT.match(text, position):
+    if in_text := [said for start, said in _IN_TEXTS.items() if why.startswith(start)]:
+        (why,) = in_text
+    elif _COMMENT.match(text, position):
         why = "JSON has no comments"
     elif (_OTHER_NAME if "property name" in error.msg else _OTHER_TEXT).match(text, position):
         why = "names and texts are in double quotes"

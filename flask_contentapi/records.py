@@ -79,12 +79,15 @@ class Place(NamedTuple):
         """The place of one of its child objects."""
         return Place(self.section, self.number, self.name, (*self.path, key, number))
 
-    def problem(self, key: str, message: str) -> Problem:
-        """A problem at this place; the key is "" if it concerns the whole record."""
+    def problem(self, key: str, message: str, other: int = -1) -> Problem:
+        """A problem at this place; the key is "" if it concerns the whole record.
+
+        :param other: as for :class:`Problem`.
+        """
         path = (*self.path, key) if key else self.path
         children = zip(self.path[::2], self.path[1::2], strict=True)
         where = ", ".join([self.name, *(f"{name}[{number}]" for name, number in children)])
-        return Problem(where, key, message, self.section, self.number, path=path)
+        return Problem(where, key, message, self.section, self.number, path=path, other=other)
 
 
 class RecordReader:
@@ -103,9 +106,9 @@ class RecordReader:
         #: that could not be read are None.
         self.refused: defaultdict[str, dict[Any, Row]] = defaultdict(dict)
 
-    def note(self, place: Place, key: str, message: str) -> None:
-        """Adds a problem; the key is "" if it concerns the whole record."""
-        self.problems.append(place.problem(key, message))
+    def note(self, place: Place, key: str, message: str, other: int = -1) -> None:
+        """Adds a problem, as :meth:`Place.problem` makes it."""
+        self.problems.append(place.problem(key, message, other))
 
     def accept(self, read: T | None) -> T:
         """What has been read.

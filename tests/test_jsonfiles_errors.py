@@ -117,7 +117,12 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "what records are together": (
         {
-            "sites.json": [{"hostname": "a"}, site(1, "b"), site(7, "c"), site(1, "b")],
+            "sites.json": [
+                {"hostname": "a"},
+                site(1, "b", is_default=True),
+                site(7, "c", is_default=True),
+                site(1, "b"),
+            ],
             "pages.json": [page(1), page(2, 4, slug="a")],
             "pages/a.json": bare(4),
             "pages/a/b.json": bare(5, slug="a"),
@@ -127,9 +132,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "sites.json, line 2: sites a, root_page: is missing",
             "pages/a/b.json, line 5: pages 5, slug: a sibling has the slug 'a' already: page 2",
             "images/a.json, line 5: images 1, collection: there is no collection 5",
-            "sites.json, line 11: sites c:80, root_page: there is no page 7",
-            "sites.json, line 14: sites b:80, hostname: another site has this host name and port"
-            " already",
+            "sites.json, line 12: sites c:80, root_page: there is no page 7",
+            "sites.json, line 13: sites c:80, is_default: another site is the default already:"
+            " sites.json, line 5",
+            "sites.json, line 16: sites b:80, hostname: another site has this host name and port"
+            " already: sites.json, line 5",
         ],
     ),
     "two of one id": (
@@ -209,7 +216,21 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "pages/b.json, line 1: is not JSON: JSON has no comments (column 10)",
             "pages/c.json, line 3: is not JSON: JSON has no comments (column 2)",
             "pages/d.json, line 1: is not JSON: there is an extra comma before } (column 28)",
-            "pages/e.json, line 1: is not JSON: Invalid control character at (column 13)",
+            "pages/e.json, line 1: is not JSON: a quote is missing at the end of a text, or \\n or"
+            " \\t in it (column 13)",
+        ],
+    ),
+    "texts that are none": (
+        {
+            "images.json": r'[{"id": 1, "title": "A\"}]',
+            "pages/a.json": r'{"title": "C:\dir"}',
+            "pages/b.json": '{"title": "A,\n}',
+        },
+        [
+            "images.json, line 1: is not JSON: a quote is missing at the end of a text (column 21)",
+            "pages/a.json, line 1: is not JSON: a backslash in a text is written twice (column 14)",
+            "pages/b.json, line 1: is not JSON: a quote is missing at the end of a text, or \\n or"
+            " \\t in it (column 14)",
         ],
     ),
     "not UTF-8": (
