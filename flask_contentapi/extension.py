@@ -199,8 +199,8 @@ class ContentAPI:
         :param max_age: how long the token is accepted, in seconds.
         :param at: a moment to come at which the content is shown; UTC without an offset. By
             default it is shown as it is now.
-        :raises ValueError: if there is no such endpoint, the id is no number, or the time has
-            passed.
+        :raises ValueError: if there is no such endpoint, another argument is of another kind, or
+            the time has passed.
         :raises ConfigurationError: if the application has no ``SECRET_KEY``.
         :raises RuntimeError: if the instance was not initialised in the current application.
         """
@@ -208,8 +208,14 @@ class ContentAPI:
         if endpoint not in state.registry.endpoints:
             known = ", ".join(state.registry.endpoints)
             raise ValueError(f"There is no endpoint {endpoint!r}; there are {known}.")
-        if not isinstance(id, int):
-            raise ValueError(f"id is {_shortened(id)}; it must be a number.")
+        arguments: tuple[tuple[str, object, Any, str], ...] = (
+            ("id", id, int, "a number"),
+            ("max_age", max_age, int | float, "a number of seconds"),
+            ("at", at, datetime | None, "a datetime"),
+        )
+        for argument, given, kind, wanted in arguments:
+            if not isinstance(given, kind):
+                raise ValueError(f"{argument} is {_shortened(given)}; it must be {wanted}.")
         return state.previews.write((endpoint, id), max_age, at)
 
     def _check_arguments(self) -> None:

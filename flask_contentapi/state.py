@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from itsdangerous import BadSignature, URLSafeSerializer
@@ -58,9 +58,8 @@ class Previews:
         now = utc(self._clock())
         if moment is not None and utc(moment) < now:
             raise ValueError(f"at is {moment.isoformat()}; it must be a moment to come.")
-        until = now + timedelta(seconds=max_age)
         at = None if moment is None else utc(moment).isoformat()
-        token = self._serializer.dumps([*shown, until.timestamp(), at])
+        token = self._serializer.dumps([*shown, now.timestamp() + max_age, at])
         return token if isinstance(token, str) else token.decode()
 
     def read(self, token: str) -> tuple[ObjectKey, datetime | None]:

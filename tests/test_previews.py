@@ -320,10 +320,26 @@ def test_tokens_are_for_known_endpoints(api: API) -> None:
 
 
 @on_memory
-def test_tokens_are_for_numbers(api: API) -> None:
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"id": "3"}, "id is '3'; it must be a number"),
+        ({"id": 3, "max_age": "60"}, "max_age is '60'; it must be a number of seconds"),
+        ({"id": 3, "at": "2099-01-02"}, "at is '2099-01-02'; it must be a datetime"),
+    ],
+)
+def test_tokens_are_for_what_they_show(api: API, given: dict[str, Any], why: str) -> None:
     own = ContentAPI(name="contentapi")
-    with api.app.app_context(), pytest.raises(ValueError, match="id is '3'; it must be a number"):
-        own.preview_token("pages", "3")  # type: ignore[arg-type]
+    with api.app.app_context(), pytest.raises(ValueError, match=why):
+        own.preview_token("pages", **given)
+
+
+@on_memory
+def test_a_token_can_last_as_long_as_it_likes(api: API) -> None:
+    own = ContentAPI(name="contentapi")
+    with api.app.app_context():
+        token = own.preview_token("pages", 3, max_age=10**15)
+    assert api.status(f"pages/3/?preview={token}") == 200
 
 
 @on_memory
