@@ -69,7 +69,7 @@ class Rank(peewee.IntegerField):
 
     def python_value(self, value: Any) -> Any:
         if value == WRONG_RANK:
-            raise ValueError("is no rank")
+            raise KeyError("is no rank")
         return value
 
 

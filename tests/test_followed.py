@@ -537,7 +537,7 @@ def test_an_error_in_a_function_leaves_out_one_row(database: peewee.Database) ->
 def test_rows_that_cannot_be_read_are_left_out(api: API, database: peewee.Database) -> None:
     change(database, 1, rank=WRONG_RANK)
     assert titles(api) == ["Sea", "Calm"]
-    why = "cannot be read: ValueError('is no rank'); the row is left out"
+    why = "cannot be read: KeyError('is no rank'); the row is left out"
     assert problems(api) == [f"Post 1 (pages {POSTS + 1}): {why}"]
 
 
@@ -868,6 +868,12 @@ WRONG: list[tuple[Callable[[], list[Followed]], str]] = [
     (lambda: [Followed(Post, PostPage, {"title": Section.name})], "title is a column of Section"),
     (lambda: [Followed(Post, PostPage, changed=Section.changed)], "changed must be a column"),
     (lambda: [Followed(Post, PostPage, changed=Post.changed, ids_from="9")], "ids_from must be"),  # type: ignore[arg-type]
+    (
+        lambda: followed(prefetch=[Section]),
+        "prefetch must be a list of models, .* that foreign keys join",
+    ),
+    (lambda: followed(prefetch=["tags"]), "prefetch must be a list of models, or"),
+    (lambda: followed(prefetch=Source), "prefetch must be a list of models, or"),
 ]
 
 

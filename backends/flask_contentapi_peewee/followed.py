@@ -114,6 +114,14 @@ class Source:
             raise ConfigurationError(f"{followed}: changed must be a column of {name}.")
         if not isinstance(followed.ids_from, int):
             raise ConfigurationError(f"{followed}: ids_from must be an integer.")
+        try:
+            join = peewee.prefetch_add_subquery  # type: ignore[attr-defined]
+            join(self.rows(), followed.prefetch, peewee.PREFETCH_TYPE.WHERE)
+        except (AttributeError, TypeError) as error:
+            raise ConfigurationError(
+                f"{followed}: prefetch must be a list of models, or queries of them, that foreign "
+                f"keys join with {name}; {error}."
+            ) from error
 
     def _getters(
         self, given: Mapping[str, Any], others: Sequence[Followed]
@@ -195,8 +203,9 @@ class Source:
         try:
             rows = peewee.prefetch(query, *self.followed.prefetch)
             return {row._pk: row for row in rows}
-        except (ValueError, TypeError, ArithmeticError, *DATABASE_ERRORS) as error:
-            # SQLite stores any value in any column, even text that is no text.
+        except Exception as error:
+            # SQLite stores any value in any column, even text that is no text; and a site's own
+            # columns may fail in any way.
             if isinstance(error, DATABASE_ERRORS) and "UTF-8" not in str(error):
                 raise
             if len(keys) == 1:
