@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -286,6 +287,28 @@ def change_in_between(api: API) -> None:
     with writing(api) as writer:
         writer.delete("pages", 10)
         writer.update("pages", 59, title="Changed")
+
+
+#: A program that ends within a stream.
+HALF_A_STREAM = """
+import sys
+from flask import Flask
+from flask_contentapi import ContentAPI
+from tests.databases import TYPES
+
+app = Flask("site")
+app.config.update(CMSAPI_BACKEND=sys.argv[1], CMSAPI_STREAM_ENABLED=True)
+ContentAPI(app, types=TYPES)
+stream = app.test_client().get("/api/v2/pages/?format=ndjson").iter_encoded()
+print(next(stream))
+"""
+
+
+def test_a_program_that_takes_half_a_stream_ends_without_a_complaint(address: str) -> None:
+    command = [sys.executable, "-c", HALF_A_STREAM, address]
+    path = {**os.environ, "PYTHONPATH": "backends"}
+    done = subprocess.run(command, cwd=ROOT, env=path, capture_output=True, text=True, check=False)
+    assert (done.stdout[:9], done.stderr) == ('b\'{"id":1', "")
 
 
 def test_what_is_being_dumped_is_not_changed_by_who_dumps_it(api: API) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -352,7 +353,8 @@ class _Apart:
 
 
 #: What closes the open readers, and those of them that garbage collection has found. It may come at
-#: any moment, also while its thread gets a connection, so they are closed before another opens.
+#: any moment, also while its thread gets a connection, so they are closed before another opens, and
+#: at the end of the program.
 _open: set[Callable[..., object]] = set()
 _lost: list[Callable[..., object]] = []
 
@@ -362,9 +364,7 @@ def apart(
     database: peewee.Database, open_reader: Callable[[], AbstractContextManager[Reader]]
 ) -> Iterator[Reader]:
     """A reader with a connection of its own, for one thread after another."""
-    while _lost:
-        with suppress(Exception):
-            _lost.pop()(None, None, None)
+    _close_lost()
     call, opened = OwnConnection(database).call, open_reader()
     reader = _Apart(call, call(opened.__enter__))
     close = partial(call, opened.__exit__)
@@ -380,4 +380,17 @@ def apart(
     else:
         close(None, None, None)
     finally:
-        _open.remove(close)
+        _open.discard(close)
+
+
+def _close_lost() -> None:
+    while _lost:
+        with suppress(Exception):
+            _lost.pop()(None, None, None)
+
+
+@atexit.register
+def _close_all() -> None:
+    # Later, what closing needs is gone.
+    _lost.extend(_open)
+    _close_lost()
