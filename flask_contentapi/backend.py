@@ -12,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
@@ -57,8 +57,10 @@ def attempted(attempt: Callable[[], T]) -> T:
     :raises BackendUnavailable: if it changes each time.
     """
     for _ in range(ATTEMPTS):
-        with suppress(ContentChanged):
+        try:
             return attempt()
+        except ContentChanged:
+            continue
     raise BackendUnavailable("The content changes faster than it can be read.", retry_after=1)
 
 

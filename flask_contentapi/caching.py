@@ -143,6 +143,8 @@ class Freshness:
     def not_modified(self) -> Response | None:
         """The 304 response, with the very ETag that the client sent; None if the client has another
         response, or none."""
+        if not self._if_none_match:
+            return None
         scopes = {etag: scope for scope, etag in reversed(self.etags.items())}
         matching = [tag for tag in _ETAG.finditer(self._if_none_match) if tag["tag"] in scopes]
         # Both headers can have thousands of entries. Of equal ones the first counts.

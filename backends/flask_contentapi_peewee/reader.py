@@ -210,8 +210,7 @@ class DatabaseReader(Reader):
         scope: Sequence[int] | None,
     ) -> tuple[list[Any], Projection]:
         closed, visible = self._view(viewer, scope)
-        shape = Shape(endpoint, visible=visible, columns=columns, one=len(ids) == 1)
-        statement, projection = self._statements.fetch(shape)
+        statement, projection = self._statements.fetch(endpoint, visible, columns, len(ids) == 1)
         return self._run(statement, Values(viewer, closed, None, ids)), projection
 
     def records(self, section: str) -> list[Any]:
@@ -247,8 +246,8 @@ class DatabaseReader(Reader):
         """
         if ids is None:
             ids = self.identities(endpoint, where)
-        shape = Shape(endpoint, visible=Visibility(everything=True), columns=None)
-        statement, _ = self._statements.fetch(shape)
+        visible = Visibility(everything=True)
+        statement, _ = self._statements.fetch(endpoint, visible, None, False)
         for some in batches(ids):
             found = self._run(statement, Values(NOBODY, ids=some))
             of_id = {row[0]: row for row in found}

@@ -162,11 +162,7 @@ class Shape(NamedTuple):
 
 def shape_of_all(query: Query, visible: Visibility, *, counted: bool = False) -> Shape:
     """The shape of all that matches a query, in any order."""
-    filters = [(*f[:2], MANY if f[:2] in MANY_VALUES else len(operands(f))) for f in query.filters]
-    searches = [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
-    relations = tuple([tree.relation for tree in query.tree])
-    conditions = query.endpoint, query.types, tuple(filters), relations, tuple(searches)
-    return Shape(*conditions, visible, counted=counted)
+    return Shape(*_conditions_of(query), visible, counted=counted)
 
 
 def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
@@ -175,8 +171,8 @@ def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
     :param others: what does not follow from it.
     """
     return Shape(
-        # The parts that say what matches are the first.
-        *shape_of_all(query, visible)[:6],
+        *_conditions_of(query),
+        visible,
         query.columns,
         query.order,
         query.random,
@@ -185,3 +181,20 @@ def shape_of(query: Query, visible: Visibility, **others: Any) -> Shape:
         query.offset > 0,
         **others,
     )
+
+
+#: The first parts of a :class:`Shape`, which say what matches.
+_Conditions = tuple[
+    str,
+    frozenset[str] | None,
+    tuple[tuple[str, str, int], ...],
+    tuple[str, ...],
+    tuple[tuple[int, bool, bool], ...],
+]
+
+
+def _conditions_of(query: Query) -> _Conditions:
+    filters = [(*f[:2], MANY if f[:2] in MANY_VALUES else len(operands(f))) for f in query.filters]
+    searches = [(len(s.words), s.every or len(s.words) == 1, s.prefix) for s in query.searches]
+    relations = tuple([tree.relation for tree in query.tree])
+    return query.endpoint, query.types, tuple(filters), relations, tuple(searches)

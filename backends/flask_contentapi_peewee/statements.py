@@ -7,7 +7,7 @@ the statement, which are filled for each query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import peewee
@@ -17,7 +17,7 @@ from flask_contentapi.cache import BoundedCache
 from flask_contentapi_peewee.columns import StoredField
 from flask_contentapi_peewee.documents import Documents, Projection
 from flask_contentapi_peewee.selects import Select
-from flask_contentapi_peewee.shapes import Shape, Slot, Values, literal
+from flask_contentapi_peewee.shapes import Shape, Slot, Values, Visibility, literal
 from flask_contentapi_peewee.tables import Tables
 
 M = TypeVar("M", bound="Statement | tuple[Statement, Any]")
@@ -25,6 +25,8 @@ M = TypeVar("M", bound="Statement | tuple[Statement, Any]")
 #: each character of its text, with what it was made from, and for each of its parameters. A list of
 #: values can make thousands of these.
 CACHE_SIZE, _OVERHEAD, _CHARACTER, _PARAMETER = 32_000_000, 10_000, 4, 1_000
+#: How many statements that fetch objects by id are cached.
+CACHED_FETCHES = 1024
 #: More rows than there can be.
 ALL = 2**62
 
@@ -69,7 +71,8 @@ class Statements:
         self.count = self._cached("count", self._count)
         self.facet = self._cached("facet", self._facet)
         self.page = self._cached("page", self._page)
-        self.fetch = self._cached("fetch", self._fetch)
+        # These have no values of clients, so their number bounds their size too.
+        self.fetch = lru_cache(CACHED_FETCHES)(self._fetch)
 
     def _cached(self, sort: str, make: Callable[..., M]) -> Callable[..., M]:
         def get(*what: Any) -> M:
@@ -116,11 +119,14 @@ class Statements:
             ids = narrow.first_of_each(each).limit(most)
         return self._statement(select.named_by(ids, *columns, joined=joined), narrow), projection
 
-    def _fetch(self, shape: Shape) -> tuple[Statement, Projection]:
-        select = Select(self.tables, shape)
+    def _fetch(
+        self, endpoint: str, visible: Visibility, columns: tuple[str, ...] | None, one: bool
+    ) -> tuple[Statement, Projection]:
+        """The objects with some ids. The parameters are those of a shape."""
+        select = Select(self.tables, Shape(endpoint, visible=visible, columns=columns, one=one))
         projection = self._projection(select)
-        columns = [*projection.nodes, self.tables.version]
-        query = select.query(*columns, joined=projection.joined).where(select.wanted())
+        nodes = (*projection.nodes, self.tables.version)
+        query = select.query(*nodes, joined=projection.joined).where(select.wanted())
         return self._statement(query, select), projection
 
     def _projection(self, select: Select) -> Projection:
