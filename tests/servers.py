@@ -21,6 +21,7 @@ from glob import glob
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import peewee
 from flask import Flask
@@ -38,6 +39,7 @@ __all__ = [
     "mariadb",
     "new_mariadb",
     "new_postgresql",
+    "pgbouncer",
     "postgresql",
     "served",
     "standby_of",
@@ -215,6 +217,38 @@ def _postgresql_in(folder: Path, as_user: list[str]) -> Daemon:
     server = Server(f"postgresql://contentapi@127.0.0.1:{port}", PostgreSQLBackend, "postgres")
     pid_file = folder / "data" / "postmaster.pid"
     return Daemon(server, command, pid_file, end=signal.SIGINT, crash=signal.SIGQUIT)
+
+
+_POOLER = """
+[databases]
+* = {behind}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {own}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+pidfile = {folder}/pid
+"""
+
+
+def pgbouncer(behind: Server) -> Daemon | None:
+    """PgBouncer, which lends connections to PostgreSQL for one transaction each; None if it is not
+    installed."""
+    program = _program("pgbouncer", "/usr/sbin")
+    if program is None:
+        return None
+    (folder, as_user), own, parts = _home("postgres"), free_port(), urlsplit(behind.address)
+    named = {"host": parts.hostname, "port": parts.port, "user": parts.username}
+    named |= {"password": parts.password} if parts.password else {}
+    known = " ".join(f"{name}={value}" for name, value in named.items())
+    text = _POOLER.format(behind=known, own=own, folder=folder)
+    (folder / "pgbouncer.ini").write_text(text)
+    server = Server(f"postgresql://127.0.0.1:{own}", PostgreSQLBackend, "postgres")
+    command = [*as_user, program, folder / "pgbouncer.ini"]
+    end = signal.SIGINT
+    return Daemon(server, command, folder / "pid", end=end, crash=signal.SIGKILL)
 
 
 def new_mariadb() -> Daemon | None:

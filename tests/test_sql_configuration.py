@@ -94,6 +94,10 @@ WRONG = [
     ("mariadb://localhost/x?host=other", "'host' is no option"),
     ("mariadb://me@localhost/x?user=you", "user is no option here: the rest of the address tells"),
     ("mariadb://localhost/x?ssl_disabled=no", "ssl_disabled is 'no'; it must be true or false"),
+    (
+        "postgresql://localhost/x?prepare_threshold=0",
+        "prepare_threshold is '0'; it must be an integer from 1 on, or none",
+    ),
     ("mariadb://localhost/x?read_timeout=a", "read_timeout is 'a'; it must be a number"),
     ("mariadb://localhost:soon/x", "must be as mariadb://.* a port is a number"),
     ("postgresql://localhost:soon/x", "must be as postgresql://.* a port is a number"),

@@ -46,6 +46,10 @@ def _count(text: str) -> int:
     return number
 
 
+def _threshold(text: str) -> int | None:
+    return None if text == "none" else _count(text)
+
+
 def _truth(text: str) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[text]
 
@@ -66,6 +70,7 @@ Read = Callable[[str], Any]
 _WANTED: dict[Read, str] = {
     _number: "a number from 0 on",
     _count: "an integer from 1 on",
+    _threshold: "an integer from 1 on, or none",
     _truth: "true or false",
     _file: "the path of a file",
     _charset: "utf8mb4, as others lack characters",
@@ -131,8 +136,11 @@ def postgresql(address: str) -> list[PostgreSQLPool]:
     defaults = import_module("psycopg.pq").Conninfo.get_defaults()
     of_driver: dict[str, Read] = {option.keyword.decode(): str for option in defaults}
     settled = {*_conninfo_options(conninfo), *reading}
-    options = _options(query, {**_POOL_OPTIONS, **of_driver}, settled)
+    known = {**_POOL_OPTIONS, "prepare_threshold": _threshold, **of_driver}
+    options = _options(query, known, settled)
     pool = _pool(options, several=bool(reading))
+    # An option of the driver, and none of the server's library.
+    pool |= {name: options.pop(name) for name in options.keys() & {"prepare_threshold"}}
     given = {"connect_timeout": str(CONNECT_TIMEOUT), **options}
     found = []
     for more in [writing, reading] if reading else [{}]:

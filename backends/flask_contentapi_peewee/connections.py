@@ -662,10 +662,14 @@ class PostgreSQLPool(Pool, PooledPostgresqlDatabase):  # type: ignore[misc]
         # The driver's cursor would take longer than the server.
         psycopg = import_module("psycopg")
         server, name = connection.pgconn, b"contentapi_version"
-        server.prepare(name, question.encode())
+        if connection.prepare_threshold is None:
+            execute = partial(server.exec_params, question.encode())
+        else:
+            server.prepare(name, question.encode())
+            execute = partial(server.exec_prepared, name)
 
         def ask() -> object:
-            result = server.exec_prepared(name, [])
+            result = execute(None)
             if result.status != psycopg.pq.ExecStatus.TUPLES_OK:
                 raise psycopg.OperationalError(result.get_error_message())
             return result.get_value(0, 0)
