@@ -64,6 +64,16 @@ def choose(
     return choose_each(declared, view, selection, i18n, NO_OTHERS)[0]
 
 
+def check_nested(declared: ObjectType, selection: Selection) -> None:
+    """Refuses what is always selected of embedded objects if it cannot be, at any depth.
+
+    :raises BadRequest: if the selection names what the objects do not show.
+    """
+    for export, inner in choose(declared, "nested", selection):
+        if export.nested is not None and inner is not DEFAULT:
+            check_nested(export.nested, inner)
+
+
 def choose_each(
     declared: ObjectType, view: View, selection: Selection, i18n: bool, several: Several
 ) -> tuple[Chosen, Mapping[str, Chosen]]:

@@ -230,7 +230,6 @@ class Export:
         representations, which are made of other objects.
     :param column: the stored field shown; None if the value is computed or written differently.
     :param in_meta: whether it is in ``meta``.
-    :param shown: for a relation that is always shown with the same fields, these fields.
     :param volatile: whether its value depends on more than the content.
     :param way: for pages that a page leads to, the base of their types.
     :param only_named: whether it is shown only if ``fields`` names it.
@@ -241,10 +240,14 @@ class Export:
     source: Source | None
     column: Column | None
     in_meta: bool
-    shown: Selection | None = None
     volatile: bool = False
     way: ObjectType | None = None
     only_named: bool = False
+
+    @property
+    def shown(self) -> Selection | None:
+        """For a relation that is always shown with the same fields, these fields."""
+        return None if self.column is None else self.column.shown
 
     @property
     def nested(self) -> ObjectType | None:

@@ -11,6 +11,7 @@ from typing import Any
 from marshmallow import fields, missing
 
 from flask_contentapi import kinds
+from flask_contentapi.answers import check_nested
 from flask_contentapi.declarations import Column, Endpoint, Export, ObjectType, Source
 from flask_contentapi.errors import BadRequest, DeclarationError, suggest
 from flask_contentapi.fields import (
@@ -29,7 +30,7 @@ from flask_contentapi.fields import (
 )
 from flask_contentapi.parameters import PARAMETERS
 from flask_contentapi.renditions import read_spec
-from flask_contentapi.selection import WAYS, Selection, parse_fields
+from flask_contentapi.selection import WAYS, parse_fields
 from flask_contentapi.sources import BUILT_IN, Stored, attribute, computed, rendition_of
 from flask_contentapi.types import (
     APIField,
@@ -251,7 +252,7 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
     if field is None and column is not None:
         composed = column.target or column.child or getattr(column.field, "representations", None)
         shown = None if composed else Stored(column.name)
-        return made(answer_field(column.field), shown, column, shown=column.shown)
+        return made(answer_field(column.field), shown, column)
     if field is None:
         # Whether a property or method of the site's own has the name.
         own = [b for b in declared.content_class.__mro__ if b.__module__ != Content.__module__]
@@ -345,11 +346,12 @@ class Registry:
         self._complete([one for end in self.endpoints.values() for one in end.every_type])
         # What they show can be checked only now that all types have their keys.
         for declared, name, relation in self._relations:
-            target, shown = self.endpoints[relation.endpoint_name].base, relation.shown
-            wrong = _first_not_shown(target, parse_fields(shown or ""))
-            if wrong:
-                what = f"is always shown with {shown!r}, but {wrong!r} is nothing to be shown"
-                raise mistake(declared, name, what)
+            try:
+                target = self.endpoints[relation.endpoint_name].base
+                check_nested(target, parse_fields(relation.shown or ""))
+            except BadRequest as error:
+                what = f"is always shown with {relation.shown!r}"
+                raise mistake(declared, name, what, f" {error.description}") from None
 
     @staticmethod
     def _with_default_types(types: list[type[Entry]]) -> list[type[Entry]]:
@@ -534,11 +536,6 @@ class Registry:
         if not isinstance(shown, str | None):
             what = f"is always shown with {shown!r}; it must be a text, as 'title,photo'"
             raise mistake(declared, name, what)
-        try:
-            parse_fields(field.shown or "")
-        except BadRequest as error:
-            what = f"is always shown with {field.shown!r}. {error.description}".rstrip(".")
-            raise mistake(declared, name, what) from None
         self._relations.append((declared, name, field))
         return self.endpoints[field.endpoint_name].base
 
@@ -598,18 +595,3 @@ def _holds_text(field: Any) -> bool:
 def _stored_kind(field: fields.Field[Any]) -> tuple[type[kinds.Kind], str | None]:
     relation = relation_in(field)
     return type(kind_of(field)), None if relation is None else relation.endpoint_name
-
-
-def _first_not_shown(target: ObjectType, selection: Selection) -> str | None:
-    """The first name in a selection that an embedded object does not show, or shows without
-    fields to select from; None if there is none."""
-    for name in (*selection.added, *selection.removed):
-        export = target.exports.get(name)
-        if export is None or name in target.detail_only:
-            return name
-        inner = selection.added.get(name)
-        if inner is not None:
-            wrong = _first_not_shown(export.nested, inner) if export.nested else name
-            if wrong:
-                return wrong
-    return None
