@@ -217,6 +217,22 @@ def test_other_files_are_left_alone(folder: Folder) -> None:
     assert folder.api().ids("images/") == [1]
 
 
+def test_texts_that_are_not_named_as_bodies_are_noted(folder: Folder) -> None:
+    folder.put("pages/home.json", bare(1))
+    folder.put("pages/home/10_fern.json", bare(2))
+    for name in ("10_fern.md", "10_fern.body.md", "_ideas.md", "fern.png", "more/fern.html"):
+        folder.put(f"pages/home/{name}", "Fern")
+    folder.put("README.md", "How to write here")
+    runner = folder.api().app.test_cli_runner()
+    assert runner.invoke(args=["contentapi", "check"]).output.splitlines() == [
+        "Note: pages/home/10_fern.md is not read; if it is the body of a record, name it "
+        "pages/home/10_fern.body.md.",
+        "Note: pages/home/more/fern.html is not read; if it is the body of a record, name it "
+        "pages/home/more/fern.body.html.",
+        "Everything is in order.",
+    ]
+
+
 def test_a_byte_order_mark_is_no_part_of_the_text(folder: Folder) -> None:
     folder.put("images.json", b"\xef\xbb\xbf" + json.dumps([image(1)]).encode())
     assert folder.api().ids("images/") == [1]

@@ -161,6 +161,12 @@ class JSONFilesBackend(MemoryBackend):
         yield from found
         yield from (problem for problem in super().check() if which(problem) not in known)
 
+    def notes(self) -> Iterator[str]:
+        """Files that may be meant as bodies and are not read."""
+        for name in map(printable, self._list().texts):
+            start, _, end = name.rpartition(".")
+            yield f"{name} is not read; if it is the body of a record, name it {start}.body.{end}."
+
     # Detecting changes.
 
     def _is_due(self) -> bool:

@@ -86,11 +86,13 @@ class Listing:
     :param lists: the files with a list of records, by section.
     :param folders: the folders with one record per file, by section.
     :param problems: the problems with what is in the folder.
+    :param texts: the names of files with texts beside records that are not named as bodies.
     """
 
     lists: dict[str, File] = field(default_factory=dict)
     folders: dict[str, RecordFolder] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
     @property
     def single_files(self) -> list[File]:
@@ -187,8 +189,11 @@ class Lister:
         elif match := _RECORD.fullmatch(entry.name):
             if file := self._file(entry, name):
                 folder.records[match[1]] = file
-        elif (match := _BODY.fullmatch(entry.name)) and (file := self._file(entry, name)):
-            folder.bodies.setdefault(match[1], []).append(file)
+        elif match := _BODY.fullmatch(entry.name):
+            if file := self._file(entry, name):
+                folder.bodies.setdefault(match[1], []).append(file)
+        elif entry.name.endswith((".html", ".md")):
+            self._listing.texts.append(name)
 
     def _file(self, entry: os.DirEntry[str], name: str) -> File | None:
         if entry.is_symlink() and not self._is_inside(os.path.realpath(entry.path)):
