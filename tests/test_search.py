@@ -339,6 +339,12 @@ def test_too_long_a_text_is_refused(api: API) -> None:
     assert api.status("pages/?search=" + "x" * 4096) == 200
 
 
+def test_objects_can_have_more_words_than_a_database_indexes(make_api: MakeAPI) -> None:
+    body = " ".join(f"word{n}" for n in range(100_000))
+    api = make_api({"pages": [page(1), blog(2, 1, title="Dictionary", body=f"<p>{body}</p>")]})
+    assert api.ids("pages/?search=word7") == api.ids("pages/?search=dictionary") == [2]
+
+
 # Beginnings of words.
 
 

@@ -19,6 +19,8 @@ from flask_contentapi_peewee.tables import short
 
 #: How many rows are in memory at a time.
 FETCHED = 5000
+#: How many bytes of words a column holds.
+MOST_WORDS = (1 << 20) - 1
 #: How many entries the planner expects an array to have that it does not know.
 EXPECTED = 10
 
@@ -153,7 +155,8 @@ class PostgreSQL(Engine):
 
     def put_words(self, table: str, rows: Iterable[Words]) -> None:
         # The words of the title have a second column, so that no long text is read for them.
-        super().put_words(table, [(i, title, f"{title} {rest}") for i, title, rest in rows])
+        put = [(i, title, _fitting(f"{title} {rest}")) for i, title, rest in rows]
+        super().put_words(table, put)
 
     def matches(self, table: peewee.Table, query: Clause) -> Clause:
         return peewee.Expression(table.c.words, "@@", query.cast("tsquery"))
@@ -161,6 +164,11 @@ class PostgreSQL(Engine):
     def has(self, table: peewee.Table, word: SQL, *, in_title: bool = False) -> Clause:
         vector = table.c.title if in_title else table.c.words
         return peewee.Expression(vector, "@@", word.cast("tsquery")).cast("integer")
+
+
+def _fitting(words: str) -> str:
+    """As many of some tokens as a column holds."""
+    return words if len(words) <= MOST_WORDS else words[:MOST_WORDS].rpartition(" ")[0]
 
 
 def _start(text: Clause) -> Clause:
