@@ -424,9 +424,13 @@ def test_names_without_languages_are_names(site: Site) -> None:
     [
         (["a.md", "a.de.md"], {"a.de.md": "de"}),
         (["a.de.md", "a.pt-br.md"], {"a.de.md": "de", "a.pt-br.md": "pt-br"}),
-        (["a.de.md", "b/c.de.md"], {"b/c.de.md": "de"}),
+        (["a.de.md", "b/c.de.md"], {"a.de.md": "de"}),
         (["README.md", "README.zh-CN.md"], {"README.zh-CN.md": "zh-CN"}),
-        (["a.md", "b.de.md", "v1.2.md", "v1.md", "de.md", "b/de.md"], {}),
+        (["a.md", "b.de.md", "v1.2.md", "v1.md", "de.md", "b/fr.md"], {"b.de.md": "de"}),
+        (
+            ["de/a.md", "de/b.md", "en/a.md", "a.fr/b.md", "b/pl/c.md"],
+            {"de/a.md": "de", "en/a.md": "en"},
+        ),
         (["node.js.md", "node.md", "vue.js.md", "app.py.md", "ci.old.md", "ci.md"], {}),
         (["a.c.md", "a.md", "b.c.md", "b.german.md", "b.md"], {}),
     ],
@@ -468,8 +472,22 @@ def test_links_to_pages_in_other_languages_alone_are_told(site: Site) -> None:
     (site.source / "b.nds.md").rename(site.source / "b.de.md")
     site.put("a.md", "[x](/b)")
     assert site.run().splitlines()[:-1] == [
+        "Note: b.de.md seems to be in the language de, but no --language names it.",
         "Note: a.md: /b is left as it is, as nothing is there; b.de.md is there, "
-        "but no --language names de."
+        "but no --language names de.",
+    ]
+
+
+def test_links_to_pages_in_folders_of_other_languages_are_told(site: Site) -> None:
+    site.put("en/a.md", "[x](b.md) [y](/c/)")
+    site.put("de/b.md")
+    site.put("en/c.md")
+    wrong = "en/a.md, line 1: 'b.md' leads to nothing; de/b.md is there"
+    assert site.refused("--language", "en", "--language", "de") == [wrong]
+    site.put("en/b.md")
+    assert site.run().splitlines()[2:-1] == [
+        "Note: en/a.md: /c/ is left as it is, as nothing is there; en/c.md is there, "
+        "but no --language names en."
     ]
 
 

@@ -10,7 +10,7 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -281,27 +281,24 @@ class MarkdownFolder(Objects):
             self._refuse(self._folder.name, 0, wanted)
 
     def _tell_languages(self, names: Iterable[str]) -> None:
-        """Notes the languages that names of files seem to have, and tells those that are likely,
-        but that no option names."""
-        stems = {posixpath.splitext(name)[0]: name for name in names}
-        for stem, name in stems.items():
-            plain, _, language = stem.rpartition(".")
-            code = language.partition("-")[0]
-            # Codes that are known get a country. So do some names, such as "german".
-            is_known = 1 < len(code) < 4 and normalize(code) != code
-            if plain and (is_known or language in self.locales):
-                self._seeming[plain][language] = name
-        numbers = Counter(chain(*self._seeming.values()))
-        likely = {
-            language: name
-            for plain, found in self._seeming.items()
-            for language, name in found.items()
-            if plain in stems or len(found) > 1 or numbers[language] > 1
-        }
-        for language, name in likely.items():
-            if language not in self.locales:
-                why = f"seems to be in the language {language}, but no --language names it"
-                self.told[f"{name} {why}."] = None
+        """Notes the languages that names of files and folders seem to have, and tells each that no
+        option names."""
+        told = {*self.locales}
+        for name in names:
+            stem = posixpath.splitext(name)[0]
+            plain, _, ending = stem.rpartition(".")
+            first, _, inside = stem.partition("/")
+            for language, rest in ((ending, plain), (first, inside)):
+                code = language.partition("-")[0]
+                # Codes that are known get a country. So do some names, such as "german".
+                is_known = 1 < len(code) < 4 and normalize(code) != code
+                if not rest or not (is_known or language in self.locales):
+                    continue
+                self._seeming[rest].setdefault(language, name)
+                if language not in told:
+                    told.add(language)
+                    why = f"seems to be in the language {language}, but no --language names it"
+                    self.told[f"{name} {why}."] = None
 
     def _stem(self, name: str) -> tuple[str, str]:
         """The language of a file, "" if its name has none, and the rest of its path without the
