@@ -852,6 +852,22 @@ def test_where_nothing_is_written_the_copies_stay(
     assert [r.getMessage()[:28] for r in caplog.records].count("Changed rows are not copied:") == 1
 
 
+def test_many_changes_show_before_all_is_ready_for_them(
+    api: API,
+    database: peewee.Database,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def analyze(*_: Any) -> None:
+        raise peewee.OperationalError("must be owner of table")
+
+    monkeypatch.setattr("flask_contentapi_peewee.backend.MANY", 0)
+    monkeypatch.setattr(storage(api).engine, "analyze", analyze)
+    change(database, 1, headline="Rain")
+    assert titles(api) == ["Sea", "Rain", "Calm"]
+    assert "not all is ready for it: The database" in caplog.text
+
+
 # Configuration.
 
 

@@ -339,12 +339,16 @@ class PeeweeBackend(Backend):
             self._following.copy(transaction, Writer(transaction), whole=True)
 
     def _refresh(self) -> None:
-        with self._reporting_outages(), Connected(self.engine.database):
-            self.engine.analyze(self.tables.names, self.tables.words)
-        if self.engine.words_are_apart:
-            with self._transaction():
-                # A new version, as searches that missed late words may have been cached.
-                pass
+        try:
+            with self._reporting_outages(), Connected(self.engine.database):
+                self.engine.analyze(self.tables.names, self.tables.words)
+            if self.engine.words_are_apart:
+                with self._transaction():
+                    # A new version, as searches that missed late words may have been cached.
+                    pass
+        except BackendUnavailable as error:
+            # The content has been changed all the same.
+            log.warning("The content is loaded, but not all is ready for it: %s", error)
 
     def load(self, content: Mapping[str, Iterable[Any]]) -> None:
         """Replaces the whole content in one transaction; other writers wait for its end."""
@@ -361,9 +365,6 @@ class PeeweeBackend(Backend):
         self._is_ready = False
         try:
             self._refresh()
-        except BackendUnavailable as error:
-            # The content has been replaced all the same.
-            log.warning("The content is loaded, but not all is ready for it: %s", error)
         finally:
             content_changed.send(self, tags=frozenset([EVERYTHING]))
 
