@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from flask import Config
 
 from flask_contentapi.errors import ConfigurationError, suggest
+from flask_contentapi.kinds import INT64
 from flask_contentapi.markup import FORMATS, missing_packages
 from flask_contentapi.renditions import PLACEHOLDERS, read_spec, unknown_placeholders
 from flask_contentapi.search import STOP_WORDS, words
@@ -82,7 +83,8 @@ def _checked(wanted: str, fits: Callable[[Any], bool]) -> Callable[[Any], Any]:
 
 
 def _is_whole(value: Any, least: int = 0) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and least <= value <= INT64[-1]
 
 
 _boolean = _checked("True or False", lambda value: isinstance(value, bool))

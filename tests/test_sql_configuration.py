@@ -106,6 +106,13 @@ WRONG = [
     ("postgresql://a,b:65536/x", "must be as postgresql://.* a port is a number"),
     ("mariadb://localhost/x?ssl_ca=/no/such", "ssl_ca is '/no/such'; it must be the path of a f"),
     ("mariadb://localhost/x?read_default_file=/no/such", "it must be the path of a file"),
+    (
+        f"mariadb://localhost/x?read_default_file={quote(__file__)}",
+        f"read_default_file is '{__file__}', which has no options",
+    ),
+    ("mariadb://db..internal/x", "'db..internal' cannot be the name of a host"),
+    ("mariadb://me:caf%E9@localhost/x", "what is .* in the password is percent-encoded"),
+    ("postgresql://me:caf%E9@localhost/x", "what is .* in the password is percent-encoded"),
     ("mariadb://localhost/x?charset=latin1", "charset is 'latin1'; it must be utf8mb4, as others"),
     ("mariadb://localhost/x?charset=nosuch", "charset is 'nosuch'; it must be utf8mb4, as others"),
     ("sqlite:///a%00b.db", "names no file; use sqlite:///site.db"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -176,8 +177,12 @@ def mariadb(address: str) -> list[MariaDBPool]:
         pymysql().connect(**given, defer_connect=True)
     except (TypeError, ValueError, OSError) as error:
         raise ConfigurationError(f"The address cannot be used: {reason(error)}.") from error
+    except configparser.Error:
+        # It quotes the file, which may have passwords.
+        file = given["read_default_file"]
+        raise ConfigurationError(f"read_default_file is {file!r}, which has no options.") from None
     primary, *replicas = [
-        {"host": unquote(h.hostname or "localhost"), **({"port": h.port} if h.port else {})}
+        {"host": _host(h.hostname or "localhost"), **({"port": h.port} if h.port else {})}
         for h in hosts
     ]
     name = unquote(parts.path[1:])
@@ -188,10 +193,22 @@ def mariadb(address: str) -> list[MariaDBPool]:
 # Parts.
 
 
+def _host(text: str) -> str:
+    name = unquote(text)
+    try:
+        # As the driver does when it connects.
+        name.encode("idna")
+    except UnicodeError:
+        raise ConfigurationError(f"{name!r} cannot be the name of a host.") from None
+    return name
+
+
 def _parts(scheme: str, address: str) -> tuple[SplitResult, Sequence[SplitResult], Sequence[str]]:
     """The address itself, its hosts, and what follows the question mark, if there is one."""
     text, *query = address.split("?", 1)
     with suppress(ValueError):
+        # Drivers read what is percent-encoded as UTF-8.
+        unquote(address, errors="strict")
         parts = urlsplit(f"{scheme}:{text}")
         account, _, names = parts.netloc.rpartition("@")
         hosts = [urlsplit(f"//{name}") for name in names.split(",")]
