@@ -14,7 +14,6 @@ from flask_contentapi.content import ReadRecord, Table, check_objects, read_libr
 from flask_contentapi.errors import ContentError, Problem
 from flask_contentapi.logs import watched
 from flask_contentapi.records import Place, RecordReader, write_record
-from flask_contentapi.registry import SECTIONS
 from flask_contentapi_peewee.columns import GAP, OPEN, Clause, step
 from flask_contentapi_peewee.documents import BATCH, Inserter, TreePosition, target_term
 from flask_contentapi_peewee.reader import DatabaseReader
@@ -61,9 +60,9 @@ def load(content: Mapping[str, Iterable[Any]], statements: Statements) -> None:
         if refused:
             raise ContentError(refused.values())
         clear(tables)
-        tables.insert_records("locales", outline.locales)
-        tables.insert_records("sites", outline.site_records)
-        tables.insert_records("collections", outline.collections.values())
+        tables.write_records("locales", outline.locales)
+        tables.write_records("sites", outline.site_records)
+        tables.write_records("collections", outline.collections.values())
         with tables.engine.filling(tables.content):
             for name, file in files.items():
                 pickle.dump(waiting[name], file)
@@ -80,10 +79,9 @@ def _entries(file: IO[bytes]) -> Iterator[ReadRecord]:
 def clear(tables: Tables) -> None:
     """Empties the tables, except for the state of the tables themselves."""
     state = tables.state
-    for model in tables.models:
-        # Rows that are noted while the content is loaded have to be read afterwards.
-        if model not in (state.model, tables.followed.model):
-            model.delete().execute()
+    # Rows that are noted while the content is loaded have to be read afterwards.
+    for model in tables.content:
+        model.delete().execute()
     for prefix in (USED_ID_PREFIX, MARK_PREFIX):
         state.model.delete().where(state["key"].startswith(prefix)).execute()
     for endpoint in tables.endpoints.values():
@@ -119,8 +117,8 @@ def _find_positions(pages: Table) -> dict[int, TreePosition]:
 def dump(reader: DatabaseReader) -> Iterator[tuple[str, Any]]:
     """The content of the tables as records, each with its section."""
     tables = reader.tables
-    for section in SECTIONS:
-        yield from ((section, record) for record in reader.records(section))
+    for section, records in reader.records().items():
+        yield from ((section, record) for record in records)
     for name, endpoint in tables.endpoints.items():
         documents = reader.documents[name]
         for found in reader.objects(name):

@@ -80,7 +80,7 @@ class DatabaseReader(Reader):
 
     @property
     def locales(self) -> Sequence[str]:
-        return self._structure.locales
+        return self._structure.records["locales"]
 
     @property
     def restrictions(self) -> Restrictions:
@@ -213,9 +213,9 @@ class DatabaseReader(Reader):
         statement, projection = self._statements.fetch(endpoint, visible, columns, len(ids) == 1)
         return self._run(statement, Values(viewer, closed, None, ids)), projection
 
-    def records(self, section: str) -> list[Any]:
+    def records(self) -> dict[str, list[Any]]:
         """As :meth:`Tables.records`."""
-        return self.tables.records(section, self._database)
+        return self.tables.records(self._database)
 
     def all(self, query: Any) -> list[tuple[Any, ...]]:
         """The result of a peewee query, as tuples."""

@@ -14,6 +14,7 @@ from flask_contentapi.declarations import Column
 from flask_contentapi.errors import ConfigurationError, ContentError
 from flask_contentapi.logs import watched
 from flask_contentapi.records import RecordReader, differ
+from flask_contentapi.registry import SECTIONS
 from flask_contentapi_peewee.documents import Inserter, parse
 from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.tables import (
@@ -27,7 +28,7 @@ from flask_contentapi_peewee.tables import (
 )
 
 #: The version of the tables.
-SCHEMA = "5"
+SCHEMA = "6"
 
 _MAKE = "Make what is missing with the command: flask contentapi init-db."
 _MIGRATE = "Change them with the command: flask contentapi migrate."
@@ -54,13 +55,17 @@ class Setup:
         :raises ConfigurationError: if there are none.
         """
         self._engine.require_suitable(database)
-        state = self.tables.read_state(database)
+        state = self._state(database)
         schema = state.get("schema")
         if schema is None:
             raise ConfigurationError(f"The tables are not there. {_MAKE}")
         if schema != SCHEMA:
             raise ConfigurationError(_other_version(schema))
         return state
+
+    def _state(self, database: peewee.Database) -> dict[str, str]:
+        there = database.table_exists(self.tables.state.name)
+        return self.tables.read_state(database) if there else {}
 
     def require_ready(self, database: peewee.Database) -> None:
         """Makes sure that there are tables, and that they are those of the declared types.
@@ -128,13 +133,12 @@ class Setup:
                 model.create_table()
             for words in self.tables.words:
                 self._engine.create_words(words)
-            self.tables.write_state(
-                stamp="", declared=self.tables.declared, former="{}", schema=SCHEMA
-            )
+            state = {"stamp": "", "declared": self.tables.declared, "former": "{}"}
+            self.tables.write_state(**state, **dict.fromkeys(SECTIONS, "[]"), schema=SCHEMA)
 
     def _has_tables(self) -> bool:
         database = self._engine.database
-        if "schema" not in self.tables.read_state(database):
+        if "schema" not in self._state(database):
             return False
         self.require_tables(database)
         return True

@@ -82,14 +82,14 @@ class Structure:
         self.paths = lru_cache(TOTALS_CACHE_SIZE)(self._find_paths)
 
     @_Part
-    def locales(self) -> list[str]:
-        """The codes of all languages."""
-        return self._tables.records("locales", self._database)
+    def records(self) -> dict[str, list[Any]]:
+        """The codes of all languages, and the records of all sites and collections."""
+        return self._tables.records(self._database)
 
     @_Part
     def collections(self) -> dict[int, dict[str, Any]]:
         """The record of each collection."""
-        return {one["id"]: one for one in self._tables.records("collections", self._database)}
+        return {one["id"]: one for one in self.records["collections"]}
 
     @_Part
     def restrictions(self) -> Restrictions:
@@ -108,7 +108,7 @@ class Structure:
     @_Part
     def sites(self) -> Sites:
         """All sites."""
-        records = self._tables.records("sites", self._database)
+        records = self.records["sites"]
         homes = self._read_homes({record["root_page"] for record in records})
         sites = [
             Site(hostname, port, name, default, homes.get(root, ()))

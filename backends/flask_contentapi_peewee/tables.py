@@ -6,7 +6,7 @@ tables are derived from these and hold nothing that these do not hold: one for e
 fields that lists can be filtered or ordered by, one with the terms of objects (tags, and the ids of
 what they point to and of their child objects), and one with their words. The name of a derived
 table ends with a digest of the declarations that it depends on, so a table never has to be changed;
-it is made anew.
+it is made anew. Languages, sites and collections are entries of the state, as JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flask_contentapi import kinds
 from flask_contentapi.declarations import Column, Endpoint, ObjectType
 from flask_contentapi.errors import DeclarationError
 from flask_contentapi.fields import RichText
-from flask_contentapi.registry import Registry
+from flask_contentapi.registry import SECTIONS, Registry
 from flask_contentapi.types import Content
 from flask_contentapi_peewee.columns import Clause, StoredField, md5
 from flask_contentapi_peewee.engines import Engine
@@ -224,24 +224,6 @@ class Tables:
         make = _Maker(engine)
         self.registry, self.engine = registry, engine
         self.state = make.table("state", key="key!", value="text")
-        self.locales = make.table("locales", code="key!", sort="integer")
-        self.sites = make.table(
-            "sites",
-            id="integer!",
-            hostname="text",
-            port="integer",
-            site_name="text",
-            root_page="integer",
-            is_default="boolean",
-        )
-        self.collections = make.table(
-            "collections",
-            id="integer!",
-            name="text",
-            parent="integer?",
-            restriction="json?",
-            sort="integer",
-        )
         #: The version of the content.
         self.version = self.state_of("stamp")
         #: The rows of the site's own models that are to be read again, or are left out.
@@ -299,11 +281,8 @@ class Tables:
         return state.select("value").where(state["key"] == SQL(f"'{key}'"))
 
     def read_state(self, database: peewee.Database) -> dict[str, str]:
-        """All entries of the state; none if there are no tables."""
-        if not database.table_exists(self.state.name):
-            return {}
-        query = self.state.select("key", "value")
-        return dict(self.all(query, database))
+        """All entries of the state."""
+        return dict(self.all(self.state.select("key", "value"), database))
 
     def write_state(self, **entries: str) -> None:
         """Changes entries of the state, or adds them."""
@@ -314,27 +293,15 @@ class Tables:
                 self.state.model.delete().where(key == name).execute()
                 self.state.model.insert({key: name, value: text}).execute()
 
-    def records(self, section: str, database: peewee.Database) -> list[Any]:
-        """The codes of all languages, or the records of all sites or collections with all keys."""
-        table, order = self._section(section)
-        columns = [name for name in table.fields if name != order]
-        rows = self.all(table.select(*columns).order_by(table[order]), database)
-        if section == "locales":
-            return [code for (code,) in rows]
-        return [dict(zip(columns, row, strict=True)) for row in rows]
+    def records(self, database: peewee.Database) -> dict[str, list[Any]]:
+        """The codes of all languages, and the records of all sites and collections with all keys,
+        by section."""
+        state = self.read_state(database)
+        return {section: orjson.loads(state[section]) for section in SECTIONS}
 
-    def insert_records(self, section: str, records: Iterable[Any]) -> None:
-        """Writes what :meth:`records` gives into its table, which is empty."""
-        table, order = self._section(section)
-        for number, record in enumerate(records):
-            row = {"code": record} if section == "locales" else record
-            fields = {table[name]: value for name, value in row.items()}
-            table.model.insert({**fields, table[order]: number}).execute()
-
-    def _section(self, name: str) -> tuple[StoredTable, str]:
-        """The table of a section, and the column with the order."""
-        table: StoredTable = getattr(self, name)
-        return table, "sort" if "sort" in table.fields else "id"
+    def write_records(self, section: str, records: Iterable[Any]) -> None:
+        """Replaces what :meth:`records` gives of a section."""
+        self.write_state(**{section: orjson.dumps([*records]).decode()})
 
     @staticmethod
     def all(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
@@ -355,8 +322,7 @@ class Tables:
     @property
     def models(self) -> Iterator[Model]:
         """All models. The tables of words have none, because the engine creates them."""
-        for table in (self.state, self.locales, self.sites, self.collections, self.followed):
-            yield table.model
+        yield from (self.state.model, self.followed.model)
         yield from self.content
 
     @property
@@ -527,4 +493,4 @@ _TREE_COLUMNS = {
     "url_hash_": "key",
     "access_": "integer",
 }
-_KINDS = {k.name: k for k in (kinds.Integer(), kinds.Text(), kinds.Boolean(), kinds.Json())}
+_KINDS = {k.name: k for k in (kinds.Integer(), kinds.Text(), kinds.Boolean())}

@@ -41,13 +41,12 @@ class DatabaseTransaction(Transaction):
         self.engine = self.tables.engine
         self._pages = self.tables.endpoints["pages"].base
         self.page_tree = PageTree(reader)
-        self._records: dict[str, Sequence[Any]] = {}
+        self._records: dict[str, list[Any]] = {}
 
     # What there is.
 
     def records(self, section: str) -> Sequence[Any]:
-        if section not in self._records:
-            self._records[section] = self.reader.records(section)
+        self._records = self._records or self.reader.records()
         return self._records[section]
 
     def find(self, endpoint: str, id: int) -> StoredObject | None:
@@ -234,9 +233,8 @@ class DatabaseTransaction(Transaction):
         return [*positions]
 
     def put_records(self, section: str, records: Sequence[Any]) -> None:
-        self._records[section] = records
-        getattr(self.tables, section).model.delete().execute()
-        self.tables.insert_records(section, records)
+        self._records = {}
+        self.tables.write_records(section, records)
         if section == "locales":
             locale = self._pages["locale"]
             self._pages.model.update({locale: records[0]}).where(locale.is_null()).execute()
