@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import peewee
@@ -126,13 +127,8 @@ class Setup:
             if self._has_tables():
                 return
             # If DDL is not transactional, there may be empty tables from an interrupted attempt.
-            # The state table is made first and filled last.
-            for name in reversed([*self.tables.names]):
-                self._engine.drop_table(name)
-            for model in self.tables.models:
-                model.create_table()
-            for words in self.tables.words:
-                self._engine.create_words(words)
+            # The state is written last.
+            self._make({*self.tables.names})
             state = {"stamp": "", "declared": self.tables.declared, "former": "{}"}
             self.tables.write_state(**state, **dict.fromkeys(SECTIONS, "[]"), schema=SCHEMA)
 
@@ -142,6 +138,15 @@ class Setup:
             return False
         self.require_tables(database)
         return True
+
+    def _make(self, names: Set[str]) -> None:
+        """Makes some of the tables, empty."""
+        makers = {model._meta.table_name: model.create_table for model in self.tables.models}
+        makers |= {words: partial(self._engine.create_words, words) for words in self.tables.words}
+        for name, make in makers.items():
+            if name in names:
+                self._engine.drop_table(name)
+                make()
 
     @contextmanager
     def remaking(self, *, replacing: bool = False) -> Iterator[set[str]]:
@@ -156,24 +161,13 @@ class Setup:
         database = self._engine.database
         with self._engine.schema_lock():
             there = {*database.get_tables()}
-            stored = {*json.loads(self.tables.read_state(database)["declared"])["tables"]}
-            missing: set[str] = set()
-            for end in self.tables.endpoints.values():
-                if end.documents.name not in there:
-                    # It is made last, so the other may be there from an interrupted attempt.
-                    self._engine.drop_table(end.base.name)
-                    end.base.model.create_table()
-                    end.documents.model.create_table()
-                derived = {table.name: table.model for table in (*end.indexes, end.terms)}
-                for name in (*derived, end.words):
-                    if name in stored and name in there:
-                        continue
-                    missing.add(name)
-                    self._engine.drop_table(name)
-                    if name in derived:
-                        derived[name].create_table()
-                    else:
-                        self._engine.create_words(name)
+            stored = json.loads(self.tables.read_state(database)["declared"])["tables"]
+            # Others may be there from an interrupted attempt, which makes documents last.
+            there -= {name for name in there if is_derived(name) and name not in stored}
+            ends = self.tables.endpoints.values()
+            there -= {end.base.name for end in ends if end.documents.name not in there}
+            missing = {*self.tables.names} - there
+            self._make(missing)
             yield missing
             for name in self.others(database):
                 if replacing or is_derived(name):
