@@ -121,8 +121,7 @@ class PeeweeBackend(Backend):
     def _require_ready(self) -> None:
         if not self._is_ready:
             try:
-                with self._reporting_outages():
-                    self._require(self.setup.require_ready, self.engine.reading)
+                self._require(self.setup.require_ready, self.engine.reading)
             except ConfigurationError as error:
                 raise BackendUnavailable(str(error)) from error
             except DATABASE_ERRORS as error:
@@ -134,11 +133,12 @@ class PeeweeBackend(Backend):
     ) -> None:
         """Makes a check of a database, again if its connection broke while nobody used it."""
         self.engine.require_there()
-        for _ in range(2):
-            with suppress(ConnectionLost), Connected(database):
-                check(database)
-                return
-        raise peewee.OperationalError("connections break as soon as they are used")
+        with self._reporting_outages():
+            for _ in range(2):
+                with suppress(ConnectionLost), Connected(database):
+                    check(database)
+                    return
+            raise peewee.OperationalError("connections break as soon as they are used")
 
     def create(self) -> None:
         """Creates the tables if there are none, and the file if the database is one."""
@@ -262,16 +262,12 @@ class PeeweeBackend(Backend):
 
     @contextmanager
     def transaction(self) -> Iterator[DatabaseTransaction]:
-        database, tables = self.engine.database, self.tables
-        with self._reporting_outages():
-            self._require(_ask if self._is_ready else self.setup.require_ready, database)
-            with Connected(database):
-                self._follow()
+        database = self.engine.database
+        self._require(self.setup.require_ready, database)
+        self._catch_up()
         with self._transaction() as reader:
-            declared = peewee.Select(columns=[tables.state_of("declared")]).bind(database)
-            if tables.all(declared, database) != [(tables.declared,)]:
-                self._is_ready = False
-                self.setup.require_ready(database)
+            # Others may have made other tables meanwhile.
+            self.setup.require_ready(database)
             copies = getattr(self._thread, "following", False)
             transaction = DatabaseTransaction(reader, copies)
             self._thread.transaction = transaction
@@ -354,14 +350,16 @@ class PeeweeBackend(Backend):
         """Replaces the whole content in one transaction; other writers wait for its end."""
         self.require_no_writing("loaded")
         database = self.engine.database
-        with self._reporting_outages():
-            self._require(_ask, database)
-            with Connected(database):
-                self.setup.require_tables(database)
-                with self.setup.remaking(replacing=True), self._transaction() as reader:
-                    load(content, self._statements)
-                    self.tables.write_state(declared=self.tables.declared, former="{}")
-                    self._copy_all(reader)
+        self._require(self.setup.require_tables, database)
+        with (
+            self._reporting_outages(),
+            Connected(database),
+            self.setup.remaking(replacing=True),
+            self._transaction() as reader,
+        ):
+            load(content, self._statements)
+            self.tables.write_state(declared=self.tables.declared, former="{}")
+            self._copy_all(reader)
         self._is_ready = False
         try:
             self._refresh()
@@ -495,7 +493,3 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
     (peewee.PostgresqlDatabase, PostgreSQLBackend),
     (peewee.MySQLDatabase, MariaDBBackend),
 )
-
-
-def _ask(database: peewee.Database) -> None:
-    database.execute_sql("SELECT 1")
