@@ -12,7 +12,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -84,11 +84,9 @@ def _integer(digits: str) -> int:
     return int(digits[:_DIGITS])
 
 
-@cache
-def markdown_parser(*without: str) -> MarkdownIt:
+def markdown_parser() -> MarkdownIt:
     """Reads Markdown: CommonMark with tables and strikethrough, and HTML as it is.
 
-    :param without: the rules that it leaves out.
     :raises Unreadable: if the package for it is not installed.
     """
     try:
@@ -96,7 +94,7 @@ def markdown_parser(*without: str) -> MarkdownIt:
     except ImportError:
         message = "Markdown needs the package markdown-it-py: flask_contentapi[markdown]"
         raise Unreadable(Fault(0, message)) from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(without)
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 _decode = json.JSONDecoder(parse_int=_integer).raw_decode

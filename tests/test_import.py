@@ -1198,10 +1198,11 @@ def test_long_paragraphs_take_no_time(site: Site) -> None:
 def test_every_link_has_its_line(site: Site) -> None:
     links = ["[a](n1) b  \n[](n2)", "[](n3) ![a\nb](n4)", "[](n5)\n\n| a |\n|---|\n| [](n9) |"]
     html = "<p>\n<a href=n12></a>\n\na <em\nclass=b>[](n15)"
-    site.put("a.md", "\n".join([*links, "", html]))
+    code = "`b\nc` [](n18)\\\n[d\ne](n20)"
+    site.put("a.md", "\n".join([*links, "", html, "", code]))
     assert site.refused() == [
         f"a.md, line {number}: 'n{number}' leads to nothing"
-        for number in (1, 2, 3, 4, 5, 9, 12, 15)
+        for number in (1, 2, 3, 4, 5, 9, 12, 15, 18, 20)
     ]
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline, html_inline, image, link
 
 from flask_contentapi.files import markdown_parser
 from flask_contentapi.markup import HTMLReader
@@ -53,10 +57,29 @@ Attributes = Mapping[str, Any]
 
 def first_heading(text: str) -> str:
     """The text of the first heading of Markdown, of the outermost level; "" if there is none."""
-    for token, inner in pairwise(markdown_parser().parse(text)):
+    for token, inner in pairwise(_parser().parse(text)):
         if token.tag == "h1" and inner.children:
             return "".join(part.content for part in inner.children).strip()
     return ""
+
+
+@cache
+def _parser(*, is_mdx: bool = False) -> MarkdownIt:
+    """Reads Markdown. Links, images and HTML know how many lines they end below the start of their
+    block, as ``below`` in their ``meta``."""
+    parser = markdown_parser()
+    for rule in (link, image, html_inline):
+        parser.inline.ruler.at(rule.__name__, partial(_apply, rule))
+    return parser.disable("code") if is_mdx else parser
+
+
+def _apply(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
+    known = len(state.tokens)
+    fits = rule(state, silent)
+    if fits and not silent:
+        made = next(token for token in state.tokens[known:] if token.type != "text")
+        made.meta["below"] = state.src.count("\n", 0, state.pos)
+    return fits
 
 
 def without_code(text: str) -> str:
@@ -70,31 +93,25 @@ def rich_text(text: str, find: Find, *, is_mdx: bool = False) -> str:
     :param is_mdx: whether lines can be indented, which does not make them code.
     """
     text = _REFERENCE.sub(lambda m: m[1] or (f"/{m[2]}" if m[2] else f"/_posts/{m[3]}"), text)
-    parser = markdown_parser(*["code"] * is_mdx)
+    parser = _parser(is_mdx=is_mdx)
     tokens = parser.parse(text)
-    line = 0
 
-    def mark(tag: str, known: Attributes, below: int = 0) -> Attributes:
+    def mark(tag: str, known: Attributes, line: int) -> Attributes:
         address = str(known.get("href" if tag == "a" else "src") or "")
-        target = find(address, "documents" if tag == "a" else "images", line + below + 1)
-        return _marked(tag, known, target)
+        return _marked(tag, known, find(address, "documents" if tag == "a" else "images", line))
 
     for token in tokens:
-        line = token.map[0] if token.map else line
         for inner in (token, *(token.children or ())):
-            breaks = inner.type in ("softbreak", "hardbreak")
+            line = (token.map or [0])[0] + 1 + inner.meta.get("below", 0)
             if inner.type == "link_open":
-                inner.attrs = dict(mark("a", inner.attrs))
+                inner.attrs = dict(mark("a", inner.attrs, line))
             elif inner.type == "image":
-                breaks = inner.content.count("\n")
                 alt = "".join(part.content for part in inner.children or ())
-                made = mark("img", {**inner.attrs, "alt": alt}, breaks)
+                made = mark("img", {**inner.attrs, "alt": alt}, line)
                 if "embedtype" in made:
                     inner.type, inner.content = "html_inline", _tag("embed", made)
             elif inner.type in ("html_inline", "html_block"):
-                breaks = inner.content.count("\n")
-                inner.content = _with_marks(inner.content, mark)
-            line += breaks
+                inner.content = _with_marks(inner.content, mark, line)
     html: str = parser.renderer.render(tokens, parser.options, {})
     return html.strip("\n")
 
@@ -116,13 +133,12 @@ def _tag(name: str, attributes: Attributes) -> str:
     return f"<{' '.join([name, *written])}{'/' * (name == 'embed')}>"
 
 
-def _with_marks(html: str, mark: Callable[[str, Attributes, int], Attributes]) -> str:
+def _with_marks(html: str, mark: Callable[[str, Attributes, int], Attributes], line: int) -> str:
     parts = []
-    below = 0
     for (start, tag, attributes), (end, *_) in pairwise(HTMLReader(html).tokens):
         known = dict(attributes)
-        made = mark(tag, known, below) if tag in ("a", "img") else known
+        made = mark(tag, known, line) if tag in ("a", "img") else known
         name = "embed" if "embedtype" in made else tag
         parts.append(html[start:end] if made is known else _tag(name, made))
-        below += html.count("\n", start, end)
+        line += html.count("\n", start, end)
     return "".join(parts)
