@@ -15,10 +15,17 @@ from markdown_it.rules_inline import StateInline, html_inline, image, link
 from flask_contentapi.files import markdown_parser
 from flask_contentapi.markup import HTMLReader
 
-#: What templates write for the address of another file.
-_REFERENCE = re.compile(
-    r"""\{\{[<%]\s*(?:rel)?ref\s+["']([^"'\s]+)["']\s*[>%]\}\}|\{%\s*link\s+([^\s%]+)\s*%\}"""
-    r"""|\{%\s*post_url\s+([^\s%]+)\s*%\}"""
+#: What templates write for the address of another file, and what it means.
+_REFERENCES = (
+    (re.compile(r"""\{\{[<%]\s*(?:rel)?ref\s+["']([^"'\s]+)["']\s*[>%]\}\}"""), r"\1"),
+    (re.compile(r"\{%\s*link\s+([^\s%]+)\s*%\}"), r"/\1"),
+    (re.compile(r"\{%\s*post_url\s+([^\s%]+)\s*%\}"), r"/_posts/\1"),
+    (
+        re.compile(r"""\{\{\s*["']/?([^"'\s]*)["']\s*\|\s*(?:relative|absolute)_url\s*\}\}"""),
+        r"/\1",
+    ),
+    # In front of one that starts at the root, as it does here.
+    (re.compile(r"(?:\{\{\s*site\.(?:base)?url\s*\}\})+(?=/)"), ""),
 )
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 #: In MDX: what stays as it is, code in lines, in the text, and what a backslash is before, which is
@@ -92,7 +99,8 @@ def rich_text(text: str, find: Find, *, is_mdx: bool = False) -> str:
 
     :param is_mdx: whether lines can be indented, which does not make them code.
     """
-    text = _REFERENCE.sub(lambda m: m[1] or (f"/{m[2]}" if m[2] else f"/_posts/{m[3]}"), text)
+    for pattern, path in _REFERENCES:
+        text = pattern.sub(path, text)
     parser = _parser(is_mdx=is_mdx)
     tokens = parser.parse(text)
 
