@@ -23,7 +23,6 @@ from flask_contentapi import ContentAPI
 from flask_contentapi.__main__ import main
 from flask_contentapi.content import DEEPEST
 from flask_contentapi.importers.bodies import without_code
-from flask_contentapi.importers.pull import passing_folder
 from tests.servers import free_port, start, stop
 from tests.stores import on_memory
 
@@ -1296,10 +1295,11 @@ def test_stopped_imports_leave_what_is_served(site: Site, monkeypatch: pytest.Mo
         patched.setattr("flask_contentapi.importers.refresh.Changes.write", stopped)
         site.run(status=1)
     assert (site.folder / "media" / "x.png").read_bytes() == PICTURE
+    assert [*site.folder.glob(".*")] == []
     assert site.run() == "1 page changed.\n~ pages 2 /a\n* media/x.png\n"
 
 
-def test_folders_of_killed_imports_go(site: Site) -> None:
+def test_killed_imports_leave_what_is_served(site: Site) -> None:
     site.put("a.md", "![x](x.png)")
     site.put("x.png", PICTURE)
     site.run()
@@ -1309,16 +1309,8 @@ def test_folders_of_killed_imports_go(site: Site) -> None:
     run = "from flask_contentapi.__main__ import main; main()"
     command = [sys.executable, "-c", kill + run, "import", str(site.source), str(site.folder)]
     assert subprocess.run(command).returncode == -9
-    assert len([*site.folder.glob(".import-*")]) == 1
-    (site.folder / ".import-mine").mkdir()
+    assert (site.folder / "media" / "x.png").read_bytes() == PICTURE
     assert site.run() == "Nothing has changed.\n* media/x.png\n"
-    assert [path.name for path in site.folder.glob(".import-*")] == [".import-mine"]
-
-
-def test_folders_of_others_at_work_stay(tmp_path: Path) -> None:
-    with passing_folder(".x-", tmp_path) as first, passing_folder(".x-", tmp_path):
-        assert first.is_dir()
-    assert [*tmp_path.iterdir()] == []
 
 
 def stopped(*args: object) -> None:

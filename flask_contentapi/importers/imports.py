@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +22,6 @@ from flask_contentapi.importers.objects import FILED
 from flask_contentapi.importers.pull import (
     known_folder,
     new_folder,
-    passing_folder,
     refuse_loss,
     require_extra,
     tell,
@@ -127,15 +127,15 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
         with objects.located():
             changes = Changes(present, content, registry)
         media = folder / "media"
-        with passing_folder(".import-", folder) as copies:
-            copied = _copy(objects, media, copies)
+        with TemporaryDirectory(prefix=".import-", dir=folder) as copies:
+            copied = _copy(objects, media, Path(copies))
             # Ids come first: no other run may give them to other paths.
             _write_ids(folder, known, objects, both)
             if changes:
                 changes.write(backend)
             for name in copied:
                 (media / name).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(copies / name, media / name)
+                os.replace(Path(copies, name), media / name)
         _write_ids(folder, known, objects, now)
         paths = objects.paths()
         for section, identity in changes.gone:

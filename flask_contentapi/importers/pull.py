@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import runpy
 import shutil
 import sqlite3
 import sys
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -17,7 +15,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 _PARTS = ("app.py", "models.py", "content")
 #: The folder for files inside it, and the one for the answers.
 _MEDIA, _OWN = "media", ".pull"
-#: The file in folders that are there only for as long as a command runs.
-_MARK = ".flask_contentapi"
 
 
 def _read_header(context: object, parameter: object, given: Iterable[str]) -> list[tuple[str, str]]:
@@ -176,42 +173,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
     # A symbolic link leads to where the folder is to be.
     target = Path(os.path.realpath(folder))
     target.parent.mkdir(parents=True, exist_ok=True)
-    with passing_folder(f".{target.name}-", target.parent) as beside:
-        part = beside / target.name
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        part = Path(beside, target.name)
         part.mkdir()
         yield part
         _rename(part, folder)
-
-
-@contextmanager
-def passing_folder(prefix: str, parent: Path) -> Iterator[Path]:
-    """A folder for as long as a command runs. Those that killed commands have left are removed.
-
-    :param prefix: what its name starts with.
-    :param parent: the folder that it is in.
-    """
-    for left in parent.glob(f"{glob.escape(prefix)}*/{_MARK}"):
-        with suppress(OSError), left.open("rb") as mark:
-            if not left.parent.is_symlink():
-                _lock(mark)
-                shutil.rmtree(left.parent)
-    with (
-        tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as made,
-        Path(made, _MARK).open("wb") as mark,
-    ):
-        _lock(mark)
-        yield Path(made)
-
-
-def _lock(mark: IO[bytes]) -> None:
-    """Says that a command is at work.
-
-    :raises OSError: if another one is.
-    """
-    with suppress(ImportError):  # there is none on Windows, which keeps what is open anyway
-        import fcntl
-
-        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
