@@ -248,12 +248,8 @@ class Parameters:
 
     def _list(self, endpoint: Endpoint, given: Mapping[str, str]) -> Asked:
         check_values(given)
-        empty = (PARAMETERS[n] for n, value in given.items() if not value and n in PARAMETERS)
-        of_endpoint = (one for one in empty if one.where.has(endpoint, self.settings))
-        absent = {one.name for one in of_endpoint if one.empty_is_absent}
-        asked, given = given, {n: value for n, value in given.items() if n not in absent}
         named: list[ObjectType] = []
-        if "type" in given and PARAMETERS["type"].where.has(endpoint, self.settings):
+        if given.get("type") and PARAMETERS["type"].where.has(endpoint, self.settings):
             named = list(dict.fromkeys(map(endpoint.named, given["type"].split(","))))
         # What all of them have is in the nearest type that each of them is or derives from.
         asked_for = {one.label for one in named}
@@ -298,7 +294,7 @@ class Parameters:
         compared = {column for column, *_ in (*filters, *query.order)}.union(query.facets)
         columns = [declared.columns[name] for name in compared if name in declared.columns]
         targets = [column.target.served_at for column in columns if column.target]
-        return Asked(asked, plan, query, any(target.tree or target.essential for target in targets))
+        return Asked(given, plan, query, any(target.tree or target.essential for target in targets))
 
     def _searches(self, read: Mapping[str, Any]) -> Iterator[Search]:
         if "autocomplete" in read:
@@ -321,6 +317,7 @@ class Parameters:
             raise BadRequest(f"Unknown parameter: {', '.join(unknown)}.{hint}")
         if sum(name not in PARAMETERS for name in given) > MAX_FILTERS:
             raise BadRequest(f"The query has more than {MAX_FILTERS} filters.")
+        given = {n: text for n, text in given.items() if text or n not in _ABSENT_IF_EMPTY}
         values: dict[str, Any] = _PARSER.parse(self._schema(declared, frozenset(given)), given)
         return values
 
@@ -641,3 +638,4 @@ PARAMETERS = {
         Parameter("_", "Has no effect."),
     )
 }
+_ABSENT_IF_EMPTY = frozenset(n for n, known in PARAMETERS.items() if known.empty_is_absent)
