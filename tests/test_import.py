@@ -480,12 +480,12 @@ def test_links_to_pages_in_other_languages_alone_are_told(site: Site) -> None:
 def test_links_to_pages_in_folders_of_other_languages_are_told(site: Site) -> None:
     site.put("en/a.md", "[x](b.md) [y](/c/)")
     site.put("de/b.md")
-    site.put("en/c.md")
+    site.put("en/c/_index.md")
     wrong = "en/a.md, line 1: 'b.md' leads to nothing; de/b.md is there"
     assert site.refused("--language", "en", "--language", "de") == [wrong]
     site.put("en/b.md")
     assert site.run().splitlines()[2:-1] == [
-        "Note: en/a.md: /c/ is left as it is, as nothing is there; en/c.md is there, "
+        "Note: en/a.md: /c/ is left as it is, as nothing is there; en/c/_index.md is there, "
         "but no --language names en."
     ]
 

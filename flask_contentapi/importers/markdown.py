@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from locale import normalize
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -294,7 +295,7 @@ class MarkdownFolder(Objects):
                 is_known = 1 < len(code) < 4 and normalize(code) != code
                 if not rest or not (is_known or language in self.locales):
                     continue
-                self._seeming[rest].setdefault(language, name)
+                self._seeming[_without_index(rest)].setdefault(language, name)
                 if language not in told:
                     told.add(language)
                     why = f"seems to be in the language {language}, but no --language names it"
@@ -316,7 +317,7 @@ class MarkdownFolder(Objects):
         """The key of the page in a file; those of other languages than the main one have that in
         front."""
         language, stem = self._stem(name)
-        key = posixpath.dirname(stem) if _is_index(stem) else stem
+        key = _without_index(stem)
         return f"{language}/{key}".rstrip("/") if self.prefixes.get(language) else key
 
     def _parts(self, key: str) -> tuple[str, str]:
@@ -611,26 +612,25 @@ class MarkdownFolder(Objects):
         own = f"{self.prefixes.get(self._parts(source.key)[0], '')}/".lstrip("/")
         # From the root, addresses are those of the main language.
         meant = "" if is_rooted and not path.lower().endswith(_ENDINGS) else own
-        left = []
-        seeming: dict[str, str] = {}
+        insides = []
         for start in starts:
             inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
-            inside = "" if inside == "." else inside
             if inside.split("/")[0] == "..":
                 why = "leads out of the folder"
                 continue
-            # What leaves the language can be meant in it from another start.
-            if own and f"{start}/".startswith(own) and not f"{inside}/".startswith(own):
-                left.append(inside)
-            elif page := self._page_at(inside, meant):
+            is_left = f"{start}/".startswith(own) and not f"{inside}/".startswith(own)
+            insides.append((is_left, "" if inside == "." else inside))
+        seeming: dict[str, str] = {}
+        # What leaves the language can be meant in it from another start.
+        for is_left, inside in sorted(insides, key=itemgetter(0)):
+            if page := self._page_at(inside, "" if is_left else meant):
                 return Target("pages", page.id, fragment)
             # The file of a page is a page, also of one in another language.
             if inside not in self._keys_of_files and (file := self._file_at(inside)):
                 return Target(endpoint, self._medium(endpoint, inside, file), fragment)
             is_file = inside.lower().endswith(_ENDINGS)
-            seeming |= self._seeming.get(posixpath.splitext(inside)[0] if is_file else inside, {})
-        for page in filter(None, (self._page_at(inside, "") for inside in left)):
-            return Target("pages", page.id, fragment)
+            stem = posixpath.splitext(inside)[0] if is_file else inside
+            seeming |= self._seeming.get(_without_index(stem), {})
         hint = ""
         for language, name in seeming.items():
             unnamed = "" if language in self.locales else f", but no --language names {language}"
@@ -697,6 +697,11 @@ def _class_name(words: str) -> str:
 
 def _is_index(stem: str) -> bool:
     return posixpath.basename(stem).lower() in (*_INDEXES, "")
+
+
+def _without_index(stem: str) -> str:
+    """A path without the name of an index file at its end."""
+    return posixpath.dirname(stem) if _is_index(stem) else stem
 
 
 def _composed(text: str) -> str:
