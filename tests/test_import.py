@@ -817,6 +817,14 @@ def test_links_and_images_are_found(site: Site, text: str, wanted: str) -> None:
     assert site.body(text) == f"<p>{wanted}</p>"
 
 
+def test_wiki_links_are_told(site: Site) -> None:
+    site.put("a.md", "`[[b]]`\n\n    [[b]]\n\n[[b & c|B]] ![[c.png]]")
+    site.put("b.md", "```\nif [[ -f x ]]; then\n```\n[[x](https://example.org/)]")
+    note = "Note: a.md: [[b & c|B]] is no link of Markdown, and stays text."
+    assert site.run().splitlines()[:-1] == [note]
+    assert site.page("a")["body"].endswith("<p>[[b &amp; c|B]] ![[c.png]]</p>")
+
+
 def test_body_is_html(site: Site) -> None:
     text = "# A\n\n~~b~~ *c*\n\n| d |\n|---|\n| e |\n"
     wanted = "<h1>A</h1>\n<p><s>b</s> <em>c</em></p>\n<table>\n<thead>\n<tr>\n<th>d</th>\n</tr>"

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import chain
 from locale import normalize
 from operator import itemgetter
@@ -41,6 +42,8 @@ _POSTED = re.compile(r"([0-9]{4}/[0-9]{2}/[0-9]{2}/[^/]+)$")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 #: The endings of files that are no documents, but make some.
 _TEMPLATES = (".11ty.js", ".astro", ".ejs", ".hbs", ".liquid", ".mdx", ".njk", ".pug", ".webc")
+#: What Obsidian has as links; in code such brackets are something else.
+_WIKI = re.compile(r"<code.*?</code>|(!?\[\[[^\[\]\n]+\]\])", re.DOTALL)
 #: The formats whose sizes are read, in Pillow's words.
 _READ = ("GIF", "JPEG", "PNG", "WEBP")
 #: What keys of the front matter mean that are no fields; the first one counts.
@@ -560,7 +563,11 @@ class MarkdownFolder(Objects):
                     self._refuse(source.file.name, source.file.start + line, f"{address!r} {error}")
                 return None
 
-        return rich_text(source.file.body, find, is_mdx=source.file.name.lower().endswith(".mdx"))
+        name = source.file.name
+        html = rich_text(source.file.body, find, is_mdx=name.lower().endswith(".mdx"))
+        if wiki := next(filter(None, _WIKI.findall(html)), ""):
+            self.told[f"{name}: {unescape(wiki)} is no link of Markdown, and stays text."] = None
+        return html
 
     def _relate(self, name: str, entries: Iterable[tuple[_Source, str, Any]]) -> None:
         """Makes relations of values that are all paths of what is there."""
