@@ -21,7 +21,7 @@ from flask_contentapi.errors import BackendUnavailable
 from flask_contentapi.writer import Writer
 from tests.api import API, PREFIX
 from tests.conftest import MakeAPI
-from tests.databases import api_at, asked, noted, on_databases, storage, writing
+from tests.databases import api_at, asked, noted, on_databases, on_servers, storage, writing
 from tests.pages import ROOT
 from tests.samples import image, page, site
 from tests.servers import free_port, start, stop
@@ -233,6 +233,20 @@ def test_writers_in_threads_build_on_each_other(api: API) -> None:
 def test_writers_in_processes_build_on_each_other(api: API) -> None:
     in_processes(api, add_to(api))
     assert_complete(api)
+
+
+#: What gives transactions the strictest isolation, as the settings of a server can.
+STRICT = {
+    "postgresql": "options=-c%20default_transaction_isolation=serializable",
+    "mariadb": "init_command=SET%20tx_isolation='SERIALIZABLE'",
+}
+
+
+@on_servers
+def test_writers_in_any_isolation_build_on_each_other(address: str, backend: str) -> None:
+    api = api_at(f"{address}?{STRICT[backend]}")
+    together(add_to(api))
+    assert api.total("pages/?child_of=3") == CHANGES
 
 
 def test_branches_that_many_move_at_once_stay_whole(api: API) -> None:

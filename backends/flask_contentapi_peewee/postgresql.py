@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,10 @@ class PostgreSQL(Engine):
                 "The connection is not in UTF-8, and so it lacks characters; leave out what sets "
                 "client_encoding."
             )
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        # In stricter ones, who has waited for another writer gets an error.
+        return atomic(self.database, "READ COMMITTED")
 
     @contextmanager
     def schema_lock(self) -> Iterator[None]:
