@@ -23,6 +23,7 @@ from flask_contentapi_peewee.connections import (
     DATABASE_ERRORS,
     Connected,
     ConnectionLost,
+    apart,
     is_outage,
     refuses_writing,
 )
@@ -32,7 +33,7 @@ from flask_contentapi_peewee.following import AlreadyCopied, Following
 from flask_contentapi_peewee.loading import check, dump, load
 from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
-from flask_contentapi_peewee.reader import DatabaseReader, OwnConnection, apart
+from flask_contentapi_peewee.reader import DatabaseReader, closed_in_time
 from flask_contentapi_peewee.setup import Setup
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
@@ -216,10 +217,12 @@ class PeeweeBackend(Backend):
 
     def snapshot_reader(self) -> AbstractContextManager[Reader]:
         # Other threads do not see what this one is writing.
-        return self.reader() if self.is_writing else apart(self.engine.reading, self._snapshot)
+        if self.is_writing:
+            return self.reader()
+        return closed_in_time(self._snapshot(apart(self.engine.reading)))
 
     def _require_version(self, stamp: str) -> None:
-        database = self.engine.reading
+        database = apart(self.engine.reading)
         with Connected(database):
             if self._read_structure(database).stamp != stamp:
                 raise ContentChanged
@@ -397,8 +400,11 @@ class PeeweeBackend(Backend):
     @contextmanager
     def _unchanged(self) -> Iterator[DatabaseReader]:
         """A snapshot, while which the thread changes nothing."""
+        database = self.engine.reading
+        if database.in_transaction():
+            raise RuntimeError("Content is not dumped while it is changed; end the change first.")
         try:
-            with self._reporting_outages(), self._snapshot() as reader:
+            with self._reporting_outages(), self._snapshot(database) as reader:
                 self._thread.reading = True
                 try:
                     yield reader
@@ -409,19 +415,15 @@ class PeeweeBackend(Backend):
             raise BackendUnavailable("The content changes while it is read.") from error
 
     @contextmanager
-    def _snapshot(self) -> Iterator[DatabaseReader]:
-        database = self.engine.reading
-        if database.in_transaction():
-            raise RuntimeError("Content is not dumped while it is changed; end the change first.")
+    def _snapshot(self, database: peewee.Database) -> Iterator[DatabaseReader]:
         self._require_ready()
         self._catch_up()
         try:
-            with Connected(database), self.engine.snapshot():
+            with Connected(database), self.engine.snapshot(database):
                 structure = self._read_structure(database)
                 reader = DatabaseReader(database, self._statements, structure)
                 if self.engine.words_are_apart:
-                    confirm = self._require_version, structure.stamp
-                    reader.confirm_search = partial(OwnConnection(database).call, *confirm)
+                    reader.confirm_search = partial(self._require_version, structure.stamp)
                 yield reader
                 reader.confirm_version()
         except DATABASE_ERRORS:

@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from decimal import Decimal
 from functools import lru_cache, partial
 from importlib import import_module
@@ -166,7 +167,10 @@ class Pool(PooledDatabase):  # type: ignore[misc]  # peewee has no types
         return True
 
     def close_idle(self) -> None:
-        super().close_idle()
+        with self._pool_lock:
+            # The list is shared with those that are apart.
+            while self._connections:
+                self._close_raw(self._connections.pop()[-1])
         self._watch.end()
 
     def close_all(self) -> None:
@@ -324,6 +328,17 @@ class Connected:
                 # A broken connection cannot always be closed.
                 with suppress(*DATABASE_ERRORS):
                     database.close()
+
+
+def apart(database: peewee.Database) -> peewee.Database:
+    """The same database, with a connection that is none of the present thread.
+
+    So a thread can answer other requests, and change content, while it reads a snapshot, and
+    another one can go on reading it.
+    """
+    own: Any = copy(database)
+    own._state = peewee._ConnectionState()
+    return own  # type: ignore[no-any-return]
 
 
 @contextmanager

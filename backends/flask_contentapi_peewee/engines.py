@@ -194,9 +194,9 @@ class Engine(ABC):
         """
         return self.transaction()
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self, database: peewee.Database) -> AbstractContextManager[None]:
         """A context in which reads are consistent, even if others write."""
-        return atomic(self.reading, *self.isolation)
+        return atomic(database, *self.isolation)
 
     def all(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]

@@ -7,8 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import peewee
 
@@ -30,7 +29,6 @@ from flask_contentapi_peewee.statements import Statement, Statements
 from flask_contentapi_peewee.structure import Counted, Structure
 from flask_contentapi_peewee.tables import Tables
 
-T = TypeVar("T")
 #: From this offset on, rows are skipped in an index without being looked up.
 DEEP = 100
 
@@ -317,75 +315,37 @@ def _from_nearer_end(query: Query, total: int) -> Query:
     return query._replace(offset=left - size, limit=size)
 
 
-class OwnConnection:
-    """A connection that is none of the thread that uses it.
-
-    So a thread can answer other requests, and change content, while it reads a snapshot.
-    """
-
-    def __init__(self, database: peewee.Database) -> None:
-        self._database: Any = database
-        #: What peewee notes of the connection of a thread.
-        self._noted = vars(peewee._ConnectionState())
-
-    def call(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
-        """The result of a function that uses the connection."""
-        noted = vars(self._database._state)
-        of_thread = noted.copy()
-        noted.update(self._noted)
-        try:
-            return function(*args, **named)
-        finally:
-            self._noted = noted.copy()
-            noted.update(of_thread)
-
-
-class _Apart:
-    """A reader of which everything is done with a connection of its own."""
-
-    def __init__(self, call: Callable[..., Any], reader: Reader) -> None:
-        self._call, self._reader = call, reader
-
-    def __getattr__(self, name: str) -> Any:
-        part = self._call(getattr, self._reader, name)
-        return partial(self._call, part) if callable(part) else part
-
-
-#: What closes the open readers, and those of them that garbage collection has found. It may come at
-#: any moment, also while its thread gets a connection, so they are closed before another opens, and
-#: at the end of the program.
-_open: set[Callable[..., object]] = set()
-_lost: list[Callable[..., object]] = []
+#: The open snapshots, and those of them that garbage collection has found. It may come at any
+#: moment, also while its thread gets a connection, so they are closed before another opens, and at
+#: the end of the program.
+_open: set[AbstractContextManager[Reader]] = set()
+_lost: list[AbstractContextManager[Reader]] = []
 
 
 @contextmanager
-def apart(
-    database: peewee.Database, open_reader: Callable[[], AbstractContextManager[Reader]]
-) -> Iterator[Reader]:
-    """A reader with a connection of its own, for one thread after another."""
+def closed_in_time(snapshot: AbstractContextManager[Reader]) -> Iterator[Reader]:
+    """A reader that is closed even if nobody does, but not during garbage collection."""
     _close_lost()
-    call, opened = OwnConnection(database).call, open_reader()
-    reader = _Apart(call, call(opened.__enter__))
-    close = partial(call, opened.__exit__)
-    _open.add(close)
+    reader = snapshot.__enter__()
+    _open.add(snapshot)
     try:
-        yield cast(Reader, reader)
+        yield reader
     except GeneratorExit:
-        _lost.append(close)
+        _lost.append(snapshot)
         raise
     except BaseException as error:
-        close(type(error), error, error.__traceback__)
+        snapshot.__exit__(type(error), error, error.__traceback__)
         raise
     else:
-        close(None, None, None)
+        snapshot.__exit__(None, None, None)
     finally:
-        _open.discard(close)
+        _open.discard(snapshot)
 
 
 def _close_lost() -> None:
     while _lost:
         with suppress(Exception):
-            _lost.pop()(None, None, None)
+            _lost.pop().__exit__(None, None, None)
 
 
 @atexit.register
