@@ -266,11 +266,12 @@ class PeeweeBackend(Backend):
     @contextmanager
     def transaction(self) -> Iterator[DatabaseTransaction]:
         database = self.engine.database
-        self._require(self.setup.require_ready, database)
+        self._require(_ask if self._is_ready else self.setup.require_ready, database)
         self._catch_up()
         with self._transaction() as reader:
             # Others may have made other tables meanwhile.
-            self.setup.require_ready(database)
+            if self.tables.read_state(database)["declared"] != self.tables.declared:
+                self.setup.require_ready(database)
             copies = getattr(self._thread, "following", False)
             transaction = DatabaseTransaction(reader, copies)
             self._thread.transaction = transaction
@@ -495,3 +496,7 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
     (peewee.PostgresqlDatabase, PostgreSQLBackend),
     (peewee.MySQLDatabase, MariaDBBackend),
 )
+
+
+def _ask(database: peewee.Database) -> None:
+    database.execute_sql("SELECT 1")
