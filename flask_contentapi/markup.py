@@ -46,7 +46,6 @@ _SCRIPTS = frozenset(("script", "noscript"))
 #: Attributes that are a document of their own, or mark what has no target.
 _NEVER = frozenset(("srcdoc", "linktype", "embedtype"))
 _SCHEMES = ("javascript:", "vbscript:")
-_COMMENT = re.compile(r"<[!?/]")
 _ID = re.compile(r"[0-9]{1,19}")
 _TAG_NAME = re.compile(r"<([a-z][^\s/>\0]*)", re.IGNORECASE)
 _SCHEME_NAME = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
@@ -111,13 +110,6 @@ class Marked(NamedTuple):
     is_link: bool
 
 
-class Aside(NamedTuple):
-    """A comment that names targets, by their kinds and ids."""
-
-    targets: Sequence[tuple[str, int]]
-    text: str
-
-
 class End(NamedTuple):
     """The end of the :class:`Marked` link with a number."""
 
@@ -126,7 +118,7 @@ class End(NamedTuple):
 
 
 #: HTML as it is, and what is marked.
-Part = str | Marked | Aside | End
+Part = str | Marked | End
 
 
 class HTMLReader(HTMLParser):
@@ -214,14 +206,13 @@ def _parts(text: str) -> Iterator[Part]:
         if script or tag in _SCRIPTS:
             script = "" if tag == f"/{script}" else script or tag
             continue
+        if tag == "!" and "=" in raw and _has_marks(raw):
+            # Nothing of a target is left in a comment, which can end earlier in browsers.
+            continue
         # Of several attributes with a name the first one counts.
         known = {name: value or "" for name, value in reversed(attributes)}
         mark = _MARKS.get(tag, "")
-        if tag == "!" and _has_marks(raw):
-            # What is inside is read as if nothing opened a comment, so also where browsers end it.
-            inner = _parts(_COMMENT.sub(" ", raw))
-            yield Aside([(p.kind, p.id) for p in inner if isinstance(p, Marked)], raw)
-        elif mark in known:
+        if mark in known:
             kind = known.pop(mark).strip().lower()
             if tag == "a" and kind not in ("page", "document"):
                 kind = ""
@@ -253,10 +244,8 @@ def _tag(name: str, attributes: Attributes) -> str:
 def targets_in(text: str) -> Iterator[tuple[str, int]]:
     """The targets of a text, each as its endpoint and its id."""
     for part in _read(text) if _has_marks(text) else ():
-        named = [(part.kind, part.id)] if isinstance(part, Marked) else ()
-        for kind, identity in part.targets if isinstance(part, Aside) else named:
-            if kind in KINDS and identity >= 0:
-                yield KINDS[kind], identity
+        if isinstance(part, Marked) and part.kind in KINDS and part.id >= 0:
+            yield KINDS[part.kind], part.id
 
 
 def convert(text: str, format: str, resolve: Resolve) -> str:
@@ -282,8 +271,6 @@ def _resolved(text: str, resolve: Resolve) -> Iterator[str]:
             yield part
         elif isinstance(part, End):
             yield part.text if part.number in shown else ""
-        elif isinstance(part, Aside):
-            yield part.text if all(_find(resolve, *target) for target in part.targets) else ""
         elif part.is_link:
             found = _find(resolve, part.kind, part.id)
             if found is not None:

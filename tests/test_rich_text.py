@@ -162,6 +162,7 @@ REWRITTEN = [
     ("<a href=' java&#10;script:x'>a</a>", "<a>a</a>"),
     ("<a HREF=JavaScript:x>a</a>", "<a>a</a>"),
     ('<!-- <a linktype="page" id="987654">x</a> -->a', "a"),
+    ('<!-- <a linktype="page" id="3">x</a> -->a', "a"),
     ('<?a <a linktype="page" id="987654">?>a', "?>a"),
     ('<!-- <!-- <a linktype="page" id="987654">x</a> -->a', "a"),
     ('a <a linktype="page" id="987654', "a "),
