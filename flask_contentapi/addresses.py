@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import lru_cache, partial
-from itertools import product
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -79,22 +78,18 @@ class Addresses:
     ) -> None:
         settings, base = origins.settings, origins.base(host, root_path)
         i18n, media = settings.i18n, settings.media_url
-        # The sites that may answer later requests without a site parameter.
-        hosts = [sites.answering(host.name, host.port)]
-        self.site = sites.named(named) if named else hosts[0]
+        answering = sites.answering(host.name, host.port)
+        self.site = sites.named(named) if named else answering
         if settings.base_url is not None:
             parts = urlsplit(settings.base_url)
             other = Host.of(parts.scheme, parts.netloc)
-            hosts.append(sites.answering(other.name, other.port))
+            answering = sites.answering(other.name, other.port)
         known = self.site or Site("")
         self.scope, self.paths = known.scope(i18n), known.paths(i18n)
         self.api = base + settings.url_prefix
         self._media = media if is_absolute(media) else base + media
         self._sites = sites
-        starts = [site.paths(i18n) if site else () for site in dict.fromkeys(hosts)]
-        # A page is in trees of all hosts if the longest of their starts is one of its own.
-        longest = [(max(some, key=len), some) for some in product(*starts)]
-        self.here = tuple([path for path, some in longest if all(map(path.startswith, some))])
+        self.here = answering.paths(i18n) if answering else ()
         own = sorted(known.language_trees(i18n), key=lambda home: -len(home.url_path))
         self._trees = [*((known, home) for home in own), *sites.trees[i18n]]
         self._page_urls, self.renditions = origins.page_urls, origins.renditions

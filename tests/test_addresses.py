@@ -337,6 +337,12 @@ def test_under_a_base_address_details_answer_for_every_host(based: API, host: st
         assert api.follow(found).get_json()["id"] == item["id"]
 
 
+def test_under_a_base_address_no_address_depends_on_the_host(based: API) -> None:
+    path = "pages/?fields=*&site=shared.example:8001"
+    first, *others = [based.at(host).items(path) for host in HOSTS]
+    assert all(items == first for items in others)
+
+
 # From a page to its address and back.
 
 
