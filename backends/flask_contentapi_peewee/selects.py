@@ -145,8 +145,6 @@ class Select:
         self.indexes = [table for table in first if all(table in other for other in others)]
         self.tables: list[StoredTable] = [self._end.base, *self.indexes]
         self.identity: StoredField = self._end.base["id"]
-        #: The common table expressions that a statement needs, by name.
-        self.named_queries: dict[str, peewee.CTE] = {}
 
     def slot(self, get: Callable[[Any], Any]) -> SQL:
         """A parameter that is filled for each query."""
@@ -314,13 +312,12 @@ class Select:
         return (path > start) & (path < peewee.StringExpression(start, peewee.OP.CONCAT, AFTER))
 
     def _ancestors(self, number: int) -> Any:
-        name = f"above{number}"
         parent = self._of_page("parent", self._page(number))
-        found = peewee.Select(columns=[parent]).cte(name, recursive=True, columns=["id"])
+        found = peewee.Select(columns=[parent]).cte("above", recursive=True, columns=["id"])
         further = self._of_page("parent", found.c.id)
         found = found.union_all(peewee.Select([found], [further]).where(found.c.id.is_null(False)))
-        self.named_queries[name] = found
-        return peewee.Select([found], [found.c.id]).where(found.c.id.is_null(False))
+        query = peewee.Select([found], [found.c.id]).where(found.c.id.is_null(False))
+        return query.with_cte(found)
 
     # Filters.
 

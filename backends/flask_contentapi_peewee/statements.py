@@ -92,14 +92,14 @@ class Statements:
         select = Select(self.tables, shape)
         total = select.query(fn.COUNT(SQL("*")))
         query = peewee.Select(columns=[self.tables.version, *select.named(), total])
-        return self._statement(query, select)
+        return self._statement(query)
 
     def _facet(self, shape: Shape, column: str) -> tuple[Statement, StoredField]:
         """The most frequent values of a column, how many objects have each, the stamp; and the
         column with the values."""
         select = Select(self.tables, shape)
         query, field = select.facet(column, self.tables.version)
-        return self._statement(query, select), field
+        return self._statement(query), field
 
     def _page(self, shape: Shape) -> tuple[Statement, Projection]:
         select, each = Select(self.tables, shape), shape.each
@@ -107,7 +107,7 @@ class Statements:
         columns, joined = [*projection.nodes, self.tables.version], projection.joined
         if not shape.deep and each is None:
             query = select.query(*columns, joined=joined).order_by(*select.order())
-            return self._statement(_window(query, select, shape), select), projection
+            return self._statement(_window(query, select, shape)), projection
         # Skips rows in an index and looks up only the wanted ones.
         narrow = Select(self.tables, shape._replace(columns=()))
         if each is None:
@@ -117,7 +117,7 @@ class Statements:
             # A server that expects more of them than there can be reads all objects instead.
             most = narrow.slot(lambda values: each * len(values.query.filters[0].value))
             ids = narrow.first_of_each(each).limit(most)
-        return self._statement(select.named_by(ids, *columns, joined=joined), narrow), projection
+        return self._statement(select.named_by(ids, *columns, joined=joined)), projection
 
     def _fetch(
         self, endpoint: str, visible: Visibility, columns: tuple[str, ...] | None, one: bool
@@ -127,15 +127,13 @@ class Statements:
         projection = self._projection(select)
         nodes = (*projection.nodes, self.tables.version)
         query = select.query(*nodes, joined=projection.joined).where(select.wanted())
-        return self._statement(query, select), projection
+        return self._statement(query), projection
 
     def _projection(self, select: Select) -> Projection:
         documents, wanted = self.documents[select.shape.endpoint], select.shape.columns
         return documents.whole if wanted is None else Projection(documents, select.tables, wanted)
 
-    def _statement(self, query: Any, *selects: Select) -> Statement:
-        named = {name: q for select in selects for name, q in select.named_queries.items()}
-        query = query.with_cte(*named.values()) if named else query
+    def _statement(self, query: Any) -> Statement:
         text, parameters = query.bind(self.tables.engine.database).sql()
         return Statement(text, parameters)
 
