@@ -490,7 +490,7 @@ class _File(peewee.SqliteDatabase):
 
     def _open(self, options: str) -> _FileConnection:
         name, timeout = f"{self.database}?{options}", self.timeout
-        return _FileConnection(name, timeout, isolation_level=None, **self.connect_params)
+        return _FileConnection(name, timeout=timeout, isolation_level=None, **self.connect_params)
 
     def _open_unchanging(self, error: sqlite3.OperationalError) -> _FileConnection:
         if not self._file.is_file():
