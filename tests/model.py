@@ -632,7 +632,7 @@ class Model:
         language = request.locale if self.i18n else None
         homes = self.homes(site)
         # The tree of the language comes first. Elsewhere, only pages in the language are found.
-        trees = sorted(homes, key=lambda home: self.language(home) != language)
+        trees = sorted(homes, key=lambda home: language not in (None, self.language(home)))
         slugs = [slug for slug in path.split("/") if slug]
         for home in trees[: None if language and slugs else 1]:
             page = self.at(home, slugs)
