@@ -13,6 +13,7 @@ from functools import cache
 from html import escape, unescape
 from html.parser import HTMLParser
 from importlib.util import find_spec
+from itertools import pairwise
 from operator import itemgetter
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -106,14 +107,12 @@ class Marked(NamedTuple):
     kind: str
     id: int
     attributes: Mapping[str, str]
-    number: int
     is_link: bool
 
 
 class End(NamedTuple):
-    """The end of the :class:`Marked` link with a number."""
+    """The end of the last :class:`Marked` link that has not ended yet."""
 
-    number: int
     text: str
 
 
@@ -197,12 +196,11 @@ def _has_marks(text: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[Part]:
-    tokens = _tokens(text)
-    # The open links, of other ones None; how many embedded objects may still be ended.
-    links: list[int | None] = []
+    # Of each open link whether it is marked; how many embedded objects may still be ended.
+    links: list[bool] = []
     embedded, script = 0, ""
-    for number, (start, tag, attributes) in enumerate(tokens[:-1]):
-        raw = text[start : tokens[number + 1][0]]
+    for (start, tag, attributes), (end, *_) in pairwise(_tokens(text)):
+        raw = text[start:end]
         if script or tag in _SCRIPTS:
             script = "" if tag == f"/{script}" else script or tag
             continue
@@ -218,15 +216,15 @@ def _parts(text: str) -> Iterator[Part]:
                 kind = ""
             identity = known.pop("id", "").strip()
             target = int(identity) if _ID.fullmatch(identity) else -1
-            yield Marked(kind, target if target in INT64 else -1, known, number, tag == "a")
+            yield Marked(kind, target if target in INT64 else -1, known, tag == "a")
             embedded += tag == "embed"
-            links += [number] if tag == "a" else []
+            links += [True] if tag == "a" else []
         elif tag == "/embed" and embedded:
             embedded -= 1
-        elif tag == "/a" and links and (link := links.pop()) is not None:
-            yield End(link, raw)
+        elif tag == "/a" and links and links.pop():
+            yield End(raw)
         else:
-            links += [None] if tag == "a" else []
+            links += [False] if tag == "a" else []
             harmless = [(n, v) for n, v in attributes if _is_harmless(n, v)]
             yield raw if len(harmless) == len(attributes) else _tag(tag, harmless)
 
@@ -265,16 +263,16 @@ def convert(text: str, format: str, resolve: Resolve) -> str:
 
 
 def _resolved(text: str, resolve: Resolve) -> Iterator[str]:
-    shown = set()
+    shown: list[bool] = []
     for part in _read(text):
         if isinstance(part, str):
             yield part
         elif isinstance(part, End):
-            yield part.text if part.number in shown else ""
+            yield part.text if shown.pop() else ""
         elif part.is_link:
             found = _find(resolve, part.kind, part.id)
+            shown.append(found is not None)
             if found is not None:
-                shown.add(part.number)
                 others = {n: v for n, v in part.attributes.items() if _is_harmless(n, v)}
                 known = {**found, **others, **found}
                 # What is left of the address is the part of the page that is meant.
