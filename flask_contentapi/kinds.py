@@ -139,10 +139,11 @@ class Canonical(Text):
 class Integer(Kind):
     name = "integer"
     schema = {"type": "integer"}
+    _wanted: ClassVar[str] = "an integer"
 
     def read(self, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ValueError("must be an integer")
+            raise ValueError(f"must be {self._wanted}")
         if value not in INT64:
             raise ValueError("must be an integer of at most 64 bits")
         return int(value)
@@ -332,18 +333,7 @@ class Relation(Integer):
     """The id of one object of another endpoint."""
 
     name = "relation"
-
-    def read(self, value: Any) -> int:
-        try:
-            return super().read(value)
-        except ValueError:
-            raise ValueError("must be the id of an object, or null") from None
-
-    def parse(self, text: str) -> int | Any:
-        try:
-            return super().parse(text)
-        except ValueError:
-            raise ValueError("must be the id of an object") from None
+    _wanted = "the id of an object, or null"
 
 
 class Many(Kind):
