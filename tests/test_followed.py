@@ -621,6 +621,15 @@ def test_child_objects_keep_ids_of_their_own(api: API, database: peewee.Database
     assert titles(api) == ["Sea", "Storm"]
 
 
+def test_nothing_changes_while_a_row_waits(api: API, database: peewee.Database) -> None:
+    with database:
+        Post.insert(id=4, headline="Hail", slug="hail", section=9, changed=4).execute()
+    first, second = (api.get("pages/").headers["ETag"] for _ in range(2))
+    assert first == second
+    (problem,) = problems(api)
+    assert "Post 4" in problem
+
+
 def test_rows_wait_for_content_of_the_sites_own(database: peewee.Database) -> None:
     api = serve(database, content={**CONTENT, "pages": [], "sites": []})
     assert len(problems(api)) == 4

@@ -279,7 +279,7 @@ class PeeweeBackend(Backend):
                 yield transaction
             finally:
                 del self._thread.transaction
-            if self._following is not None:
+            if self._following is not None and not copies:
                 self._following.note_waiting(reader)
         self.follow()
 
