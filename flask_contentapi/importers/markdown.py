@@ -43,7 +43,7 @@ _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 #: The endings of files that are no documents, but make some.
 _TEMPLATES = (".11ty.js", ".astro", ".ejs", ".hbs", ".liquid", ".mdx", ".njk", ".pug", ".webc")
 #: What Obsidian has as links; in code such brackets are something else.
-_WIKI = re.compile(r"<code.*?</code>|(!?\[\[[^\[\]\n]+\]\])", re.DOTALL)
+_WIKI = re.compile(r"<code.*?(?:</code>|\Z)|(!?\[\[[^\[\]\n]+\]\])", re.DOTALL)
 #: The formats whose sizes are read, in Pillow's words.
 _READ = ("GIF", "JPEG", "PNG", "WEBP")
 #: What keys of the front matter mean that are no fields; the first one counts.
