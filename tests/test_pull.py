@@ -142,6 +142,20 @@ def test_files_can_be_downloaded_later(original: Original, tmp_path: Path) -> No
     assert done.stdout == "200\n", done.stderr
 
 
+def test_files_that_are_missing_are_downloaded_later(
+    original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("flask_contentapi.importers.source.Source.download", stopped)
+        pull(original.url, tmp_path / "mirror", "--media", status=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["mirror"]
+    assert pull(original.url, tmp_path / "mirror", "--media") == "Nothing has changed.\n"
+    assert {path.suffix for path in (tmp_path / "mirror" / "media").rglob("*.*")} >= {".jpg"}
+
+
 def test_what_the_site_needs_is_named(
     original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,4 +395,4 @@ def test_missing_package_is_named(command: str, tmp_path: Path) -> None:
     assert done.stderr.startswith("Error: What pulling needs is not installed: ")
     assert done.stderr.endswith('pip install "flask_contentapi[pull]".\n')
     assert not (tmp_path / "mirror").exists()
-    assert not (tmp_path / ".mirror.part").exists()
+    assert not (tmp_path / ".mirror.answers.db").exists()

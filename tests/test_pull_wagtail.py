@@ -55,7 +55,7 @@ def state_of(folder: Path) -> dict[str, bytes]:
 def test_killed_pull_leaves_nothing_and_goes_on(wagtail: Wagtail, tmp_path: Path) -> None:
     folder = tmp_path / "mirror"
     process = subprocess.Popen(command(wagtail, folder, "--pause", "0.05"))
-    answers = folder.parent / ".mirror.part" / ".pull" / "answers.db"
+    answers = folder.parent / ".mirror.answers.db"
     end = time.monotonic() + 60
     while time.monotonic() < end and not (answers.exists() and answers.stat().st_size > 40_000):
         time.sleep(0.05)

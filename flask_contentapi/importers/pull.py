@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import runpy
-import shutil
 import sqlite3
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
 
 #: What a folder has that was pulled.
 _PARTS = ("app.py", "models.py", "content")
-#: The folder for files inside it, and the one for the answers.
-_MEDIA, _OWN = "media", ".pull"
+#: The folder for files inside it.
+_MEDIA = "media"
 
 
 def _read_header(context: object, parameter: object, given: Iterable[str]) -> list[tuple[str, str]]:
@@ -140,9 +139,7 @@ def pull_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
     def once() -> None:
         if folder.is_dir() and any(folder.iterdir()):
             with known_folder(folder) as (backend, registry), interruption_told(backend.reader):
-                answers = folder / _OWN / "answers.db"
-                answers.parent.mkdir(exist_ok=True)
-                _refresh(url, backend, registry, answers, folder / _MEDIA, options)
+                _refresh(url, backend, registry, _answers_in(folder), folder / _MEDIA, options)
         else:
             _make_folder(url, folder, options)
         if options["verify"]:
@@ -177,42 +174,17 @@ def new_folder(folder: Path) -> Iterator[Path]:
         part = Path(beside, target.name)
         part.mkdir()
         yield part
-        _rename(part, folder)
+        try:
+            os.rename(part, target)
+        except OSError as error:
+            said = f"{str(folder)!r} cannot be made: {error.strerror}."
+            raise ConfigurationError(said) from error
 
 
-@contextmanager
-def _resumed_folder(folder: Path) -> Iterator[Path]:
-    """The same, but what another pull has left there is used.
-
-    :raises ConfigurationError: if it cannot be made, or something else is in the way.
-    """
-    target = Path(os.path.realpath(folder))
-    part = target.with_name(f".{target.name}.part")
-    if os.path.lexists(part):
-        present = [*part.iterdir()] if part.is_dir() and not part.is_symlink() else [part]
-        others = [p for p in present if p.is_symlink() or p.name not in (*_PARTS, _MEDIA, _OWN)]
-        if others or (present and not (part / _OWN).is_dir()):
-            raise ConfigurationError(
-                f"{str(part)!r} is in the way: no pull has left it. Move it away."
-            )
-    (part / _OWN).mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(part / "content", ignore_errors=True)
-    try:
-        yield part
-    except BaseException:
-        # Whatever has answers in it is for another pull.
-        with suppress(OSError):
-            (part / _OWN).rmdir()
-            shutil.rmtree(part)
-        raise
-    _rename(part, folder)
-
-
-def _rename(part: Path, folder: Path) -> None:
-    try:
-        os.rename(part, os.path.realpath(folder))
-    except OSError as error:
-        raise ConfigurationError(f"{str(folder)!r} cannot be made: {error.strerror}.") from error
+def _answers_in(folder: Path) -> Path:
+    answers = folder / ".pull" / "answers.db"
+    answers.parent.mkdir(exist_ok=True)
+    return answers
 
 
 def write_code(original: Objects, folder: Path, origin: str, *, prefix: str) -> Registry:
@@ -229,17 +201,23 @@ def write_code(original: Objects, folder: Path, origin: str, *, prefix: str) -> 
 
 
 def _make_folder(url: str, folder: Path, options: Mapping[str, Any]) -> None:
-    with (
-        _resumed_folder(folder) as part,
-        _open(url, part / _OWN / "answers.db", options) as source,
-    ):
+    target = Path(os.path.realpath(folder))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # For another pull, if this one is stopped before there is a folder.
+    answers = target.with_name(f".{target.name}.answers.db")
+    with _open(url, answers, options) as source:
         original = _read(source, options)
         prefix = urlsplit(source.base).path.rstrip("/")
-        registry = write_code(original, part, source.base, prefix=prefix)
-        media = _Media(part / _MEDIA, is_wanted=options["media"])
-        content = PulledContent(original, registry, media.name)
-        counts = write_content(content, registry, part / "content")
-        media.download(source)
+        media = _Media(folder / _MEDIA, is_wanted=options["media"])
+        with new_folder(folder) as part:
+            registry = write_code(original, part, source.base, prefix=prefix)
+            content = PulledContent(original, registry, media.name)
+            counts = write_content(content, registry, part / "content")
+    if answers.exists():
+        os.replace(answers, _answers_in(folder))
+    if options["media"]:
+        with _open(url, _answers_in(folder), options) as downloading:
+            media.download(downloading)
     tell(content.told)
     if missing_packages(original.rich_text_format):
         needed = 'pip install "flask_contentapi[richtext]"'
@@ -383,8 +361,7 @@ class _Media:
     def download(self, source: Source) -> None:
         from flask_contentapi.importers.source import SourceError
 
-        wanted = [*self._urls.items()] if self._is_wanted else []
-        for name, url in watched(wanted, "downloading files", len(wanted)):
+        for name, url in watched(self._urls.items(), "downloading files", len(self._urls)):
             target = self._folder / name
             try:
                 if not target.is_file():
