@@ -1055,6 +1055,14 @@ def test_a_page_is_in_one_file(site: Site) -> None:
     assert site.page("b")["body"] == '<p><a linktype="page" id="1">x</a></p>'
 
 
+def test_links_lead_out_from_their_file(site: Site) -> None:
+    site.put("log/a.md", "[x](../no.md)\n[x](../../no.md)")
+    assert site.refused() == [
+        "log/a.md, line 1: '../no.md' leads to nothing",
+        "log/a.md, line 2: '../../no.md' leads out of the folder",
+    ]
+
+
 @pytest.mark.parametrize(
     "link",
     ["../secret.png", "..%2Fsecret.png", "../../../../../../etc/passwd", "a/../../secret.png"],

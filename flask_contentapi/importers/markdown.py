@@ -623,7 +623,7 @@ class MarkdownFolder(Objects):
         for start in starts:
             inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
             if inside.split("/")[0] == "..":
-                why = "leads out of the folder"
+                why = "leads out of the folder" if start == folder else why
                 continue
             is_left = f"{start}/".startswith(own) and not f"{inside}/".startswith(own)
             insides.append((is_left, "" if inside == "." else inside))
