@@ -374,6 +374,8 @@ SECTION = {
     "../cold/": "cold en",
     "/soup/hot/": "hot en",
     "/soup/hot.md": "hot de",
+    "/en/soup/hot/": "hot en",
+    "/de/soup/hot/": "hot de",
 }
 PAGE = {"../soup/": "soup de", "../../soup/": "soup de", "../../../soup/hot/": "hot en"}
 

@@ -420,9 +420,11 @@ class MarkdownFolder(Objects):
             self.note_translations(ids.values())
         for source in self._by_id.values():
             dated = _DATED.fullmatch(posixpath.basename(source.key))
-            posted = [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []
+            # Hugo can have the main language in addresses, too, and Jekyll has dates in them.
+            own = [f"/{self._parts(source.key)[0]}/{source.path}"]
+            own += [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []
             others = [value for _, value in self._given(source, _ADDRESSES)]
-            for path in (*posted, *chain(*(o if isinstance(o, list) else [o] for o in others))):
+            for path in (*own, *chain(*(o if isinstance(o, list) else [o] for o in others))):
                 if isinstance(path, str) and path.startswith("/"):
                     self._by_address.setdefault(_composed(path).strip("/").lower(), source)
         self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
