@@ -207,7 +207,9 @@ def test_types_are_outermost_folders(site: Site) -> None:
 
 def test_what_is_no_page_is_left_out(site: Site) -> None:
     site.put("a.md")
-    for name in (".git/b.md", "node_modules/b.md", "_includes/b.md", "_b.md", "b.txt"):
+    for name in (".git/b.md", "node_modules/b.md", "vendor/bundle/b.md", "_includes/b.md"):
+        site.put(name)
+    for name in ("_b.md", "b.txt"):
         site.put(name)
     assert site.run() == (
         "Note: _b.md is left out, as names with an underscore are.\n"

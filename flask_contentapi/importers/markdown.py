@@ -35,6 +35,8 @@ from flask_contentapi.types import Document, Image, Page
 MOST_FILES = 100_000
 _ENDINGS = (".md", ".markdown", ".mdx")
 _INDEXES = ("_index", "index", "readme")
+#: The folders with packages of others.
+_PACKAGES = ("/node_modules", "/vendor/bundle")
 #: The folders of Jekyll, whose names mean that they are no folders of pages elsewhere.
 _POSTS = {"_posts": "posts", "_drafts": "posts"}
 _DATED = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
@@ -343,7 +345,8 @@ class MarkdownFolder(Objects):
                 is_index = not is_folder and name.lower().partition(".")[0] == "_index"
                 is_left_out = name.startswith("_") and name not in _POSTS and not is_index
                 is_page = name.lower().endswith(_ENDINGS)
-                if name.startswith(".") or name == "node_modules" or not (is_folder or is_page):
+                is_package = f"/{shown}".endswith(_PACKAGES)
+                if name.startswith(".") or is_package or not (is_folder or is_page):
                     continue
                 if not is_folder and not shown.isprintable():
                     self._refuse(repr(shown), 0, "has a name that cannot be printed")
