@@ -8,20 +8,20 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import peewee
 import pytest
 
-from flask_contentapi.errors import ContentError
+from flask_contentapi.errors import BackendUnavailable, ContentError
 from flask_contentapi.query import Viewer
 from flask_contentapi_peewee import PeeweeBackend
 from tests.api import API
 from tests.conftest import MakeAPI
 from tests.databases import api_at, asked, noted, on_databases, storage, until, writing
-from tests.samples import page, private, site
+from tests.samples import image, page, private, site
 from tests.servers import PATIENCE
 from tests.stores import fresh_address
 
@@ -419,6 +419,23 @@ def test_a_change_is_part_of_the_sites_transaction(own: peewee.Database) -> None
             assert api.json("pages/2/")["title"] == "Undone"
             transaction.rollback()
         assert api.json("pages/2/")["title"] == "Page 2"
+
+
+def test_a_transaction_that_began_before_another_change_mixes_nothing(
+    own: peewee.Database, address: str
+) -> None:
+    api, other = api_at(PeeweeBackend.on(own)), api_at(address)
+    with writing(other) as writer:
+        writer.add("images", image(1, tags=["old"]))
+    # Who cannot see the other change has to begin anew.
+    with own.connection_context(), suppress(BackendUnavailable), own.atomic():
+        assert api.ids("images/?tags=old") == [1]
+        with writing(other) as writer:
+            writer.update("images", 1, tags=["new"])
+        with writing(api) as writer:
+            writer.update("images", 1, credit="Somebody")
+    assert other.json("images/1/")["meta"]["tags"] == ["new"]
+    assert (other.ids("images/?tags=new"), other.ids("images/?tags=old")) == ([1], [])
 
 
 def test_closing_the_backend_leaves_the_sites_database_open(own: peewee.Database) -> None:

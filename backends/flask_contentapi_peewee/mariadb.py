@@ -16,6 +16,7 @@ from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
 from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool
 from flask_contentapi_peewee.engines import INDEXED, Engine
+from flask_contentapi_peewee.tables import PREFIX
 
 #: How long to wait for others that change the tables, in s; a timeout is required.
 WAIT_FOR_TABLES = 86_400
@@ -46,6 +47,27 @@ class MariaDB(Engine):
     @classmethod
     def connect(cls, address: str, root: Path) -> MariaDB:
         return cls(*addresses.mariadb(address))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        is_inner = self.database.in_transaction()
+        with super().transaction():
+            if is_inner:
+                self._require_latest()
+            yield
+
+    def _require_latest(self) -> None:
+        # A site's own transaction goes on to read what there was when it began to read. Changes of
+        # that would undo parts of what others have changed since.
+        stamp = f"SELECT value FROM {PREFIX}state WHERE `key` = 'stamp'"  # noqa: S608
+        latest, seen = (
+            self.database.execute_sql(f"{stamp}{locked}").fetchall()
+            for locked in (" FOR UPDATE", "")
+        )
+        if latest != seen:
+            raise peewee.OperationalError(
+                "others have changed the content since this transaction began; begin it anew"
+            )
 
     @contextmanager
     def schema_lock(self) -> Iterator[None]:
