@@ -11,7 +11,7 @@ import posixpath
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import unescape
@@ -266,25 +266,28 @@ class MarkdownFolder(Objects):
                 self.told[f"{readmes[0]} is left out, because {names[0]} is the page."] = None
             for other in names[1:]:
                 self._refuse(other, 1, f"is the same page as {names[0]}; one of them has to go")
-            try:
-                file = read_markdown(self._folder / names[0], _composed(names[0]))
-            except Unreadable as error:
-                for fault in error.faults:
-                    self._refuse(names[0], fault.line, fault.message)
-                file = MarkdownFile(names[0])
-            if names[0].lower().endswith(".mdx") and not self._keeps_markdown:
-                plain = without_code(file.body)
-                if plain != file.body:
-                    self.told[f"{names[0]}: components and code of MDX are left out."] = None
-                file = file._replace(body=plain)
-            source = self._sources[key] = _Source(key, file)
-            for own, value in file.front.items():
+            source = self._sources[key] = _Source(key, self._read_file(names[0]))
+            for own, value in source.file.front.items():
                 if _compared(own) in source.front:
                     self._refuse_key(source, own, f"has {own} twice")
                 source.front[_compared(own)] = (own, value)
         if not found:
             wanted = f"has no files that end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
             self._refuse(self._folder.name, 0, wanted)
+
+    def _read_file(self, name: str) -> MarkdownFile:
+        try:
+            file = read_markdown(self._folder / name, _composed(name))
+        except Unreadable as error:
+            for fault in error.faults:
+                self._refuse(name, fault.line, fault.message)
+            return MarkdownFile(name)
+        if not name.lower().endswith(".mdx") or self._keeps_markdown:
+            return file
+        plain = without_code(file.body)
+        if plain != file.body:
+            self.told[f"{name}: components and code of MDX are left out."] = None
+        return file._replace(body=plain)
 
     def _tell_languages(self, names: Iterable[str]) -> None:
         """Notes the languages that names of files and folders seem to have, and tells each that no
@@ -367,7 +370,7 @@ class MarkdownFolder(Objects):
         self._refuse(shown, 0, f"cannot be read: {error.strerror}")
 
     def _place(self) -> None:
-        """Puts the pages into the tree, and gives them ids."""
+        """Puts the pages into the tree."""
         for key in [*self._sources, ""]:
             above: str | None = key
             while above is not None:
@@ -380,21 +383,31 @@ class MarkdownFolder(Objects):
             parent = None if above is None else self._sources[above]
             (homes if parent is None else parent.below).append(source)
             self._cascade(source, parent or source)
-            name = _composed(posixpath.basename(key) or self._folder.resolve().name)
-            dated = _DATED.fullmatch(name)
-            name = dated[2] if dated else name.lstrip("_")
-            if dated:
-                source.front.setdefault("date", ("date", dated[1]))
-            usual = re.sub(r"[\s/]+", "-", name) if key else "home"
-            source.slug = _composed(self._text(source, ["slug"])) or usual
-            if len(source.slug.splitlines()) > 1:
-                self._wrong(source, "slug", "a text of one line")
-            source.title = self._text(source, ["title"]) or first_heading(source.file.body)
-            source.title = source.title or re.sub(r"[-_\s]+", " ", name).strip().capitalize()
-            outermost, _, inside = self._parts(key)[1].partition("/")
-            usual = _POSTS.get(outermost, outermost) if inside else ""
-            source.label = f"site.{_class_name(self._text(source, ['type']) or usual)}"
-        by_path: dict[str, _Source] = {}
+            self._describe(source)
+        self._enter(homes)
+        for source in self._by_id.values():
+            self._note_addresses(source)
+        self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
+
+    def _describe(self, source: _Source) -> None:
+        """Gives a page its slug, its title and its type."""
+        name = _composed(posixpath.basename(source.key) or self._folder.resolve().name)
+        dated = _DATED.fullmatch(name)
+        name = dated[2] if dated else name.lstrip("_")
+        if dated:
+            source.front.setdefault("date", ("date", dated[1]))
+        usual = re.sub(r"[\s/]+", "-", name) if source.key else "home"
+        source.slug = _composed(self._text(source, ["slug"])) or usual
+        if len(source.slug.splitlines()) > 1:
+            self._wrong(source, "slug", "a text of one line")
+        source.title = self._text(source, ["title"]) or first_heading(source.file.body)
+        source.title = source.title or re.sub(r"[-_\s]+", " ", name).strip().capitalize()
+        outermost, _, inside = self._parts(source.key)[1].partition("/")
+        usual = _POSTS.get(outermost, outermost) if inside else ""
+        source.label = f"site.{_class_name(self._text(source, ['type']) or usual)}"
+
+    def _enter(self, homes: Sequence[_Source]) -> None:
+        """Gives ids and paths to pages, and notes what are translations of each other."""
         waiting: list[tuple[_Source, _Source | None]] = [(home, None) for home in homes[::-1]]
         translations: defaultdict[tuple[str, bool], dict[str, int]] = defaultdict(dict)
         while waiting:
@@ -408,12 +421,11 @@ class MarkdownFolder(Objects):
                 wanted = f"another than that of {self._by_id[first].name}, which is in {language}"
                 self._wrong(source, "translationkey", f"{wanted}, too")
             source.path = f"{parent.path}/{source.slug}".lstrip("/") if parent else source.key
-            other = by_path.setdefault(source.path, source)
-            if other is not source:
+            other = self._by_address.setdefault(source.path.lower(), source)
+            if other is not source and other.path == source.path:
                 why = f"the slug {source.slug!r} is that of {other.name} already"
                 line = source.file.lines.get(source.front.get("slug", ("", ""))[0], 1)
                 self._refuse(source.name, line, why)
-            self._by_address.setdefault(source.path.lower(), source)
             self._by_id[source.id] = source
             self.tree.append(PlacedPage(source.id, source.label, parent.id if parent else None, 0))
             # Those without a weight come last, in the order of their names.
@@ -421,16 +433,17 @@ class MarkdownFolder(Objects):
             waiting += [(below, source) for below in reversed(source.below)]
         for ids in translations.values():
             self.note_translations(ids.values())
-        for source in self._by_id.values():
-            dated = _DATED.fullmatch(posixpath.basename(source.key))
-            # Hugo can have the main language in addresses, too, and Jekyll has dates in them.
-            own = [f"/{self._parts(source.key)[0]}/{source.path}"]
-            own += [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []
-            others = [value for _, value in self._given(source, _ADDRESSES)]
-            for path in (*own, *chain(*(o if isinstance(o, list) else [o] for o in others))):
-                if isinstance(path, str) and path.startswith("/"):
-                    self._by_address.setdefault(_composed(path).strip("/").lower(), source)
-        self.sites.append(OriginalSite("", self._sources[""].id, _ADDRESS))
+
+    def _note_addresses(self, source: _Source) -> None:
+        """Notes what else links can have for a page."""
+        dated = _DATED.fullmatch(posixpath.basename(source.key))
+        # Hugo can have the main language in addresses, too, and Jekyll has dates in them.
+        own = [f"/{self._parts(source.key)[0]}/{source.path}"]
+        own += [f"/{dated[1].replace('-', '/')}/{source.slug}"] if dated else []
+        others = [value for _, value in self._given(source, _ADDRESSES)]
+        for path in (*own, *chain(*(o if isinstance(o, list) else [o] for o in others))):
+            if isinstance(path, str) and path.startswith("/"):
+                self._by_address.setdefault(_composed(path).strip("/").lower(), source)
 
     def _cascade(self, source: _Source, above: _Source) -> None:
         """Gives a page what hides all pages of a section of Hugo."""
