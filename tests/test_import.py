@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import sys
 import time
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -821,12 +822,15 @@ def test_links_and_images_are_found(site: Site, text: str, wanted: str) -> None:
     assert site.body(text) == f"<p>{wanted}</p>"
 
 
-def test_wiki_links_are_told(site: Site) -> None:
-    site.put("a.md", "`[[b]]`\n\n    [[b]]\n\n[[b & c|B]] ![[c.png]]")
-    site.put("b.md", "```\nif [[ -f x ]]; then\n```\n[[x](https://example.org/)]")
-    note = "Note: a.md: [[b & c|B]] is no link of Markdown, and stays text."
+@pytest.mark.parametrize(
+    "text", ["[[b & c|B]]", "![[c.png]]", "{{< figure src=x >}}", "{% raw %}", "{{ x }}", "[^1]"]
+)
+def test_what_is_no_markdown_is_told(site: Site, text: str) -> None:
+    site.put("a.md", f"`{text}`\n\n    {text}\n\nAnd {text}.\n\n[^2]: Last")
+    site.put("b.md", f"```\n{text}\n```\n[[x](https://example.org/)] {{a}} {{% b }}")
+    note = f"Note: a.md: {text} is no Markdown, and stays as it is."
     assert site.run().splitlines()[:-1] == [note]
-    assert site.page("a")["body"].endswith("<p>[[b &amp; c|B]] ![[c.png]]</p>")
+    assert f"<p>And {escape(text)}.</p>" in site.page("a")["body"]
 
 
 def test_body_is_html(site: Site) -> None:

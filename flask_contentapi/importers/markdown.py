@@ -44,8 +44,13 @@ _POSTED = re.compile(r"([0-9]{4}/[0-9]{2}/[0-9]{2}/[^/]+)$")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 #: The endings of files that are no documents, but make some.
 _TEMPLATES = (".11ty.js", ".astro", ".ejs", ".hbs", ".liquid", ".mdx", ".njk", ".pug", ".webc")
-#: What Obsidian has as links; in code such brackets are something else.
-_WIKI = re.compile(r"<code.*?(?:</code>|\Z)|(!?\[\[[^\[\]\n]+\]\])", re.DOTALL)
+#: What is no Markdown, but something to what else reads the folder: wiki links, footnotes,
+#: shortcodes and other templates. In code, which is group 1, they are examples.
+_FOREIGN = re.compile(
+    r"(<code.*?(?:</code>|\Z))|!?\[\[[^\[\]\n]+\]\]|\[\^[^\[\]\n]+\]"
+    r"|\{\{[^{}\n]+\}\}|\{%[^{}\n]+%\}",
+    re.DOTALL,
+)
 #: The formats whose sizes are read, in Pillow's words.
 _READ = ("GIF", "JPEG", "PNG", "WEBP")
 #: What keys of the front matter mean that are no fields; the first one counts.
@@ -583,8 +588,9 @@ class MarkdownFolder(Objects):
 
         name = source.file.name
         html = rich_text(source.file.body, find, is_mdx=name.lower().endswith(".mdx"))
-        if wiki := next(filter(None, _WIKI.findall(html)), ""):
-            self.told[f"{name}: {unescape(wiki)} is no link of Markdown, and stays text."] = None
+        if foreign := next((m for m in _FOREIGN.finditer(html) if not m[1]), None):
+            why = "is no Markdown, and stays as it is"
+            self.told[f"{name}: {unescape(foreign[0])} {why}."] = None
         return html
 
     def _relate(self, name: str, entries: Iterable[tuple[_Source, str, Any]]) -> None:
