@@ -421,6 +421,16 @@ def test_a_change_is_part_of_the_sites_transaction(own: peewee.Database) -> None
         assert api.json("pages/2/")["title"] == "Page 2"
 
 
+def test_a_load_is_part_of_the_sites_transaction(own: peewee.Database) -> None:
+    api = api_at(PeeweeBackend.on(own))
+    with own.connection_context():
+        with own.atomic() as transaction:
+            api.load({"pages": [page(1)]})
+            assert api.total("pages/") == 1
+            transaction.rollback()
+        assert api.total("pages/") == 2
+
+
 def test_a_transaction_that_began_before_another_change_mixes_nothing(
     own: peewee.Database, address: str
 ) -> None:

@@ -83,6 +83,11 @@ class MariaDB(Engine):
             with suppress(*DATABASE_ERRORS):
                 self.database.execute_sql(f"SELECT RELEASE_LOCK({name})")
 
+    def analyze(self, tables: Iterable[str], words: Iterable[str]) -> None:
+        # It would commit a transaction of the site.
+        if not self.database.in_transaction():
+            super().analyze(tables, words)
+
     def rows(
         self, database: peewee.Database, text: str, parameters: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
