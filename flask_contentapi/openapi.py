@@ -1,5 +1,5 @@
 """The description of the API by OpenAPI 3.1, made from what answers: the schemas of types, and the
-table of parameters (9 of what is beyond the contract). _Schemas and the plans that make answers
+table of parameters (9 of what is beyond the contract). The schemas and the plans that make answers
 (:mod:`flask_contentapi.answers`) come from the same declared fields.
 
 ``fields`` makes answers vary. An item has the schema of its type if it has all default fields of
@@ -12,7 +12,6 @@ import copy
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import count
 from typing import Any
 
@@ -32,102 +31,11 @@ from flask_contentapi.renditions import MIME_TYPES
 from flask_contentapi.selection import Selection
 from flask_contentapi.sources import BUILT_IN
 
-
-class AnswerSchema(Schema):
-    """Base of the schemas."""
-
-    class Meta:
-        # Later releases may add keys.
-        unknown = EXCLUDE
-
-
+_Json = dict[str, Any]
 #: The labels that ``type`` can have; None for an undeclared type.
 _Labels = Sequence[str | None]
 #: Keys, each with what is selected of the objects in it; None: whatever a client selects.
 _Keys = Iterable[tuple[Export, Selection | None]]
-
-
-class _Schemas:
-    """The schemas of types and endpoints, each created on first use.
-
-    Their fields are ``required`` if answers have them always, and ``allow_none`` if they can be
-    null. What else a key can hold is in the attribute ``alternatives``, a list of fields.
-
-    :ivar of: returns the schema of all keys that a type shows; those of items in lists are
-        required.
-    :ivar selected: returns the schema of what a selection leaves of any object of an endpoint.
-    """
-
-    def __init__(self, i18n: bool) -> None:
-        self._i18n = i18n
-        self.of, self.selected = cache(self._of), cache(self._selected)
-
-    def _of(self, declared: ObjectType) -> type[AnswerSchema]:
-        endpoint, own = declared.endpoint, declared.content_class
-        chosen = choose(declared, "list", i18n=self._i18n) if endpoint else ()
-        required = {export.name for export, _ in chosen}
-        # With those that it derives from: their lists have its objects too.
-        known = endpoint.every_type if endpoint else ()
-        above = (other for other in known if issubclass(own, other.content_class))
-        keys = _keys(dict.fromkeys((declared, *above)))
-        return self._make(declared.label, keys, required, [declared.label])
-
-    def _selected(self, endpoint: Endpoint) -> type[AnswerSchema]:
-        name, labels = f"{endpoint.name}.Selected", [*endpoint.types, None]
-        return self._make(name, _keys(endpoint.every_type), (), labels)
-
-    def _make(
-        self, name: str, keys: _Keys, required: Collection[str], labels: _Labels
-    ) -> type[AnswerSchema]:
-        """The schema of objects of some types, which may write the same key differently.
-
-        :param name: its name; "" if it is written where it is used.
-        :param required: the keys that are always there.
-        """
-        body: dict[str, Any] = {}
-        meta: dict[str, Any] = {}
-        for export, selection in keys:
-            field = self._field(export, labels, selection)
-            field.required = export.name in required
-            known = (meta if export.in_meta else body).setdefault(export.name, field)
-            if known is not field:
-                known.alternatives += [field, *field.alternatives]
-        first = {"id": body.pop("id")} if "id" in body else {}
-        if meta:
-            always = any(field.required for field in meta.values())
-            inner = _generated(meta, f"{name}.Meta" if name else "")
-            first["meta"] = fields.Nested(inner, required=always)
-        return _generated({**first, **body}, name)
-
-    def _field(self, export: Export, labels: _Labels, selection: Selection | None) -> Any:
-        column = export.column
-        field: Any
-        if export.way is not None:
-            field = fields.List(fields.Nested(self._embedded(export.way, selection)))
-        elif column is None or export.source is not None:
-            field = copy.copy(export.field)
-            field.allow_none = _can_be_null(export)
-            field.validators = field.validators if column is not None else []
-            if export.source is BUILT_IN["type"]:
-                field.validators = [validate.OneOf(labels)]
-                field.allow_none = None in labels
-        elif (inner := column.target or column.child) is not None:
-            field = fields.Nested(self._embedded(inner, export.shown or selection))
-            many = column.kind.many or column.child is not None
-            field = fields.List(field) if many else field
-            field.allow_none = not many
-        else:
-            field = fields.List(fields.Raw())
-        field.alternatives = [*_defaults(export)]
-        return field
-
-    def _embedded(self, inner: ObjectType, selection: Selection | None) -> Any:
-        # A function, because types may point to each other in a circle.
-        if selection is None:
-            return lambda: self.selected(inner.endpoint) if inner.endpoint else self.of(inner)
-        labels = [*inner.endpoint.types, None] if inner.endpoint else [inner.label]
-        keys = choose(inner, "nested", selection)
-        return lambda: self._make("", keys, inner.exports, labels)
 
 
 def _keys(types: Iterable[ObjectType]) -> _Keys:
@@ -159,33 +67,34 @@ def _defaults(export: Export) -> Iterator[fields.Field[Any]]:
         yield fields.Raw(validate=validate.Equal(default))
 
 
-def _generated(declared: dict[str, fields.Field[Any]], label: str) -> type[AnswerSchema]:
-    return AnswerSchema.from_dict(declared, name=label)  # type: ignore[return-value]
-
-
-_Json = dict[str, Any]
 #: Modules whose fields write what apispec says of them.
 _KNOWN = ("marshmallow.", "flask_contentapi.")
 #: What names of components may contain.
 _UNUSABLE = re.compile(r"[^A-Za-z0-9._-]")
 
 
-class _Error(AnswerSchema):
+class _Answer(Schema):
+    class Meta:
+        # Later releases may add keys.
+        unknown = EXCLUDE
+
+
+class _Error(_Answer):
     message = fields.String(required=True, metadata={"examples": ["limit must be from 0 to 20."]})
 
 
-class _Endpoint(AnswerSchema):
+class _Endpoint(_Answer):
     url = fields.String(required=True)
     types = fields.List(fields.String(), required=True)
 
 
-class _Site(AnswerSchema):
+class _Site(_Answer):
     hostname = fields.String(required=True)
     port = fields.Integer(required=True)
     site_name = fields.String(required=True)
 
 
-class _Index(AnswerSchema):
+class _Index(_Answer):
     endpoints = fields.Dict(fields.String(), fields.Nested(_Endpoint), required=True)
     locales = fields.List(fields.String(), required=True)
     site = fields.Nested(_Site, required=True, allow_none=True)
@@ -194,7 +103,7 @@ class _Index(AnswerSchema):
     sites = fields.List(fields.Nested(_Site))
 
 
-class _Meta(AnswerSchema):
+class _Meta(_Answer):
     type = fields.String(required=True)
     detail_url = fields.String(required=True)
 
@@ -206,19 +115,19 @@ class _SiteItem(_Site):
     is_default_site = fields.Boolean(required=True)
 
 
-class _LocaleItem(AnswerSchema):
+class _LocaleItem(_Answer):
     id = fields.Integer(required=True, validate=validate.Range(1))
     meta = fields.Nested(_Meta, required=True)
     language_code = fields.String(required=True)
     is_default = fields.Boolean(required=True)
 
 
-class _Value(AnswerSchema):
+class _Value(_Answer):
     value = fields.Raw(required=True)
     count = fields.Integer(required=True, validate=validate.Range(1))
 
 
-class _Total(AnswerSchema):
+class _Total(_Answer):
     total_count = fields.Integer(required=True, validate=validate.Range(0))
     facets = fields.Dict(fields.String(), fields.List(fields.Nested(_Value)))
 
@@ -227,10 +136,6 @@ class _Converter(OpenAPIConverter):
     field_mapping = {**DEFAULT_FIELD_MAPPING, DecimalText: ("string", "decimal")}
 
     def field2property(self, field: fields.Field[Any]) -> _Json:
-        others = getattr(field, "alternatives", ())
-        return _any_of(self._property(each) for each in (field, *others))
-
-    def _property(self, field: fields.Field[Any]) -> _Json:
         # A site's own field writes anything, unless its metadata says what.
         if not type(field)._serialize.__module__.startswith(_KNOWN):
             return self.metadata2properties(field)
@@ -312,7 +217,8 @@ def _headers(*names: str) -> _Json:
 class _Description:
     def __init__(self, title: str, parameters: Parameters) -> None:
         self._parameters, self._settings = parameters, parameters.settings
-        self._schemas = _Schemas(self._settings.i18n)
+        #: The components for types and endpoints.
+        self._refs: dict[ObjectType | Endpoint, _Json] = {}
         plugin = _Plugin(self._name_of)  # type: ignore[arg-type]
         self._spec = APISpec(title, self._settings.release or "1", "3.1.0", plugins=[plugin])
         assert plugin.converter is not None
@@ -369,14 +275,14 @@ class _Description:
             self._path(f"/{name}/detail_by_path/", *operation, by_path, shown)
 
     def _list_of(self, name: str, item: _Json) -> _Json:
-        properties = {"meta": self._ref(_Total), "items": {"type": "array", "items": item}}
+        properties = {"meta": self._ref(_Total), "items": _array(item)}
         page = {"type": "object", "properties": properties, "required": ["meta", "items"]}
         return self._json(self._component(f"{name}.List", page))
 
     def _item(self, endpoint: Endpoint) -> _Json:
-        own = {label: self._ref(self._schemas.of(t)) for label, t in endpoint.types.items()}
+        own = {label: self._of(declared) for label, declared in endpoint.types.items()}
         mapping = {label: ref["$ref"] for label, ref in own.items()}
-        selected = self._ref(self._schemas.selected(endpoint))
+        selected = self._of(endpoint)
         self._component_of(selected)["x-fields"] = _chosen(endpoint.base)
         for label, ref in own.items():
             self._component_of(ref)["x-fields"] = _chosen(endpoint.types[label])
@@ -464,6 +370,83 @@ class _Description:
             return min(max(1, schema.get("minimum", 1)), schema.get("maximum", 1))
         return _EXAMPLES.get((kind, schema.get("format")))
 
+    # The schemas of objects.
+
+    def _of(self, described: ObjectType | Endpoint) -> _Json:
+        """The schema of all keys that a type shows, of which those of items in lists are required;
+        or, for an endpoint, of what a selection leaves of any object."""
+        if described in self._refs:
+            return self._refs[described]
+        types: Iterable[ObjectType]
+        required: Collection[str] = ()
+        labels: _Labels
+        if isinstance(described, Endpoint):
+            name, types = f"{described.name}.Selected", described.every_type
+            labels = [*described.types, None]
+        else:
+            name, types, labels = described.label, [described], [described.label]
+            if (endpoint := described.endpoint) is not None:
+                # With those that it derives from: their lists have its objects too.
+                own = described.content_class
+                above = (t for t in endpoint.every_type if issubclass(own, t.content_class))
+                types = dict.fromkeys((described, *above))
+                listed = choose(described, "list", i18n=self._settings.i18n)
+                required = {export.name for export, _ in listed}
+        # It is there before its keys, because types may point to each other in a circle.
+        ref = self._refs[described] = self._component(name, {})
+        made = self._object(_keys(types), required, labels, f"{name}.Meta")
+        self._component_of(ref).update(made)
+        return ref
+
+    def _object(
+        self, keys: _Keys, required: Collection[str], labels: _Labels, meta_name: str = ""
+    ) -> _Json:
+        """The schema of objects of some types, which may write the same key differently.
+
+        :param required: the keys that are always there.
+        :param meta_name: the name of the component for ``meta``; "" if it is written here.
+        """
+        body: defaultdict[str, list[_Json]] = defaultdict(list)
+        meta: defaultdict[str, list[_Json]] = defaultdict(list)
+        for export, selection in keys:
+            found = (meta if export.in_meta else body)[export.name]
+            found += self._values(export, labels, selection)
+        first = {"id": body.pop("id")} if "id" in body else {}
+        if meta:
+            inner = _schema_of(meta, required)
+            first["meta"] = [self._component(meta_name, inner) if meta_name else inner]
+            required = {*required, "meta"} if "required" in inner else required
+        return _schema_of({**first, **body}, required)
+
+    def _values(
+        self, export: Export, labels: _Labels, selection: Selection | None
+    ) -> Iterator[_Json]:
+        """The schemas of what a key can hold."""
+        column = export.column
+        if export.way is not None:
+            yield _array(self._embedded(export.way, selection))
+        elif column is None or export.source is not None:
+            field: Any = copy.copy(export.field)
+            field.allow_none = _can_be_null(export)
+            field.validators = field.validators if column is not None else []
+            if export.source is BUILT_IN["type"]:
+                field.validators = [validate.OneOf(labels)]
+                field.allow_none = None in labels
+            yield self._converter.field2property(field)
+        elif (inner := column.target or column.child) is not None:
+            embedded = self._embedded(inner, export.shown or selection)
+            many = column.kind.many or column.child is not None
+            yield _array(embedded) if many else {"anyOf": [embedded, {"type": "null"}]}
+        else:
+            yield _array({})
+        yield from map(self._converter.field2property, _defaults(export))
+
+    def _embedded(self, inner: ObjectType, selection: Selection | None) -> _Json:
+        if selection is None:
+            return self._of(inner.endpoint or inner)
+        labels = [*inner.endpoint.types, None] if inner.endpoint else [inner.label]
+        return self._object(choose(inner, "nested", selection), inner.exports, labels)
+
     # Components.
 
     def _ref(self, schema: type[Schema]) -> _Json:
@@ -509,6 +492,18 @@ def _filters(schemas: Mapping[ObjectType, _Json], endpoint: Endpoint) -> _Json:
             made = found.setdefault(repr(own), {**own, "types": []})
             made["types"] += [declared.label] * (declared is not endpoint.base)
     return {"x-filters": [*found.values()]} if found else {}
+
+
+def _array(entry: _Json) -> _Json:
+    return {"type": "array", "items": entry}
+
+
+def _schema_of(keys: Mapping[str, Iterable[_Json]], required: Collection[str]) -> _Json:
+    """The schema of an object with keys, each with the schemas of what it can hold."""
+    made: _Json = {"type": "object"}
+    made["properties"] = {name: _any_of(schemas) for name, schemas in keys.items()}
+    always = sorted(name for name in keys if name in required)
+    return {**made, "required": always} if always else made
 
 
 def _any_of(schemas: Iterable[_Json]) -> _Json:
