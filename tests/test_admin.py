@@ -202,7 +202,7 @@ def form_values(page: str) -> dict[str, str]:
     for name, options in re.findall(
         r'<select [^>]*name="([^"]*)"[^>]*>(.*?)</select>', form, re.DOTALL
     ):
-        (values[name],) = re.findall(r'<option value="([^"]*)" selected', options)
+        (values[name],) = re.findall(r'<option selected value="([^"]*)"', options)
     return values
 
 

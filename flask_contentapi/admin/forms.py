@@ -15,9 +15,10 @@ from flask_admin.model.widgets import AjaxSelect2Widget
 from markupsafe import Markup
 from marshmallow import fields, validate
 from wtforms import BooleanField, Field, FieldList, Form, HiddenField
+from wtforms.fields.choices import Choice, SelectFieldBase
 from wtforms.utils import unset_value
 from wtforms.validators import InputRequired, ValidationError
-from wtforms.widgets import Input, TextArea, TextInput, html_params
+from wtforms.widgets import Input, Select, TextArea, TextInput
 
 from flask_contentapi import kinds
 from flask_contentapi.declarations import Column, ObjectType
@@ -100,35 +101,25 @@ class ValueField(Field):
             self.data = self._read(valuelist[0]) if valuelist[0] else None
 
 
-class Choices:
-    """The widget of a :class:`ChoiceField`. A stored value that is none of the choices is shown
-    as well, and stays until another is chosen."""
-
-    def __call__(self, field: Any, **options: Any) -> Markup:
-        present = field._value()
-        choices = {**field.choices, present: field.choices.get(present, present)}
-        option = Markup('<option value="{}">{}</option>')
-        selected = Markup('<option value="{}" selected>{}</option>')
-        shown = Markup("").join(
-            (selected if text == present else option).format(text, label)
-            for text, label in choices.items()
-        )
-        params = html_params(name=field.name, id=field.id, **options)
-        escaped = Markup(params)  # noqa: S704 - html_params escapes
-        return Markup("<select {}>{}</select>").format(escaped, shown)
-
-
-class ChoiceField(ValueField):
-    """One of some values.
+class ChoiceField(ValueField, SelectFieldBase):
+    """One of some values. A stored value that is none of them is shown as well, and stays until
+    another is chosen.
 
     :param choices: the values, each with its label.
     """
 
+    widget = Select()
+
     def __init__(self, choices: Iterable[tuple[Any, str]], **options: Any) -> None:
         known = [(str(value), value, label) for value, label in choices]
         values = {text: value for text, value, _ in known}
-        super().__init__(lambda text: values.get(text, text), **{"widget": Choices(), **options})
-        self.choices = {"": "", **{text: label for text, _, label in known}}
+        super().__init__(lambda text: values.get(text, text), **options)
+        self._labels = {"": "", **{text: label for text, _, label in known}}
+
+    def iter_choices(self) -> list[Choice]:
+        present = self._value()
+        labels = {**self._labels, present: self._labels.get(present, present)}
+        return [Choice(text, label, text == present, {}) for text, label in labels.items()]
 
 
 class RelationField(Field):
