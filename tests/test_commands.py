@@ -580,6 +580,7 @@ def later() -> Flask:
     app = configured(CMSAPI_BACKEND=address)
     ContentAPI(app, types=[Old])
     run(app, "init-db")
+    run(app, "load", "-", input=json.dumps({"pages": [page(1, type="w.Old", text="Storm")]}))
     later = configured(CMSAPI_BACKEND=address)
     ContentAPI(later, types=[type("Old", (Page,), {"app_label": "w"})])
     assert run(later, "migrate") == "w.Old.text is not declared any more; its values stay.\n"

@@ -175,13 +175,9 @@ class PeeweeBackend(Backend):
                             self._copy_all(reader)
                 self.engine.analyze(self.tables.names, self.tables.words)
             if forget:
-                steps += [
-                    f"{label}.{name} is forgotten."
-                    for label, names in self.setup.former(database).items()
-                    for name in names
-                ]
                 with self._transaction() as reader:
-                    self.setup.forget(reader)
+                    former = self.setup.former(reader, forget=True)
+                steps += [f"{label}.{n} is forgotten." for label in former for n in former[label]]
                 for name in self.setup.others(database):
                     self.engine.drop_table(name)
                     steps.append(f"The table {name} is dropped.")
@@ -362,7 +358,7 @@ class PeeweeBackend(Backend):
             self._transaction() as reader,
         ):
             load(content, self._statements)
-            self.tables.write_state(declared=self.tables.declared, former="{}")
+            self.tables.write_state(declared=self.tables.declared)
             self._copy_all(reader)
         self._is_ready = False
         try:
@@ -453,8 +449,8 @@ class PeeweeBackend(Backend):
         except BackendUnavailable:
             # The check says so.
             return
-        with self._unchanged():
-            for label, names in self.setup.former(self.engine.reading).items():
+        with self._unchanged() as reader:
+            for label, names in self.setup.former(reader).items():
                 yield (
                     f"{label} once had {', '.join(names)}, which is still stored; "
                     "flask contentapi migrate --forget deletes it."

@@ -129,7 +129,7 @@ class Setup:
             # If DDL is not transactional, there may be empty tables from an interrupted attempt.
             # The state is written last.
             self._make({*self.tables.names})
-            state = {"stamp": "", "declared": self.tables.declared, "former": "{}"}
+            state = {"stamp": "", "declared": self.tables.declared}
             self.tables.write_state(**state, **dict.fromkeys(SECTIONS, "[]"), schema=SCHEMA)
 
     def _has_tables(self) -> bool:
@@ -202,11 +202,7 @@ class Setup:
             self._refill(reader, end, own, missing, before, records)
         if records.problems:
             raise ContentError(records.problems)
-        former = json.loads(state["former"])
-        for label in {*before, *former}:
-            known = {*former.get(label, ()), *_names(before.get(label, {}))}
-            former[label] = sorted(known - {*_names(now.get(label, {}))})
-        self.tables.write_state(declared=self.tables.declared, former=json.dumps(former))
+        self.tables.write_state(declared=self.tables.declared)
 
     def _refill(
         self,
@@ -267,34 +263,33 @@ class Setup:
         shared = set().union(*(children[label] for label in changed))
         return changed | {label for label, own in children.items() if own & shared}
 
-    # Former fields.
-
-    def former(self, database: peewee.Database) -> dict[str, list[str]]:
+    def former(self, reader: DatabaseReader, *, forget: bool = False) -> dict[str, list[str]]:
         """The fields that declared types once had and that are still stored, by type.
 
         Those of child objects follow the field of these, after a dot.
-        """
-        found: dict[str, list[str]] = json.loads(self.tables.read_state(database)["former"])
-        declared = self.tables.types
-        return {
-            label: [name for name in names if name.rpartition(".")[0] not in names]
-            for label, names in found.items()
-            if names and label in declared
-        }
 
-    def forget(self, reader: DatabaseReader) -> None:
-        """Deletes the values of fields that types do not have any longer."""
-        database = self._engine.database
-        former, kept = self.former(database), json.loads(self.tables.read_state(database)["former"])
+        :param forget: whether to delete their values.
+        """
+        found = defaultdict[str, set[str]](set)
         for name, end in self.tables.endpoints.items():
-            documents = reader.documents[name]
-            labels = [label for label in former if label in end.endpoint.types]
-            for found in reader.objects(name, end.base["type"].in_(labels)):
-                stored = documents.stored(documents.row(found), {})
-                documents.update(found[-3:-1], stored)
-        for label in former:
-            del kept[label]
-        self.tables.write_state(former=json.dumps(kept))
+            documents, types = reader.documents[name], end.endpoint.types
+            for one in reader.objects(name, end.base["type"].in_([*types])):
+                label = documents.label(one)
+                names = {*_former(documents.extras(one), types[label].columns)}
+                found[label] |= names
+                if names and forget:
+                    documents.update(one[-3:-1], documents.stored(documents.row(one), {}))
+        return {label: sorted(names) for label, names in sorted(found.items()) if names}
+
+
+def _former(extras: Mapping[str, Any], columns: Mapping[str, Column]) -> Iterator[str]:
+    for name, value in extras.items():
+        child = columns[name].child if name in columns else None
+        if child is None:
+            yield name
+        else:
+            inner = {n for entry in value for n in entry if n not in child.columns}
+            yield from (f"{name}.{n}" for n in inner)
 
 
 def _cleared(
@@ -343,14 +338,6 @@ def _changes(
             yield name, "new"
         elif old[name] != new[name]:
             yield name, f"{_kind(new[name])} instead of {_kind(old[name])}"
-
-
-def _names(fields: Mapping[str, Signature]) -> Iterator[str]:
-    for name, signature in fields.items():
-        if name:
-            yield name
-        if isinstance(signature, dict):
-            yield from (f"{name}.{inner}" for inner in signature if inner)
 
 
 def _kind(signature: Signature) -> str:
