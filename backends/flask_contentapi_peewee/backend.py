@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import secrets
 import threading
 import weakref
@@ -33,7 +34,7 @@ from flask_contentapi_peewee.following import AlreadyCopied, Following
 from flask_contentapi_peewee.loading import check, dump, load
 from flask_contentapi_peewee.mariadb import MariaDB
 from flask_contentapi_peewee.postgresql import PostgreSQL
-from flask_contentapi_peewee.reader import DatabaseReader, closed_in_time
+from flask_contentapi_peewee.reader import DatabaseReader
 from flask_contentapi_peewee.setup import Setup
 from flask_contentapi_peewee.sqlite import SQLite
 from flask_contentapi_peewee.statements import Statements
@@ -215,7 +216,9 @@ class PeeweeBackend(Backend):
         # Other threads do not see what this one is writing.
         if self.is_writing:
             return self.reader()
-        return closed_in_time(self._snapshot(apart(self.engine.reading)))
+        snapshot = self._snapshot(apart(self.engine.reading))
+        _snapshots.add(snapshot)
+        return snapshot
 
     def _require_version(self, stamp: str) -> None:
         database = apart(self.engine.reading)
@@ -492,6 +495,17 @@ _KINDS: Sequence[tuple[type[peewee.Database], type[PeeweeBackend]]] = (
     (peewee.PostgresqlDatabase, PostgreSQLBackend),
     (peewee.MySQLDatabase, MariaDBBackend),
 )
+
+#: The snapshots that may be open at the end of the program.
+_snapshots: weakref.WeakSet[AbstractContextManager[Reader]] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_snapshots() -> None:
+    # Later, what closing needs is gone.
+    for snapshot in [*_snapshots]:
+        with suppress(Exception):
+            snapshot.__exit__(None, None, None)
 
 
 def _ask(database: peewee.Database) -> None:

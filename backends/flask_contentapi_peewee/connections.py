@@ -338,6 +338,8 @@ def apart(database: peewee.Database) -> peewee.Database:
     """
     own: Any = copy(database)
     own._state = peewee._ConnectionState()
+    # Garbage collection may close it at any moment, also while its thread connects.
+    own._lock = threading.Lock()
     return own  # type: ignore[no-any-return]
 
 

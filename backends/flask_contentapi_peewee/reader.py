@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -313,43 +311,3 @@ def _from_nearer_end(query: Query, total: int) -> Query:
     if query.random or query.searches or left - size >= query.offset:
         return query
     return query._replace(offset=left - size, limit=size)
-
-
-#: The open snapshots, and those of them that garbage collection has found. It may come at any
-#: moment, also while its thread gets a connection, so they are closed before another opens, and at
-#: the end of the program.
-_open: set[AbstractContextManager[Reader]] = set()
-_lost: list[AbstractContextManager[Reader]] = []
-
-
-@contextmanager
-def closed_in_time(snapshot: AbstractContextManager[Reader]) -> Iterator[Reader]:
-    """A reader that is closed even if nobody does, but not during garbage collection."""
-    _close_lost()
-    reader = snapshot.__enter__()
-    _open.add(snapshot)
-    try:
-        yield reader
-    except GeneratorExit:
-        _lost.append(snapshot)
-        raise
-    except BaseException as error:
-        snapshot.__exit__(type(error), error, error.__traceback__)
-        raise
-    else:
-        snapshot.__exit__(None, None, None)
-    finally:
-        _open.discard(snapshot)
-
-
-def _close_lost() -> None:
-    while _lost:
-        with suppress(Exception):
-            _lost.pop().__exit__(None, None, None)
-
-
-@atexit.register
-def _close_all() -> None:
-    # Later, what closing needs is gone.
-    _lost.extend(_open)
-    _close_lost()
