@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import secrets
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -134,17 +134,17 @@ class Following:
     def note(self, model: type[peewee.Model], key: int) -> None:
         """Notes a row that has been saved or deleted, in the transaction in which that was done."""
         self._has_table = self._has_table or self._database.table_exists(self._table.name)
-        for label, source in self.sources.items() if self._has_table else ():
-            if issubclass(model, source.model):
-                self._note(label, key)
-        if self._has_table and not self._database.in_transaction():
+        if not self._has_table:
+            return
+        sources = self.sources.items()
+        self._note((label, key) for label, source in sources if issubclass(model, source.model))
+        if not self._database.in_transaction():
             self._follow()
 
-    def _note(self, label: str, key: int) -> None:
+    def _note(self, rows: Iterable[tuple[str, int]]) -> None:
         # Transactions of the site must not wait for each other, so each adds rows of its own.
-        values = secrets.randbits(62), label, key, NOTED, None
-        row = dict(zip(self._table.fields.values(), values, strict=True))
-        self._table.model.insert(row).execute()
+        noted = [(secrets.randbits(62), label, key, NOTED, None) for label, key in rows]
+        self._tables.engine.insert(self._table.name, self._table.fields, noted)
 
     # Copying.
 
@@ -169,8 +169,7 @@ class Following:
     def note_waiting(self, reader: DatabaseReader) -> None:
         """Notes rows that may fit now because other content has changed."""
         waiting = self._rows("type", "row").where(self._table["standing"] == WAITING)
-        for label, key in reader.all(waiting.distinct()):
-            self._note(label, key)
+        self._note(reader.all(waiting.distinct()))
 
     def problems(self, reader: DatabaseReader) -> Iterator[Problem]:
         """Why rows are left out."""
