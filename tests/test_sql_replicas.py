@@ -226,3 +226,9 @@ def promote(daemon: Daemon) -> None:
     database: Any = storage(api).engine.database
     with database.connection_context():
         assert database.execute_sql("SELECT pg_promote()").fetchall() == [(True,)]
+
+
+def test_nothing_is_dumped_while_it_is_changed(pair: Pair) -> None:
+    api = pair.api()
+    with pytest.raises(RuntimeError, match="not dumped while it is changed"), writing(api):
+        next(iter(api.backend.dump()))

@@ -401,7 +401,7 @@ class PeeweeBackend(Backend):
     def _unchanged(self) -> Iterator[DatabaseReader]:
         """A snapshot, while which the thread changes nothing."""
         database = self.engine.reading
-        if database.in_transaction():
+        if self.is_writing or database.in_transaction():
             raise RuntimeError("Content is not dumped while it is changed; end the change first.")
         try:
             with self._reporting_outages(), self._snapshot(database) as reader:
