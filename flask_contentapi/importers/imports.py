@@ -29,7 +29,7 @@ from flask_contentapi.importers.pull import (
     write_content,
 )
 from flask_contentapi.importers.records import PulledContent
-from flask_contentapi.importers.refresh import Changes, Present
+from flask_contentapi.importers.refresh import Changes
 from flask_contentapi.kinds import INT64
 from flask_contentapi.logs import amounts, interruption_told
 
@@ -122,17 +122,15 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
             (section, int(identity)): {*keys.split(), *_ALWAYS}
             for (section, identity), keys in ((key.split(), keys) for key, keys in both.items())
         }
-        present = Present(backend, registry, objects.ids, stated)
-        content = PulledContent(objects, registry, kept=present.kept, general=present.general)
         with objects.located():
-            changes = Changes(present, content, registry)
+            changes = Changes(backend, registry, objects, stated=stated)
         media = folder / "media"
         with TemporaryDirectory(prefix=".import-", dir=folder) as copies:
             copied = _copy(objects, media, Path(copies))
             # Ids come first: no other run may give them to other paths.
             _write_ids(folder, known, objects, both)
             if changes:
-                changes.write(backend)
+                changes.write()
             for name in copied:
                 (media / name).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(Path(copies, name), media / name)
@@ -144,7 +142,7 @@ def _refresh(source: Path, folder: Path, options: Mapping[str, Any]) -> None:
                 with suppress(OSError):
                     (media / name).unlink()
     copies_told = (f"* media/{name}" for name in copied)
-    tell({**objects.told, **content.told}, chain(changes.told(paths), copies_told))
+    tell({**objects.told, **changes.content.told}, chain(changes.told(paths), copies_told))
 
 
 def _stated(content: PulledContent) -> dict[str, str]:

@@ -8,7 +8,7 @@ import runpy
 import sqlite3
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
@@ -30,7 +30,7 @@ from flask_contentapi.files import replacing
 from flask_contentapi.importers.code import application_code, types_code
 from flask_contentapi.importers.objects import Objects
 from flask_contentapi.importers.records import PulledContent, local_file
-from flask_contentapi.importers.refresh import MOST_SHOWN, Changes, Present
+from flask_contentapi.importers.refresh import MOST_SHOWN, Changes
 from flask_contentapi.logs import amounts, interruption_told, watched
 from flask_contentapi.markup import missing_packages
 from flask_contentapi.records import write_record
@@ -312,20 +312,14 @@ def _refresh(
     refuse_loss(backend, options)
     with _open(url, answers, options) as source:
         original = _read(source, options)
-        present = Present(backend, registry, original.ids)
         media = _Media(media_folder, is_wanted=options["media"])
-        content = PulledContent(
-            original, registry, media.name, kept=present.kept, general=present.general
-        )
-        # Before the content that names them, which tells them when it is read.
+        changes = Changes(backend, registry, original, media.name)
+        # Before the content that names them.
         if options["media"]:
-            for section in content.keys() & {"images", "documents"}:
-                deque(content[section], maxlen=0)
             media.download(source)
-        changes = Changes(present, content, registry)
         if changes:
-            changes.write(backend)
-    tell(content.told, changes.told({}))
+            changes.write()
+    tell(changes.content.told, changes.told({}))
 
 
 def tell(notes: Collection[str], changes: Iterable[str] = ()) -> None:

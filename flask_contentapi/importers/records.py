@@ -37,7 +37,6 @@ class PulledContent(Mapping[str, Iterable[Any]]):
         original: Objects,
         registry: Registry,
         file_of: Callable[[str], str] = str,
-        *,
         kept: Mapping[tuple[str, int], Record] = {},
         general: Mapping[str, Sequence[Any]] = {},
     ) -> None:

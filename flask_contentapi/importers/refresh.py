@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
@@ -13,7 +13,8 @@ import orjson
 from flask_contentapi.backend import Backend
 from flask_contentapi.content import ReadRecord, read_library
 from flask_contentapi.errors import ContentError
-from flask_contentapi.importers.records import column_of
+from flask_contentapi.importers.objects import Objects
+from flask_contentapi.importers.records import PulledContent, column_of
 from flask_contentapi.logs import amounts
 from flask_contentapi.records import write_record
 from flask_contentapi.registry import SECTIONS, Registry
@@ -23,55 +24,6 @@ from flask_contentapi.signals import MOST_NAMED
 MOST_SHOWN = 20
 Key = tuple[str, int]
 Record = dict[str, Any]
-
-
-class Present:
-    """What a backend has now.
-
-    :param backend: the backend.
-    :param registry: its types.
-    :param served: the endpoints that the source has.
-    :param stated: by object, the keys whose values are the source's alone; None: those that
-        answers show.
-    :ivar digests: a digest of each object's record.
-    :ivar kept: the other values, by object.
-    :ivar added: the objects that the source is not asked about.
-    :ivar general: the records that are no objects, by section, and those that the source is not
-        asked about: of endpoints that it does not have, and those without ``stated`` keys.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        registry: Registry,
-        served: Container[str],
-        stated: Mapping[Key, set[str]] | None = None,
-    ) -> None:
-        self.digests: dict[Key, bytes] = {}
-        self.kept: dict[Key, Record] = {}
-        self.added: set[Key] = set()
-        self.general: defaultdict[str, list[Any]] = defaultdict(list)
-        for section, record in backend.dump():
-            if section in SECTIONS:
-                self.general[section].append(record)
-                continue
-            key = section, record["id"]
-            self.digests[key] = _digest(record)
-            if section not in served or (stated is not None and key not in stated):
-                self.added.add(key)
-                self.general[section].append(record)
-                continue
-            if stated is not None:
-                hidden = record.keys() - stated[key]
-            else:
-                declared = registry.endpoints[section].type_of(record["type"])
-                columns = (column_of(declared, export) for export in declared.exports.values())
-                shown = {column.name for column in columns if column is not None}
-                hidden = record.keys() & declared.columns.keys() - shown - {*_SEEN}
-            if hidden:
-                self.kept[key] = {name: record[name] for name in hidden}
-
-
 #: The columns that follow from what answers show, if not from a key of their own.
 _SEEN = (
     *("id", "parent", "translation_key", "file", "live", "go_live_at", "restriction"),
@@ -80,12 +32,16 @@ _SEEN = (
 
 
 class Changes:
-    """What is to be written.
+    """What is to be written into a backend.
 
-    :param present: what there is.
-    :param content: what there is to be.
-    :param registry: the types.
+    :param backend: the backend.
+    :param registry: its types.
+    :param original: what there is to be.
+    :param file_of: gives the ``file`` for the address of a file.
+    :param stated: by object, the keys whose values are the source's alone; None: those that
+        answers show.
     :raises ContentError: if the content does not fit the types.
+    :ivar content: the records that there are to be.
     :ivar new: the objects that are not there yet, with their records if there are few, else {}.
     :ivar changed: the same for those that are there with another record.
     :ivar gone: the objects that the source does not have any more, the last one first.
@@ -94,30 +50,64 @@ class Changes:
     """
 
     def __init__(
-        self, present: Present, content: Mapping[str, Iterable[Any]], registry: Registry
+        self,
+        backend: Backend,
+        registry: Registry,
+        original: Objects,
+        file_of: Callable[[str], str] = str,
+        stated: Mapping[Key, set[str]] | None = None,
     ) -> None:
-        self._registry, self._content, self._present = registry, content, present
+        self._backend, self._registry = backend, registry
+        #: A digest of the record of each object that is there.
+        self._digests: dict[Key, bytes] = {}
+        # What the source does not say: values of its objects, whole objects, and what is no object.
+        kept: dict[Key, Record] = {}
+        added: set[Key] = set()
+        general: defaultdict[str, list[Any]] = defaultdict(list)
+        for section, record in backend.dump():
+            if section in SECTIONS:
+                general[section].append(record)
+                continue
+            key = section, record["id"]
+            self._digests[key] = _digest(record)
+            if section not in original.ids or (stated is not None and key not in stated):
+                added.add(key)
+                general[section].append(record)
+            elif hidden := self._hidden(section, record, stated):
+                kept[key] = {name: record[name] for name in hidden}
+        self.content = PulledContent(original, registry, file_of, kept, general)
         self.new: dict[Key, Record] = {}
         self.changed: dict[Key, Record] = {}
         #: The parents of all objects, in their order.
         self._parents: dict[Key, int | None] = {}
-        library = read_library(content, registry, keep=self._keep, logs=False)
-        self.gone = [key for key in reversed(present.digests) if key not in self._parents]
+        library = read_library(self.content, registry, keep=self._keep, logs=False)
+        self.gone = [key for key in reversed(self._digests) if key not in self._parents]
         sections = {"locales": [*library.locales], "sites": library.site_records}
-        self.is_general = any(present.general[name] != now for name, now in sections.items())
-        aside = {*self.new, *self.gone, *present.added}
+        self.is_general = any(general[name] != now for name, now in sections.items())
+        aside = {*self.new, *self.gone, *added}
         now, before = (
             [key for key in order if key[0] == "pages" and key not in aside]
-            for order in (self._parents, present.digests)
+            for order in (self._parents, self._digests)
         )
         self.is_moved = now != before
+
+    def _hidden(
+        self, section: str, record: Record, stated: Mapping[Key, set[str]] | None
+    ) -> Set[str]:
+        """The keys of a record whose values the source does not say."""
+        if stated is not None:
+            return record.keys() - stated[section, record["id"]]
+        declared = self._registry.endpoints[section].type_of(record["type"])
+        columns = (column_of(declared, export) for export in declared.exports.values())
+        shown = {column.name for column in columns if column is not None}
+        return record.keys() & declared.columns.keys() - shown - {*_SEEN}
 
     def _keep(self, section: str, index: int, read: ReadRecord) -> None:
         row, extras = read
         record = write_record(self._registry.endpoints[section], row, extras)
         key = section, row[0]
         self._parents[key] = record.get("parent")
-        known = self._present.digests.get(key)
+        known = self._digests.get(key)
         if known != _digest(record):
             kind = self.new if known is None else self.changed
             kind[key] = record if len(self.new) + len(self.changed) <= MOST_NAMED else {}
@@ -145,17 +135,17 @@ class Changes:
         if len(named) > MOST_SHOWN:
             yield "and more."
 
-    def write(self, backend: Backend) -> None:
+    def write(self) -> None:
         """Writes it, all or nothing."""
         few = len(self.new) + len(self.changed) + len(self.gone) <= MOST_NAMED
         if few and not self.is_general and not self.is_moved:
             # The order of changes matters, as where two pages swap their slugs.
             with suppress(NotImplementedError, ContentError):
-                self._write_each(backend)
+                self._write_each()
                 return
-        backend.load(self._content)
+        self._backend.load(self.content)
 
-    def _write_each(self, backend: Backend) -> None:
+    def _write_each(self) -> None:
         # The next sibling that is there already; new ones are added before it in their order.
         following: dict[Key, int | None] = {}
         ahead: dict[int | None, int] = {}
@@ -164,7 +154,7 @@ class Changes:
                 following[key] = ahead.get(parent) if key[0] == "pages" else None
             elif key[0] == "pages":
                 ahead[parent] = key[1]
-        with backend.write() as writer:
+        with self._backend.write() as writer:
             for section, identity in self.gone:
                 writer.delete(section, identity)
             for (section, identity), record in self.changed.items():
