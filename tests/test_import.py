@@ -450,6 +450,15 @@ def test_languages_that_names_seem_to_have_are_told(
     ]
 
 
+def test_names_without_a_language_are_in_the_first_one(site: Site) -> None:
+    for name in ("a.md", "a.de.md"):
+        site.put(name)
+    wrong = "a.md, line 1: is the same page as a.de.md; one of them has to go"
+    for languages in (["de"], ["de", "en"]):
+        options = [f"--language={code}" for code in languages]
+        assert site.refused(*options) == [f"{wrong}, or another --language has to come before de"]
+
+
 def test_languages_that_are_named_are_not_told(site: Site) -> None:
     for name in ("a.md", "a.de.md", "a.fr.md"):
         site.put(name)

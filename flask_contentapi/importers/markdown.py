@@ -269,8 +269,11 @@ class MarkdownFolder(Objects):
             if len(names) > 1 and readmes:
                 names.remove(readmes[0])
                 self.told[f"{readmes[0]} is left out, because {names[0]} is the page."] = None
+            wrong = f"is the same page as {names[0]}; one of them has to go"
+            if len({self._stem(name)[0] for name in names}) > 1:
+                wrong += f", or another --language has to come before {next(iter(self.locales))}"
             for other in names[1:]:
-                self._refuse(other, 1, f"is the same page as {names[0]}; one of them has to go")
+                self._refuse(other, 1, wrong)
             source = self._sources[key] = _Source(key, self._read_file(names[0]))
             for own, value in source.file.front.items():
                 if _compared(own) in source.front:
