@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flask_contentapi.files import Unreadable
-from flask_contentapi_jsonfiles.files import File
+from flask_contentapi_jsonfiles.files import File, parser
 from tests.folders import Folder
 from tests.samples import Record, image, page, site
 
@@ -451,6 +451,7 @@ def test_names_that_are_no_text_are_shown_all_the_same(folder: Folder) -> None:
 
 def test_markdown_needs_its_library(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "markdown_it", None)
+    parser.cache_clear()
     folder.put("pages/a.json", bare(1))
     folder.put("pages/a.body.md", "A")
     message = "Markdown needs the package markdown-it-py: flask_contentapi[markdown]"

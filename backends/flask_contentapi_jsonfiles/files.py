@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,5 +107,9 @@ def _html(text: str) -> str:
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 
+#: The parser, which takes a while to make.
+parser = cache(markdown_parser)
+
+
 def _markdown(text: str) -> str:
-    return _html(markdown_parser().render(text))
+    return _html(parser().render(text))
