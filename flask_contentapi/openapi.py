@@ -19,7 +19,7 @@ from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.field_converter import DEFAULT_FIELD_MAPPING
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
+from marshmallow import ValidationError, fields, validate
 
 from flask_contentapi import kinds
 from flask_contentapi.answers import choose
@@ -53,9 +53,8 @@ def _can_be_null(export: Export) -> bool:
     return not column.field.required and (callable(default) or column.default() is None)
 
 
-def _defaults(export: Export) -> Iterator[fields.Field[Any]]:
-    """The default of a stored field, as one that has only this value, if the field itself would
-    not accept it."""
+def _default(export: Export) -> Iterator[_Json]:
+    """The schema of the default of a stored field, if the field itself would not accept it."""
     column = export.column
     if column is None or column.field.required or callable(column.field.load_default):
         return
@@ -64,72 +63,13 @@ def _defaults(export: Export) -> Iterator[fields.Field[Any]]:
         for validator in column.field.validators if default is not None else ():
             validator(default)
     except ValidationError:
-        yield fields.Raw(validate=validate.Equal(default))
+        yield {"enum": [default]}
 
 
 #: Modules whose fields write what apispec says of them.
 _KNOWN = ("marshmallow.", "flask_contentapi.")
 #: What names of components may contain.
 _UNUSABLE = re.compile(r"[^A-Za-z0-9._-]")
-
-
-class _Answer(Schema):
-    class Meta:
-        # Later releases may add keys.
-        unknown = EXCLUDE
-
-
-class _Error(_Answer):
-    message = fields.String(required=True, metadata={"examples": ["limit must be from 0 to 20."]})
-
-
-class _Endpoint(_Answer):
-    url = fields.String(required=True)
-    types = fields.List(fields.String(), required=True)
-
-
-class _Site(_Answer):
-    hostname = fields.String(required=True)
-    port = fields.Integer(required=True)
-    site_name = fields.String(required=True)
-
-
-class _Index(_Answer):
-    endpoints = fields.Dict(fields.String(), fields.Nested(_Endpoint), required=True)
-    locales = fields.List(fields.String(), required=True)
-    site = fields.Nested(_Site, required=True, allow_none=True)
-    openapi_url = fields.String(required=True)
-    explorer_url = fields.String()
-    sites = fields.List(fields.Nested(_Site))
-
-
-class _Meta(_Answer):
-    type = fields.String(required=True)
-    detail_url = fields.String(required=True)
-
-
-class _SiteItem(_Site):
-    id = fields.Integer(required=True, validate=validate.Range(0))
-    meta = fields.Nested(_Meta, required=True)
-    root_page_id = fields.Integer(required=True)
-    is_default_site = fields.Boolean(required=True)
-
-
-class _LocaleItem(_Answer):
-    id = fields.Integer(required=True, validate=validate.Range(1))
-    meta = fields.Nested(_Meta, required=True)
-    language_code = fields.String(required=True)
-    is_default = fields.Boolean(required=True)
-
-
-class _Value(_Answer):
-    value = fields.Raw(required=True)
-    count = fields.Integer(required=True, validate=validate.Range(1))
-
-
-class _Total(_Answer):
-    total_count = fields.Integer(required=True, validate=validate.Range(0))
-    facets = fields.Dict(fields.String(), fields.List(fields.Nested(_Value)))
 
 
 class _Converter(OpenAPIConverter):
@@ -197,8 +137,11 @@ _EXAMPLES: Mapping[tuple[Any, str | None], Any] = {
     ("string", "url"): "https://example.org/",
     ("string", "uuid"): "6f9619ff-8b86-d011-b42d-00c04fc964ff",
 }
+_TEXT: _Json = {"type": "string"}
+_FLAG: _Json = {"type": "boolean"}
+_WHOLE: _Json = {"type": "integer"}
+_NUMBER: _Json = {**_WHOLE, "minimum": 0}
 #: The id of an object in a path.
-_NUMBER: _Json = {"type": "integer", "minimum": 0}
 _IDENTITY: _Json = {"name": "id", "in": "path", "required": True, "schema": _NUMBER}
 _ERRORS = {
     "400": "A parameter is unknown, or its value cannot be used.",
@@ -207,6 +150,61 @@ _ERRORS = {
     "500": "The answer cannot be made because of an error in the application.",
     "503": "The content cannot be read now.",
     "default": "Something else that the site does not allow.",
+}
+
+
+def _array(entry: _Json) -> _Json:
+    return {"type": "array", "items": entry}
+
+
+def _object(keys: _Json, optional: Collection[str] = ()) -> _Json:
+    """The schema of an object that always has all keys but the optional ones."""
+    always = sorted(name for name in keys if name not in optional)
+    return {"type": "object", "properties": keys, **({"required": always} if always else {})}
+
+
+def _ref(name: str) -> _Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+_MESSAGE = {**_TEXT, "examples": ["limit must be from 0 to 20."]}
+_COUNTS = {"type": "object", "additionalProperties": _array(_ref("Value"))}
+_INDEX = {
+    "endpoints": {"type": "object", "additionalProperties": _ref("Endpoint")},
+    "locales": _array(_TEXT),
+    "site": {"anyOf": [_ref("Site"), {"type": "null"}]},
+    "openapi_url": _TEXT,
+    "explorer_url": _TEXT,
+    "sites": _array(_ref("Site")),
+}
+_SITE = {"hostname": _TEXT, "port": _WHOLE, "site_name": _TEXT}
+_SITE_ITEM = {
+    "id": _NUMBER,
+    "meta": _ref("Meta"),
+    **_SITE,
+    "root_page_id": _WHOLE,
+    "is_default_site": _FLAG,
+}
+_LOCALE_ITEM = {
+    "id": {**_WHOLE, "minimum": 1},
+    "meta": _ref("Meta"),
+    "language_code": _TEXT,
+    "is_default": _FLAG,
+}
+#: The schemas of what is no object of the content, by the names of their components.
+_OTHERS: Mapping[str, _Json] = {
+    "Error": _object({"message": _MESSAGE}),
+    "Endpoint": _object({"url": _TEXT, "types": _array(_TEXT)}),
+    "Site": _object(_SITE),
+    "Index": _object(_INDEX, ("explorer_url", "sites")),
+    "Value": _object({"value": {}, "count": {**_WHOLE, "minimum": 1}}),
+    "Total": _object({"total_count": _NUMBER, "facets": _COUNTS}, ("facets",)),
+}
+#: Those of the sites and the languages, which can be without addresses.
+_SECTIONS: Mapping[str, _Json] = {
+    "Meta": _object({"type": _TEXT, "detail_url": _TEXT}),
+    "SiteItem": _object(_SITE_ITEM),
+    "LocaleItem": _object(_LOCALE_ITEM),
 }
 
 
@@ -225,21 +223,23 @@ class _Description:
         self._converter = plugin.converter
 
     def make(self) -> _Json:
+        has_sections = self._settings.sites_enabled
+        for name, schema in {**_OTHERS, **(_SECTIONS if has_sections else {})}.items():
+            self._spec.components.schema(name, schema)
         for status, purpose in _ERRORS.items():
             headers = _headers("Cache-Control", *["Retry-After"] * (status == "503"))
-            made = {"description": purpose, "content": self._json(self._ref(_Error))}
+            made = {"description": purpose, "content": self._json(_ref("Error"))}
             self._spec.components.response(f"Error{status}", {**made, "headers": headers})
-        index, own = self._json(self._ref(_Index)), self._json({"type": "object"})
+        index, own = self._json(_ref("Index")), self._json({"type": "object"})
         explored = "A browser is sent to the explorer." if self._settings.explorer else ""
         self._path("/", "index", "What there is.", [], index, moved=explored)
         self._path("/openapi.json", "openapi", "This description.", [], own)
         for endpoint in self._parameters.endpoints.values():
             self._add(endpoint)
-        sections = {"sites": _SiteItem, "locales": _LocaleItem}
-        for name, schema in sections.items() if self._settings.sites_enabled else ():
+        sections = {"sites": _ref("SiteItem"), "locales": _ref("LocaleItem")}
+        for name, item in sections.items() if has_sections else ():
             images = self._query(self._parameters.endpoints["images"], "list")
             part = [parameter for parameter in images if parameter["name"] in PART]
-            item = self._ref(schema)
             listed, shown = self._list_of(name, item), self._json(item)
             self._path(f"/{name}/", f"{name}_list", "A list.", part, listed)
             self._path(f"/{name}/{{id}}/", f"{name}_detail", "One object.", [_IDENTITY], shown)
@@ -275,8 +275,7 @@ class _Description:
             self._path(f"/{name}/detail_by_path/", *operation, by_path, shown)
 
     def _list_of(self, name: str, item: _Json) -> _Json:
-        properties = {"meta": self._ref(_Total), "items": _array(item)}
-        page = {"type": "object", "properties": properties, "required": ["meta", "items"]}
+        page = _object({"meta": _ref("Total"), "items": _array(item)})
         return self._json(self._component(f"{name}.List", page))
 
     def _item(self, endpoint: Endpoint) -> _Json:
@@ -394,11 +393,11 @@ class _Description:
                 required = {export.name for export, _ in listed}
         # It is there before its keys, because types may point to each other in a circle.
         ref = self._refs[described] = self._component(name, {})
-        made = self._object(_keys(types), required, labels, f"{name}.Meta")
+        made = self._shown(_keys(types), required, labels, f"{name}.Meta")
         self._component_of(ref).update(made)
         return ref
 
-    def _object(
+    def _shown(
         self, keys: _Keys, required: Collection[str], labels: _Labels, meta_name: str = ""
     ) -> _Json:
         """The schema of objects of some types, which may write the same key differently.
@@ -411,12 +410,15 @@ class _Description:
         for export, selection in keys:
             found = (meta if export.in_meta else body)[export.name]
             found += self._values(export, labels, selection)
-        first = {"id": body.pop("id")} if "id" in body else {}
+        whole = {"id": _any_of(body.pop("id"))} if "id" in body else {}
+        always = {*required}
         if meta:
-            inner = _schema_of(meta, required)
-            first["meta"] = [self._component(meta_name, inner) if meta_name else inner]
-            required = {*required, "meta"} if "required" in inner else required
-        return _schema_of({**first, **body}, required)
+            inner = {name: _any_of(schemas) for name, schemas in meta.items()}
+            made = _object(inner, inner.keys() - always)
+            whole["meta"] = self._component(meta_name, made) if meta_name else made
+            always |= {"meta"} if "required" in made else set()
+        whole |= {name: _any_of(schemas) for name, schemas in body.items()}
+        return _object(whole, whole.keys() - always)
 
     def _values(
         self, export: Export, labels: _Labels, selection: Selection | None
@@ -439,19 +441,15 @@ class _Description:
             yield _array(embedded) if many else {"anyOf": [embedded, {"type": "null"}]}
         else:
             yield _array({})
-        yield from map(self._converter.field2property, _defaults(export))
+        yield from _default(export)
 
     def _embedded(self, inner: ObjectType, selection: Selection | None) -> _Json:
         if selection is None:
             return self._of(inner.endpoint or inner)
         labels = [*inner.endpoint.types, None] if inner.endpoint else [inner.label]
-        return self._object(choose(inner, "nested", selection), inner.exports, labels)
+        return self._shown(choose(inner, "nested", selection), inner.exports, labels)
 
     # Components.
-
-    def _ref(self, schema: type[Schema]) -> _Json:
-        made: _Json = self._converter.resolve_nested_schema(schema)  # type: ignore[no-untyped-call]
-        return made
 
     def _component_of(self, ref: _Json) -> _Json:
         made: _Json = self._spec.components.schemas[ref["$ref"].rpartition("/")[2]]
@@ -460,13 +458,14 @@ class _Description:
     def _component(self, name: str, schema: _Json) -> _Json:
         name = self._free(name)
         self._spec.components.schema(name, schema)
-        return {"$ref": f"#/components/schemas/{name}"}
+        return _ref(name)
 
     def _name_of(self, schema: Any) -> str | None:
-        """The name of the component for a schema; None if it is written where it is used."""
+        """The name of the component for a nested schema; None if only a part of it is nested,
+        which is written where it is used."""
         own = schema if isinstance(schema, type) else type(schema)
         is_part = getattr(schema, "exclude", ()) or getattr(schema, "only", None) is not None
-        return None if is_part or not own.__name__ else self._free(own.__name__.removeprefix("_"))
+        return None if is_part else self._free(own.__name__)
 
     def _free(self, wanted: str) -> str:
         wanted = _UNUSABLE.sub("_", wanted)
@@ -492,18 +491,6 @@ def _filters(schemas: Mapping[ObjectType, _Json], endpoint: Endpoint) -> _Json:
             made = found.setdefault(repr(own), {**own, "types": []})
             made["types"] += [declared.label] * (declared is not endpoint.base)
     return {"x-filters": [*found.values()]} if found else {}
-
-
-def _array(entry: _Json) -> _Json:
-    return {"type": "array", "items": entry}
-
-
-def _schema_of(keys: Mapping[str, Iterable[_Json]], required: Collection[str]) -> _Json:
-    """The schema of an object with keys, each with the schemas of what it can hold."""
-    made: _Json = {"type": "object"}
-    made["properties"] = {name: _any_of(schemas) for name, schemas in keys.items()}
-    always = sorted(name for name in keys if name in required)
-    return {**made, "required": always} if always else made
 
 
 def _any_of(schemas: Iterable[_Json]) -> _Json:
