@@ -23,7 +23,7 @@ from flask_contentapi.signals import content_changed
 from flask_contentapi.writer import Writer
 from flask_contentapi_peewee import Followed
 from tests.api import API
-from tests.databases import noted, on_databases, storage, writing
+from tests.databases import noted, on_databases, on_servers, storage, writing
 from tests.followed_site import (
     CONTENT,
     HOME,
@@ -859,6 +859,20 @@ def test_where_nothing_is_written_the_copies_stay(
         database.execute_sql(unlock)
         assert titles(api) == ["Sea", "Rain", "Calm"]
     assert [r.getMessage()[:28] for r in caplog.records].count("Changed rows are not copied:") == 1
+
+
+@on_servers
+def test_a_transaction_that_does_not_see_what_others_copy_is_answered(
+    api: API, database: peewee.Database
+) -> None:
+    other = ThreadPoolExecutor(1)
+    with database.connection_context(), database.atomic():
+        assert titles(api) == ["Sea", "Storm", "Calm"]
+        other.submit(change, database, 1, headline="Rain").result()
+        assert other.submit(titles, api).result() == ["Sea", "Rain", "Calm"]
+        Post.update(headline="Sun", changed=50).where(Post.id == 3).execute()
+        assert titles(api)[0] == "Sea"
+    assert titles(api) == ["Sea", "Rain", "Sun"]
 
 
 def test_many_changes_show_before_all_is_ready_for_them(

@@ -14,7 +14,7 @@ from peewee import SQL, fn
 from flask_contentapi import kinds
 from flask_contentapi_peewee import addresses
 from flask_contentapi_peewee.columns import Clause, StoredField
-from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool
+from flask_contentapi_peewee.connections import DATABASE_ERRORS, MariaDBPool, ReadOnly
 from flask_contentapi_peewee.engines import INDEXED, Engine
 from flask_contentapi_peewee.tables import PREFIX
 
@@ -65,7 +65,7 @@ class MariaDB(Engine):
             for locked in (" FOR UPDATE", "")
         )
         if latest != seen:
-            raise peewee.OperationalError(
+            raise ReadOnly(
                 "others have changed the content since this transaction began; begin it anew"
             )
 
