@@ -864,6 +864,25 @@ def test_files_from_the_root_are_in_static(site: Site) -> None:
     assert (site.folder / "media" / "logo.png").read_bytes() == PICTURE
 
 
+def test_links_can_lead_to_static_files(site: Site) -> None:
+    assets = site.source.parent / "assets"
+    (assets / "a").mkdir(parents=True)
+    (assets / "a" / "logo.png").write_bytes(PICTURE)
+    site.put("log/a.md", "---\ncover: ../../assets/a/logo.png\n---\n![x](../../assets/a/logo.png)")
+    site.put("log/b.md", "[x](../../assets/a/no.png)")
+    wrong = "leads out of the folder"
+    told = [f"log/a.md, line {n} '../../assets/a/logo.png' {wrong}" for n in ("4:", "2: cover:")]
+    missing = f"log/b.md, line 1: '../../assets/a/no.png' {wrong}"
+    assert site.refused() == [told[0], missing, told[1]]
+    assert site.refused("--static", str(assets)) == [missing]
+    site.put("log/b.md")
+    site.run("--static", str(assets))
+    page = site.page("a")
+    assert (page["cover"]["id"], page["cover"]["title"]) == (1, "logo")
+    assert 'embedtype="image" id="1"' in page["body"]
+    assert (site.folder / "media" / "a" / "logo.png").read_bytes() == PICTURE
+
+
 def test_static_folders_are_remembered(site: Site, tmp_path: Path) -> None:
     for name in ("static", "other"):
         (tmp_path / name).mkdir()

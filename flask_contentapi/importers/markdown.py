@@ -650,6 +650,8 @@ class MarkdownFolder(Objects):
         for start in starts:
             inside = posixpath.normpath(posixpath.join(start, path.lstrip("/")))
             if inside.split("/")[0] == "..":
+                if start == folder and (beside := self._beside(inside)):
+                    return Target(endpoint, self._medium(endpoint, *beside), fragment)
                 why = "leads out of the folder" if start == folder else why
                 continue
             is_left = f"{start}/".startswith(own) and not f"{inside}/".startswith(own)
@@ -693,6 +695,16 @@ class MarkdownFolder(Objects):
         # To Jekyll the categories of a post are in front of its date.
         posted = _POSTED.search(plain)
         return self._by_address.get(posted[1]) if posted else None
+
+    def _beside(self, path: str) -> tuple[str, Path] | None:
+        """The name of a static file, and the file, for a path that leads out of the folder."""
+        place = Path(os.path.normpath(self._folder.resolve() / path))
+        for root in self._roots[1:]:
+            if place.is_relative_to(root.resolve()):
+                name = place.relative_to(root.resolve()).as_posix()
+                file = self._file_at(name)
+                return (name, file) if file else None
+        return None
 
     def _file_at(self, inside: str) -> Path | None:
         is_hidden = any(part.startswith(".") for part in inside.split("/"))
