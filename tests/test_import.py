@@ -636,6 +636,15 @@ def test_front_matter_becomes_fields(site: Site, front: str) -> None:
         assert f"    {line}\n" in code
 
 
+@pytest.mark.parametrize(
+    "text", ["2022-07-08", "Jul 08 2022", "July 8, 2022", "8 July 2022", "2022-07-08 02:00 +0200"]
+)
+def test_dates_can_be_written_in_words(site: Site, text: str) -> None:
+    site.put("a.md", f"---\npubDate: '{text}'\n---\n")
+    site.run()
+    assert site.page("a")["meta"]["first_published_at"] == "2022-07-08T00:00:00Z"
+
+
 def test_front_matter_may_be_below_empty_lines(site: Site) -> None:
     site.put("a.md", "\n\n---\ntitle: A\ndate: soon\n---\n")
     assert site.refused() == ["a.md, line 5: date must be a date, as 2026-01-15; it is 'soon'"]

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time
+from email.utils import parsedate_to_datetime
 from itertools import count
 from math import isfinite
 from pathlib import Path
@@ -27,6 +28,8 @@ _FRONT = re.compile(
     r"\s*(---|\+\+\+)(\w*)[ \t]*\n(.*?)(?:^\1[ \t]*(?:\n|\Z)|(\Z))", re.DOTALL | re.MULTILINE
 )
 _JSON = re.compile(r'\s*\{\s*"')
+#: A date as Astro writes it: ``Jan 15 2026``.
+_IN_WORDS = re.compile(r"[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}|[0-9]{1,2} [A-Za-z]{3,9} [0-9]{4}")
 _KEY = re.compile(r"""["']?([^"'\s:=]+)["']?\s*[:=]""")
 _DEEPEST = 50
 #: Keys with more parts than values may be nested; what reads TOML takes long for these.
@@ -182,6 +185,9 @@ def moment(value: Any) -> str:
     """
     if isinstance(value, str):
         text = re.sub(r"\s+(?=[+-][0-9:]+$)|\s+UTC$", "", value.strip())
-        value = datetime.fromisoformat(text)
+        is_in_words = _IN_WORDS.fullmatch(text) is not None
+        value = (
+            parsedate_to_datetime(f"{text} 0:00") if is_in_words else datetime.fromisoformat(text)
+        )
     instant = DateTime()
     return str(instant.write(instant.read(value)))
