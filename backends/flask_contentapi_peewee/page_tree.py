@@ -27,20 +27,10 @@ class PageTree:
     def __init__(self, reader: DatabaseReader) -> None:
         self._table = reader.tables.endpoints["pages"].base
         self._reader = reader
-        # Methods ask for the same one in turn.
-        self._last: tuple[int, TreePosition] | None = None
 
     def position_of(self, page: int | None) -> TreePosition:
         """The position of a page in the tree; for None, the one above root pages."""
-        if page is None:
-            return TreePosition("", "/", OPEN)
-        if self._last is None or self._last[0] != page:
-            self._last = page, self._positions({page})[page]
-        return self._last[1]
-
-    def forget(self) -> None:
-        """Forgets the position that was looked up last, as it may not be true any longer."""
-        self._last = None
+        return self._positions({page})[page]
 
     def below(self, page: int, column: str = "url_path") -> dict[int, Any]:
         """The pages below a page in tree order, each with one of its columns."""
@@ -98,7 +88,7 @@ class PageTree:
         query = self._table.select("id", "path_", "url_path", "access_")
         query = query.where(self._table["id"].in_([*pages - {None}]))
         found = {row[0]: TreePosition(*row[1:]) for row in self._reader.all(query)}
-        return {None: self.position_of(None), **found}
+        return {None: TreePosition("", "/", OPEN), **found}
 
     def _free_number(self, page: Mapping[str, Any], above: TreePosition, before: int | None) -> int:
         last = self._highest_number(page)
@@ -139,7 +129,6 @@ class PageTree:
     # Branches.
 
     def _update(self, path: str, changes: Mapping[Any, Any], *conditions: Any) -> None:
-        self.forget()
         inside = (self._table["path_"] >= path) & (self._table["path_"] < end(path))
         self._table.model.update(changes).where(inside, *conditions).execute()
 

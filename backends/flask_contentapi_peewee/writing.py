@@ -209,7 +209,6 @@ class DatabaseTransaction(Transaction):
         for some in batches(ids):
             self.engine.delete_words(tables.words, some, partial(self._words, endpoint, some))
             _clear([tables.terms, *tables.indexes, tables.documents, tables.base], some)
-        self.page_tree.forget()
 
     def _words(self, endpoint: str, ids: Sequence[int]) -> Iterator[Words]:
         documents = self.documents[endpoint]
