@@ -31,8 +31,6 @@ from flask_contentapi.importers.objects import FILED, Item, Objects, OriginalSit
 from flask_contentapi.selection import WAYS
 from flask_contentapi.types import Document, Image, Page
 
-#: The most files of a folder.
-MOST_FILES = 100_000
 _ENDINGS = (".md", ".markdown", ".mdx")
 _INDEXES = ("_index", "index", "readme")
 #: The folders with packages of others.
@@ -247,10 +245,7 @@ class MarkdownFolder(Objects):
 
     def _read_files(self) -> None:
         found: defaultdict[str, list[str]] = defaultdict(list)
-        for number, name in enumerate(self._names()):
-            if number == MOST_FILES:
-                why = f"has more than {MOST_FILES:,} pages"
-                raise ContentError([Problem("", "", why, file=self._folder.name)])
+        for name in self._names():
             found[self._key(name)].append(name)
         self._tell_languages(map(_composed, chain(*found.values())))
         # To Eleventy a file with the name of its folder is the page of that. An index file is not
