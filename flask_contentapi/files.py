@@ -33,12 +33,21 @@ _NO_NUMBER = re.compile(r"NaN|-?Infinity")
 _VALUE = re.compile(r'["{\[\-0-9tfn]')
 #: How comments begin in other languages, and there names, and texts, without double quotes.
 _COMMENT = re.compile(r"//|/\*|#")
-_OTHER_NAME, _OTHER_TEXT = re.compile(r"['\w]"), re.compile("'")
-#: What is wrong with a text, by how the parser's message begins.
-_IN_TEXTS = {
+_OTHER_NAME, _OTHER_TEXT = re.compile(r"['\w\u2018-\u201f]"), re.compile("['\u2018-\u201f]")
+#: How Python writes true, false and null.
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+#: What is wrong, by how the parser's message begins: within texts, and between them.
+_WITHIN = {
     "Unterminated string": "a quote is missing at the end of a text",
     "Invalid control character": r"a quote is missing at the end of a text, or \n or \t in it",
     "Invalid \\": "a backslash in a text is written twice",
+}
+_BETWEEN = {
+    "Expecting property name": "a name in double quotes is missing",
+    "Expecting ':'": "a colon is missing",
+    "Expecting ','": "a comma or bracket is missing",
+    "Expecting value": "this is no value; texts are in double quotes",
+    "Extra data": "something follows its end",
 }
 #: How many digits of an integer are read; it is out of range long before.
 _DIGITS = 1000
@@ -136,9 +145,14 @@ def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
     before = text[:stop].rstrip(" \t\n\r")
     end, start = len(before), _skip_space(text, stop)
     following = text[start : start + 1]
-    why, position = error.msg, error.pos
-    if in_text := [said for start, said in _IN_TEXTS.items() if why.startswith(start)]:
-        (why,) = in_text
+    position, known = error.pos, {**_WITHIN, **_BETWEEN}
+    why = next((known[start] for start in known if error.msg.startswith(start)), error.msg)
+    if why in _WITHIN.values():
+        pass  # What is around it tells nothing.
+    elif not following:
+        why, position = "a closing bracket is missing", end
+    elif word := next((word for word in _PYTHON if text.startswith(word, position)), ""):
+        why = f"{word} is no JSON; write {_PYTHON[word]}"
     elif _COMMENT.match(text, position):
         why = "JSON has no comments"
     elif (_OTHER_NAME if "property name" in error.msg else _OTHER_TEXT).match(text, position):

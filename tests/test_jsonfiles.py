@@ -217,18 +217,23 @@ def test_other_files_are_left_alone(folder: Folder) -> None:
     assert folder.api().ids("images/") == [1]
 
 
-def test_texts_that_are_not_named_as_bodies_are_noted(folder: Folder) -> None:
+def test_files_that_are_probably_meant_to_be_read_are_noted(folder: Folder) -> None:
     folder.put("pages/home.json", bare(1))
     folder.put("pages/home/10_fern.json", bare(2))
-    for name in ("10_fern.md", "10_fern.body.md", "_ideas.md", "fern.png", "more/fern.html"):
-        folder.put(f"pages/home/{name}", "Fern")
     folder.put("README.md", "How to write here")
+    for name in ("10_fern.body.md", "_ideas.md", "fern.png"):
+        folder.put(f"pages/home/{name}", "Fern")
+    meant = {
+        "10_fern.Body.markdown": "the body of a record is named as 10_fern.body.md.",
+        "10_fern.md": "the body of a record is named as 10_fern.body.md.",
+        "more/moss.HTM": "the body of a record is named as moss.body.html.",
+        "moss.JSON": "a record is named as moss.json.",
+    }
+    for name in meant:
+        folder.put(f"pages/home/{name}", "Fern")
     runner = folder.api().app.test_cli_runner()
     assert runner.invoke(args=["contentapi", "check"]).output.splitlines() == [
-        "Note: pages/home/10_fern.md is not read; if it is the body of a record, name it "
-        "pages/home/10_fern.body.md.",
-        "Note: pages/home/more/fern.html is not read; if it is the body of a record, name it "
-        "pages/home/more/fern.body.html.",
+        *(f"Note: pages/home/{name} is not read; {why}" for name, why in meant.items()),
         "Everything is in order.",
     ]
 

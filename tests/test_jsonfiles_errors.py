@@ -183,8 +183,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "images.json, line 2: is not JSON: there is an extra comma before ] (column 24)",
             "pages.json, line 1: is not JSON: there is an extra comma before } (column 24)",
             "pages/a.json, line 1: is not JSON: a comma is missing (column 9)",
-            "pages/b.json, line 1: is not JSON: Expecting ',' delimiter (column 15)",
-            "pages/c.json, line 1: is not JSON: Expecting ',' delimiter (column 6)",
+            "pages/b.json, line 1: is not JSON: a comma or bracket is missing (column 15)",
+            "pages/c.json, line 1: is not JSON: a comma or bracket is missing (column 6)",
         ],
     ),
     "an empty file": (
@@ -225,12 +225,25 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             "images.json": r'[{"id": 1, "title": "A\"}]',
             "pages/a.json": r'{"title": "C:\dir"}',
             "pages/b.json": '{"title": "A,\n}',
+            "pages/c.json": '{"title": “A”}',
+            "pages/d.json": '{"title" "A"}',
+            "pages/e.json": '{"live": True}',
+            "pages/f.json": '{"id": 1}\n{"id": 2}',
+            "pages/g.json": '{"id": [1,\n2',
+            "pages/h.json": '{"title": A}',
         },
         [
             "images.json, line 1: is not JSON: a quote is missing at the end of a text (column 21)",
             "pages/a.json, line 1: is not JSON: a backslash in a text is written twice (column 14)",
             "pages/b.json, line 1: is not JSON: a quote is missing at the end of a text, or \\n or"
             " \\t in it (column 14)",
+            "pages/c.json, line 1: is not JSON: names and texts are in double quotes (column 11)",
+            "pages/d.json, line 1: is not JSON: a colon is missing (column 10)",
+            "pages/e.json, line 1: is not JSON: True is no JSON; write true (column 10)",
+            "pages/f.json, line 2: is not JSON: something follows its end (column 1)",
+            "pages/g.json, line 2: is not JSON: a closing bracket is missing (column 2)",
+            "pages/h.json, line 1: is not JSON: this is no value; texts are in double quotes"
+            " (column 11)",
         ],
     ),
     "not UTF-8": (
@@ -401,8 +414,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         [
             "imagse.json: there is no section 'imagse'. Did you mean 'images'?",
-            "pages/a.json, line 1: is not JSON: Expecting property name enclosed in double quotes"
-            " (column 2)",
+            "pages/a.json, line 1: is not JSON: a closing bracket is missing (column 2)",
             "collections/a.json, line 2: collections 1, id: must be an integer",
             "images/a.json, line 5: images 1, width: must be an integer",
             "pages/a/b.json, line 7: pages 5, banner: must be the id of an object, or null",

@@ -162,10 +162,10 @@ class JSONFilesBackend(MemoryBackend):
         yield from (problem for problem in super().check() if which(problem) not in known)
 
     def notes(self) -> Iterator[str]:
-        """Files that may be meant as bodies and are not read."""
-        for name in map(printable, self._list().texts):
-            start, _, end = name.rpartition(".")
-            yield f"{name} is not read; if it is the body of a record, name it {start}.body.{end}."
+        """Files that are probably meant to be read."""
+        for name, wanted in self._list().unread.items():
+            what = "a record" if wanted.endswith(".json") else "the body of a record"
+            yield f"{printable(name)} is not read; {what} is named as {printable(wanted)}."
 
     # Detecting changes.
 

@@ -21,6 +21,12 @@ from flask_contentapi_jsonfiles.files import File, signature_of
 
 _BODY = re.compile(r"(.+)\.body\.(html|md)", re.DOTALL)
 _RECORD = re.compile(r"(.+)\.json", re.DOTALL)
+#: How names would have to end of files that are probably meant to be read, by how they end.
+_MEANT = {
+    "json": ".json",
+    **dict.fromkeys(("htm", "html"), ".body.html"),
+    **dict.fromkeys(("markdown", "md", "txt"), ".body.md"),
+}
 _NUMBERED = re.compile(r"([0-9]+)_(.+)", re.DOTALL)
 #: The coarsest clock resolution of file systems, in nanoseconds.
 _TICK = 2_000_000_000
@@ -86,13 +92,13 @@ class Listing:
     :param lists: the files with a list of records, by section.
     :param folders: the folders with one record per file, by section.
     :param problems: the problems with what is in the folder.
-    :param texts: the names of files with texts beside records that are not named as bodies.
+    :param unread: files that are probably meant to be read, with the names that they would need.
     """
 
     lists: dict[str, File] = field(default_factory=dict)
     folders: dict[str, RecordFolder] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
 
     @property
     def single_files(self) -> list[File]:
@@ -127,16 +133,13 @@ class Lister:
             if _is_folder(entry):
                 self._top_folder(entry)
             elif match := _RECORD.fullmatch(entry.name):
-                self._top_file(entry, match[1])
+                if match[1] not in self._sections:
+                    self._note_unknown_section(entry.name, match[1], self._sections)
+                elif file := self._file(entry, entry.name):
+                    self._listing.lists[match[1]] = file
             elif match := _BODY.fullmatch(entry.name):
                 self._note(entry.name, "belongs to no record")
         return self._listing
-
-    def _top_file(self, entry: os.DirEntry[str], section: str) -> None:
-        if section not in self._sections:
-            self._note_unknown_section(entry.name, section, self._sections)
-        elif file := self._file(entry, entry.name):
-            self._listing.lists[section] = file
 
     def _top_folder(self, entry: os.DirEntry[str]) -> None:
         if entry.name in self._folders:
@@ -192,8 +195,8 @@ class Lister:
         elif match := _BODY.fullmatch(entry.name):
             if file := self._file(entry, name):
                 folder.bodies.setdefault(match[1], []).append(file)
-        elif entry.name.endswith((".html", ".md")):
-            self._listing.texts.append(name)
+        elif ending := _MEANT.get(entry.name.rpartition(".")[2].lower()):
+            self._listing.unread[name] = entry.name.partition(".")[0] + ending
 
     def _file(self, entry: os.DirEntry[str], name: str) -> File | None:
         if entry.is_symlink() and not self._is_inside(os.path.realpath(entry.path)):

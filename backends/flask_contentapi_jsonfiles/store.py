@@ -119,8 +119,9 @@ class Store:
             for name in os.listdir(self._pending):
                 if name in (_OBSOLETE, _STAMP):
                     continue
-                if not _are_equal(self._pending / name, self._folder / name):
-                    os.replace(self._pending / name, self._folder / name)
+                new, known = self._pending / name, self._folder / name
+                if not (known.exists() and filecmp.cmp(new, known, shallow=False)):
+                    os.replace(new, known)
             with suppress(FileNotFoundError):
                 for name, signature in json.loads((self._pending / _OBSOLETE).read_bytes()):
                     self._delete(name, signature)
@@ -143,13 +144,6 @@ class Store:
             for inner in PurePosixPath(name).parents:
                 if inner.name:
                     os.rmdir(self._folder / inner)
-
-
-def _are_equal(new: Path, old: Path) -> bool:
-    try:
-        return filecmp.cmp(new, old, shallow=False)
-    except FileNotFoundError:
-        return False
 
 
 def _write(path: Path, data: bytes) -> None:
