@@ -200,6 +200,8 @@ def dump(state: State, target: str, yes: bool) -> None:
     else:
         hint = "must end in .json or .jsonl; a backend is named as jsonfiles:content"
         raise click.FileError(target, f"the name of the file {hint}")
+    for note in state.backend.notes():
+        click.echo(f"Note: {note}", err=True)
 
 
 @click.command()

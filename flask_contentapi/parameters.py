@@ -418,8 +418,9 @@ def _number_field(highest: int | None = None) -> fields.Field[Any]:
     return Parsed(read, type="integer", minimum=0, **known)
 
 
-def _choice(*known: str) -> fields.Field[Any]:
-    return fields.String(validate=validate.OneOf(known, error=f"must be {' or '.join(known)}"))
+def _choice(*known: str, hint: str = "") -> fields.Field[Any]:
+    error = f"must be {' or '.join(known)}{hint}"
+    return fields.String(validate=validate.OneOf(known, error=error))
 
 
 def _read_format(text: str) -> str:
@@ -633,7 +634,11 @@ PARAMETERS = {
         Parameter(
             "format",
             "json, or ndjson for the whole list, one JSON object a line.",
-            lambda _, settings: _choice("json", *[STREAM] * settings.stream_enabled),
+            lambda _, settings: (
+                _choice("json", STREAM)
+                if settings.stream_enabled
+                else _choice("json", hint=f"; {STREAM} is switched off")
+            ),
         ),
         Parameter("_", "Has no effect."),
     )

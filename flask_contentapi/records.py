@@ -223,7 +223,8 @@ class RecordReader:
             return next(iter(endpoint.types))
         if not isinstance(label, str) or not label:
             known = ", ".join(endpoint.types)
-            self.note(place, "type", f"must be the label of a type; there are {known}")
+            what = "is missing" if label is None else "must be the label of a type"
+            self.note(place, "type", f"{what}; there are {known}")
             return ""
         try:
             check_name(label)

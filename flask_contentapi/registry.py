@@ -54,7 +54,7 @@ LISTINGS = (
 #: The options of types that are lists; all options are in ``OPTIONS``.
 _LISTS = ("api_fields", "search_fields", "meta_fields", "body_fields", "api_filters", *LISTINGS)
 #: The similarity at which an attribute is almost certainly meant for one of them.
-_SURELY = 0.85
+_SURELY = 0.84
 #: The attributes that describe a type.
 OPTIONS = ("app_label", "endpoint", "built_in_search_fields", *_LISTS)
 #: Names that a field cannot have: keys of records and of answers, derived columns, and attributes
@@ -143,7 +143,7 @@ def _wrong_attribute(name: str, value: Any) -> str:
         module = "fields." if value.__module__ == fields.__name__ else ""
         return f"is a class; write {module}{value.__name__}()."
     if isinstance(value, str | list | tuple) and name not in OPTIONS:
-        hint = suggest(name, OPTIONS, likeness=_SURELY)
+        hint = suggest(name.lower(), OPTIONS, likeness=_SURELY)
         return f"is nothing that a type has.{hint}" if hint else ""
     return ""
 

@@ -406,7 +406,9 @@ class Renditions:
             )
         self._media, self._folder = root / media, root / folder
         if not self._media.is_dir():
-            raise ConfigurationError(f"{prefix}MEDIA_FOLDER is '{media}', which is no folder.")
+            raise ConfigurationError(
+                f"{prefix}MEDIA_FOLDER is '{media}', but {self._media} is no folder."
+            )
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -123,7 +123,9 @@ class Content:
     def __init__(self, **values: Any) -> None:
         unknown = sorted(values.keys() - self.declared_fields().keys())
         if unknown:
-            hint = suggest(unknown[0], self.declared_fields())
+            hint, given = suggest(unknown[0], self.declared_fields()), vars(type(self))
+            if isinstance(given.get(unknown[0]), type):
+                hint = f" {unknown[0]} is a class; write {given[unknown[0]].__name__}()."
             raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}.{hint}")
         self.__dict__.update(values)
 

@@ -543,7 +543,8 @@ class Writer:
         known = self._endpoint(endpoint)
         found = self._get(known.name, id)
         if found is None:
-            _refuse(_place(endpoint, id), "", "there is no such object")
+            hint = "" if isinstance(id, int) else f"; ids are integers, which {id!r} is not"
+            _refuse(_place(endpoint, id), "", f"there is no such object{hint}")
         return found
 
     def _get(self, endpoint: str, id: Any) -> StoredObject | None:

@@ -589,10 +589,16 @@ def later() -> Flask:
 
 def test_what_is_no_longer_declared_is_no_problem(later: Flask) -> None:
     note = (
-        "Note: w.Old once had text, which is still stored; "
+        "Note: w.Old once had text, which is still stored, but in no dump; "
         "flask contentapi migrate --forget deletes it.\n"
     )
     assert run(later, "check") == f"{note}Everything is in order.\n"
+
+
+def test_a_dump_notes_what_it_leaves_out(later: Flask, tmp_path: Path) -> None:
+    said = run(later, "dump", f"{tmp_path}/all.jsonl")
+    assert "Note: w.Old once had text, which is still stored, but in no dump; " in said
+    assert "Storm" not in (tmp_path / "all.jsonl").read_text()
 
 
 def test_what_is_no_longer_declared_is_forgotten(later: Flask) -> None:

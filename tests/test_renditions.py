@@ -807,7 +807,7 @@ def test_wrong_specs(make_gallery: MakeGallery, renditions: Any, said: str) -> N
         ({"CMSAPI_MEDIA_FOLDER": None}, "CMSAPI_MEDIA_FOLDER is not set"),
         (
             {"CMSAPI_MEDIA_FOLDER": "nowhere"},
-            "CMSAPI_MEDIA_FOLDER is 'nowhere', which is no folder",
+            "CMSAPI_MEDIA_FOLDER is 'nowhere', but /",
         ),
         ({"CMSAPI_MEDIA_FOLDER": 3}, "CMSAPI_MEDIA_FOLDER is 3; it must be None or the path of a"),
         ({"CMSAPI_RENDITION_FOLDER": None}, "CMSAPI_RENDITION_FOLDER is not set"),

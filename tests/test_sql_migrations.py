@@ -361,7 +361,9 @@ def test_what_a_type_once_had_is_told_when_it_is_back(backend: str) -> None:
         api = site_at(address, types)
         api.backend.migrate()
     (note,) = api.backend.notes()
-    assert note.startswith("x.A once had kids.rank, n, rel, tags, txt, which is still stored;")
+    assert note.startswith(
+        "x.A once had kids.rank, n, rel, tags, txt, which is still stored, but in no dump;"
+    )
     assert "x.A.kids.rank is forgotten." in api.backend.migrate(forget=True)
     assert [*api.backend.notes()] == []
     site_at(address, [A]).backend.migrate()

@@ -68,7 +68,7 @@ def test_random_order_has_each_object_once(api: API) -> None:
 
 
 def test_streams_are_off_by_default(make_api: MakeAPI) -> None:
-    assert make_api({}).refusal(STREAM) == "format must be json."
+    assert make_api({}).refusal(STREAM) == "format must be json; ndjson is switched off."
 
 
 def test_what_does_not_fit_is_refused(api: API) -> None:

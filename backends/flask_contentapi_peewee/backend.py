@@ -56,6 +56,8 @@ class PeeweeBackend(Backend):
     engine_class: ClassVar[type[Engine]]
 
     def __init__(self, engine: Engine, followed: Sequence[Followed] = ()) -> None:
+        if not isinstance(engine, Engine):
+            raise TypeError("PeeweeBackend.on(database) makes the backend for a site's database.")
         self.engine = engine
         self._followed = tuple(followed)
         self._following: Following | None = None
@@ -455,7 +457,7 @@ class PeeweeBackend(Backend):
         with self._unchanged() as reader:
             for label, names in self.setup.former(reader).items():
                 yield (
-                    f"{label} once had {', '.join(names)}, which is still stored; "
+                    f"{label} once had {', '.join(names)}, which is still stored, but in no dump; "
                     "flask contentapi migrate --forget deletes it."
                 )
             for name in self.setup.others(self.engine.reading):

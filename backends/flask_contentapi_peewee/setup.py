@@ -98,6 +98,9 @@ class Setup:
                         "stay; load a dump of the code of before to have them here."
                     )
                 steps += [f"{label}.{name} is {what}." for name, what in _changes(old, new)]
+                if old.keys() - new.keys() and new.keys() - old.keys():
+                    keep = "load a changed dump of the code of before to keep its values"
+                    steps.append(f"If this renames a field, {keep}.")
         return steps or ["Other fields can be searched, filtered or ordered by."]
 
     def _app_label_hints(self, state: Mapping[str, str]) -> Iterator[str]:
