@@ -147,6 +147,8 @@ def test_fields_have_brackets() -> None:
     ("name", "value", "meant"),
     [
         ("api_feilds", ["text"], "api_fields"),
+        ("api_filed", ["text"], "api_fields"),
+        ("API_FIELDS", ["text"], "api_fields"),
         ("search_field", ("text",), "search_fields"),
         ("list_default_fields", ["id"], "listing_default_fields"),
         ("app_lable", "press", "app_label"),

@@ -188,6 +188,15 @@ def everything(api: API) -> list[bytes]:
     return [api.get(f"{endpoint}/?fields=*").data for endpoint in ("pages", "images", "documents")]
 
 
+@pytest.mark.parametrize(("given", "said"), [({}, "is missing"), ({"type": 5}, "must be")])
+def test_who_gives_no_type_is_told_which_there_are(
+    make_api: MakeAPI, given: Record, said: str
+) -> None:
+    pages = [{"id": 1, "parent": None, "title": "A", "slug": "a", **given}]
+    with pytest.raises(ContentError, match=f"pages 1, type: {said}.*; there are .*blog.BlogPage"):
+        make_api({"pages": pages})
+
+
 @pytest.mark.parametrize("rule", ["login", ["login"], {"typ": "login"}])
 def test_a_restriction_that_is_none_is_shown_one(make_api: MakeAPI, rule: Any) -> None:
     with pytest.raises(ContentError, match=r'pages 1, restriction: must .* as {"type": "login"}'):
@@ -500,6 +509,11 @@ def test_instances_stand_for_records(make_api: MakeAPI) -> None:
 def test_instances_have_no_fields_but_declared_ones() -> None:
     with pytest.raises(TypeError, match=r"Thing has no field dya, x\. Did you mean 'day'\?"):
         Thing(id=1, dya=None, x=1)
+    bare = type("Bare", (Page,), {"tags": Tags})
+    with pytest.raises(
+        TypeError, match=r"Bare has no field tags\. tags is a class; write Tags\(\)"
+    ):
+        bare(id=1, tags=[])
     assert repr(Thing(id=7)) == "<lab.Thing 7>"
 
 

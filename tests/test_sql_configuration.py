@@ -233,6 +233,8 @@ def test_drivers_that_are_missing_are_named(
 def test_a_database_of_no_known_kind_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="Database is none of SqliteDatabase"):
         PeeweeBackend.on(peewee.Database("x"))
+    with pytest.raises(TypeError, match=r"PeeweeBackend\.on\(database\) makes the backend"):
+        PeeweeBackend(peewee.SqliteDatabase(":memory:"))  # type: ignore[arg-type]
 
 
 # Files.

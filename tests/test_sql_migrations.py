@@ -383,6 +383,14 @@ def test_a_type_can_come_back_without_the_fields_it_had(backend: str) -> None:
     assert meaning(site_at(address, [A])) == known
 
 
+def test_who_renames_a_field_is_told_how_to_keep_its_values(backend: str) -> None:
+    address = fresh_address(backend)
+    stored_at(address, [A], {"pages": [page(1, type="x.A", txt="five")]})
+    renamed = typed(Page, "A", text=fields.String())
+    said = "If this renames a field, load a changed dump of the code of before to keep its values."
+    assert said in site_at(address, [renamed]).backend.migrate()
+
+
 def test_objects_of_the_only_type_of_an_endpoint_keep_what_they_have(backend: str) -> None:
     address, record = fresh_address(backend), image(1, type="x.Picture", credit="Cy")
     stored_at(address, [UNSEARCHED], {"images": [record]})

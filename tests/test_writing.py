@@ -536,8 +536,9 @@ def test_an_unknown_endpoint_is_named(api: API, change: Any) -> None:
 def test_an_id_that_is_none_is_of_no_object(api: API, id: Any) -> None:
     with writing(api) as writer:
         for change in (writer.record, writer.update, writer.delete):
-            with pytest.raises(ContentError, match="there is no such object"):
+            with pytest.raises(ContentError, match="there is no such object") as caught:
                 change("pages", id)
+            assert ("ids are integers" in str(caught.value)) == (not isinstance(id, int))
 
 
 @pytest.mark.parametrize("parent", [2**70, "2", 99])
