@@ -250,11 +250,6 @@ def _make_export(declared: ObjectType, entry: str | APIField, in_meta: bool) -> 
         _check_field(declared, f"api_fields[{given.name!r}]", field)
     made = partial(Export, given.name, in_meta=in_meta, volatile=given.volatile)
     if field is None and column is not None:
-        child = column.child and column.child.content_class
-        if child and not child.api_fields:
-            what = f"has {given.name!r}, but {child.__name__} has no api_fields"
-            what += ", so nothing of it would be shown; name its fields there"
-            raise mistake(declared, "api_fields", what)
         composed = column.target or column.child or getattr(column.field, "representations", None)
         shown = None if composed else Stored(column.name)
         return made(answer_field(column.field), shown, column)

@@ -741,11 +741,3 @@ def test_built_in_fields_can_be_declared_anew() -> None:
         expires_at=fields.AwareDateTime(),
     )
     ContentAPI(Flask("site"), types=[news])
-
-
-def test_shown_children_show_something() -> None:
-    news = page_with(parts=Children(child_with(text=TEXT)), api_fields=["parts"])
-    assert mistake(news) == (
-        "News.api_fields has 'parts', but Part has no api_fields, so nothing of it would be shown; "
-        "name its fields there."
-    )
