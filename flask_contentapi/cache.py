@@ -8,18 +8,13 @@ changes: stale answers are no longer requested and make room for others.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet
 
 from cachetools import LRUCache
 from flask import Response
-from werkzeug.datastructures import Headers
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 
 class Renewable(Protocol):
@@ -86,22 +81,6 @@ class BoundedCache(Generic[T]):
         return len(self._entries)
 
 
-#: Addresses that have no more to be quoted.
-_QUOTED = re.compile(r"[\w!$%&'()*+,./:;=?@~-]+", re.ASCII)
-
-
-class Complete(Response):
-    """A response with all its data. Werkzeug would copy its headers and quote its address again,
-    which takes longer than all that it is made of."""
-
-    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
-        headers = dict(self.headers.to_wsgi_list())
-        is_quoted = _QUOTED.fullmatch(headers.get("Location", "/"))
-        if self.status_code in (200, 302) and is_quoted and "Content-Length" in headers:
-            return self.headers
-        return super().get_wsgi_headers(environ)
-
-
 #: The headers that are computed for each request.
 _OWN = ("Cache-Control", "ETag")
 #: The estimated size of an answer besides its body and the text of its headers, in bytes.
@@ -110,10 +89,10 @@ _OVERHEAD = 1024
 
 #: What is kept of an answer: its body, status and headers, without its lifetime, as that depends on
 #: the time.
-_Answer = tuple[bytes, int, list[tuple[str, str]]]
+Answer = tuple[bytes, int, list[tuple[str, str]]]
 
 
-def _size(answer: _Answer) -> int:
+def _size(answer: Answer) -> int:
     body, _, headers = answer
     return len(body) + sum(len(name) + len(value) for name, value in headers) + _OVERHEAD
 
@@ -125,12 +104,11 @@ class AnswerCache:
     """
 
     def __init__(self, size: int) -> None:
-        self._cache: BoundedCache[_Answer] = BoundedCache(size, _size)
+        self._cache: BoundedCache[Answer] = BoundedCache(size, _size)
 
-    def get(self, key: str) -> Response | None:
-        """The answer with a key, without lifetime and ETag; None if it is not cached."""
-        answer = self._cache.get(key)
-        return None if answer is None else Complete(*answer)
+    def get(self, key: str) -> Answer | None:
+        """The answer with a key; None if it is not cached."""
+        return self._cache.get(key)
 
     def put(self, key: str | None, response: Response) -> None:
         """Caches an answer, unless it must be made each time, or is useless to a client that has no

@@ -335,6 +335,12 @@ class Relation(Integer):
     name = "relation"
     _wanted = "the id of an object, or null"
 
+    def parse(self, text: str) -> int | Any:
+        try:
+            return super().parse(text)
+        except ValueError:
+            raise ValueError("must be the id of an object") from None
+
 
 class Many(Kind):
     """Any number of entries, as a tuple."""

@@ -42,6 +42,7 @@ from flask_contentapi.types import (
     Image,
     Page,
     Redirect,
+    class_in_place,
 )
 
 #: The attributes that list keys to show.
@@ -138,10 +139,8 @@ def _wrong_attribute(name: str, value: Any) -> str:
         return f"is {value!r}; it must be a list."
     if name == "app_label" and not (isinstance(value, str) and _APP_LABEL.fullmatch(value)):
         return f"is {value!r}; it must be a name, as 'blog'."
-    # A nested class statement has the name of the attribute, which is no mistake.
-    if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
-        module = "fields." if value.__module__ == fields.__name__ else ""
-        return f"is a class; write {module}{value.__name__}()."
+    if wrong := class_in_place(name, value):
+        return wrong
     if isinstance(value, str | list | tuple) and name not in OPTIONS:
         hint = suggest(name.lower(), OPTIONS, likeness=_SURELY)
         return f"is nothing that a type has.{hint}" if hint else ""

@@ -99,6 +99,16 @@ class APIFilter:
     operator: Literal["lt", "le", "gt", "ge"]
 
 
+def class_in_place(name: str, value: Any) -> str:
+    """What is wrong with an attribute that is a class of fields instead of a field; "" if it is
+    none."""
+    # A nested class statement has the name of the attribute, which is no mistake.
+    if isinstance(value, type) and issubclass(value, fields.Field) and name != value.__name__:
+        module = "fields." if value.__module__ == fields.__name__ else ""
+        return f"is a class; write {module}{value.__name__}()."
+    return ""
+
+
 class Content:
     """What all declared classes have in common.
 
@@ -123,9 +133,8 @@ class Content:
     def __init__(self, **values: Any) -> None:
         unknown = sorted(values.keys() - self.declared_fields().keys())
         if unknown:
-            hint, given = suggest(unknown[0], self.declared_fields()), vars(type(self))
-            if isinstance(given.get(unknown[0]), type):
-                hint = f" {unknown[0]} is a class; write {given[unknown[0]].__name__}()."
+            given = class_in_place(unknown[0], getattr(type(self), unknown[0], None))
+            hint = f" It {given}" if given else suggest(unknown[0], self.declared_fields())
             raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}.{hint}")
         self.__dict__.update(values)
 

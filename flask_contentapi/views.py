@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
 from flask import Request, Response, stream_with_context
 from flask import request as current_request
+from werkzeug.datastructures import Headers
 from werkzeug.exceptions import Forbidden, MethodNotAllowed
 from werkzeug.utils import redirect
 
@@ -21,7 +22,6 @@ from flask_contentapi import kinds
 from flask_contentapi.addresses import host_of
 from flask_contentapi.answers import Plan
 from flask_contentapi.backend import Reader, attempted
-from flask_contentapi.cache import Complete
 from flask_contentapi.caching import Freshness, Tagged, tag
 from flask_contentapi.content import Restriction
 from flask_contentapi.declarations import Endpoint
@@ -39,6 +39,9 @@ from flask_contentapi.query import Filter, Query, Row, Selected, Viewer
 from flask_contentapi.sites import Site, normal_path, quote_slug, split_path
 from flask_contentapi.sources import Context, Lookup, Way
 from flask_contentapi.state import State
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
 
 #: The error message for addresses where nothing is served.
 NOTHING = "There is nothing at this address."
@@ -79,6 +82,22 @@ def allowed_methods() -> Response:
     response = Response(headers={"Allow": ", ".join(_METHODS)})
     del response.headers["Content-Type"]
     return response
+
+
+#: Addresses that have no more to be quoted.
+_QUOTED = re.compile(r"[\w!$%&'()*+,./:;=?@~-]+", re.ASCII)
+
+
+class Complete(Response):
+    """A response with all its data. Werkzeug would copy its headers and quote its address again,
+    which takes longer than all that it is made of."""
+
+    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
+        headers = dict(self.headers.to_wsgi_list())
+        is_quoted = _QUOTED.fullmatch(headers.get("Location", "/"))
+        if self.status_code in (200, 302) and is_quoted and "Content-Length" in headers:
+            return self.headers
+        return super().get_wsgi_headers(environ)
 
 
 def _decimal(value: Any) -> str:
@@ -366,7 +385,7 @@ class EndpointView:
             return unchanged, None
         for schedule, key in freshness.keys.items():
             if (hit := self.state.answer_cache.get(key)) is not None:
-                return freshness.mark(hit, schedule), None
+                return freshness.mark(Complete(*hit), schedule), None
         answer = freshness.mark(self.get(responder, **parts), responder.schedule)
         return answer, freshness.keys.get(responder.schedule)
 
